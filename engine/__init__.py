@@ -1,0 +1,55 @@
+"""Catena's engine: models, dynamics and simulation of articulated robots.
+
+>>> import engine
+>>> model = engine.load("robots/arm7.urdf")
+>>> fd = engine.ForwardDynamics(model)
+>>> a = fd(model.neutral(), [0] * model.nv, [0] * model.nv)
+
+Conventions, stated once in `engine.lie` and `engine.model`: twists are (ω, v) and wrenches (n, f) in the
+body's own frame; SI units; z up; arrays are batch first, and one state is answered in kind.
+"""
+
+from engine.diagnostics import check
+from engine.dynamics import (
+    ForwardDynamics,
+    algorithms,
+    bias,
+    energy,
+    forward_dynamics,
+    inverse_dynamics,
+    link_poses,
+    mass_matrix,
+    momentum,
+)
+from engine.generate import chain, tree
+from engine.model import Diagnostic, Joint, Model, ModelError, Visual
+from engine.rollout import Trajectory, rollout
+from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
+from engine.urdf import load
+
+__all__ = [
+    "INTEGRATORS",
+    "PHASES",
+    "Diagnostic",
+    "Diverged",
+    "ForwardDynamics",
+    "Joint",
+    "Model",
+    "ModelError",
+    "Simulation",
+    "Trajectory",
+    "Visual",
+    "algorithms",
+    "bias",
+    "chain",
+    "check",
+    "energy",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "link_poses",
+    "load",
+    "mass_matrix",
+    "momentum",
+    "rollout",
+    "tree",
+]

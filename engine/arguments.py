@@ -1,0 +1,65 @@
+"""What a caller may pass: lists, other number types, strided arrays, one state or a batch; and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.model import Model
+
+Array = NDArray[np.floating]
+
+
+def batched(
+    name: str, value: ArrayLike, width: int, meaning: str, dtype: str = "float64", finite: bool = True
+) -> tuple[Array, bool]:
+    """`value` as a contiguous (batch, width) array, and whether it came as one state of shape (width,).
+
+    Raises ValueError or TypeError with one sentence that names the argument, what came and what was expected.
+    """
+    try:
+        array = np.ascontiguousarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} is {meaning}: numbers of shape ({width},) or (batch, {width}); got {value!r:.80} ({error})"
+        ) from None
+    if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
+        raise ValueError(f"{name} has shape {np.shape(value)}; expected ({width},) or (batch, {width}), {meaning}")
+    if finite and not np.all(np.isfinite(array)):
+        where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}{list(where)} is {array[where]}; every number must be finite")
+    single = array.ndim == 1
+    return (array[None] if single else array), single
+
+
+def states(model: Model, dtype: str = "float64", **values: ArrayLike | None) -> tuple[list[Array], bool]:
+    """The named arguments checked against the model and brought to one batch size.
+
+    `q` is (nq,) or (batch, nq), any other name (nv,) or (batch, nv). The single rows among them serve a whole
+    batch. Answers the arrays, in the order of the names, and whether all came as one state.
+    """
+    arrays, singles = [], []
+    for name, value in values.items():
+        if name == "q":
+            array, single = batched(name, value, model.nq, f"the {model.nq} coordinates of {model.name}", dtype)
+        else:
+            array, single = batched(
+                name, value, model.nv, f"one number for each of the {model.nv} velocities of {model.name}", dtype
+            )
+        arrays.append(array)
+        singles.append(single)
+    sizes = {len(array) for array, single in zip(arrays, singles, strict=True) if not single}
+    if len(sizes) > 1:
+        listed = ", ".join(f"{name} {len(array)}" for name, array in zip(values, arrays, strict=True))
+        raise ValueError(f"the batch sizes differ ({listed}); give all arguments the same number of rows")
+    if sizes:
+        batch = sizes.pop()
+        arrays = [np.ascontiguousarray(np.broadcast_to(array, (batch, array.shape[1]))) for array in arrays]
+    return arrays, all(singles)
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """`value` if it is one of the choices, else ValueError naming them."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
+    return value

@@ -1,0 +1,116 @@
+"""Inverse dynamics (recursive Newton-Euler, [Y] (2a)–(2d)), link poses and energy, any tree, O(n)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu import layout as at
+from engine.cpu import tree
+from engine.cpu.compile import kernel
+from engine.cpu.spatial import add, cross, dot, load3, load9, matmul, momentum, mul, store3
+from engine.model import FREE, REVOLUTE
+
+
+@kernel
+def forces(topology, constants, w, lanes, gravity, accelerated):
+    """(2b)–(2d): τ = SᵀF of every body into TAU, a free one's into U; q̈ is taken as 0 unless `accelerated`."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        row, c, kind = w[i], constants[i], topology[i, 1]
+        m, h = c[12], load3(c, 13, 1)
+        inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+        tree.base_accelerations(topology, w, lanes, gravity, i)
+        for k in range(6 * L):
+            row[at.A * L + k] += row[at.C * L + k]
+        if accelerated:
+            width, source = (6 * L, at.U * L) if kind == FREE else (L, at.QDD * L)
+            axis = at.A if kind == FREE else (at.A + 2 if kind == REVOLUTE else at.A + 5)
+            for k in range(width):
+                row[axis * L + k] += row[source + k]
+        for k in range(L):
+            n, f = momentum(m, h, inertia, load3(row, at.A * L + k, L), load3(row, (at.A + 3) * L + k, L))
+            store3(row, at.B * L + k, L, add(n, load3(row, at.B * L + k, L)))
+            store3(row, (at.B + 3) * L + k, L, add(f, load3(row, (at.B + 3) * L + k, L)))
+    for i in range(topology.shape[0] - 1, -1, -1):
+        row, kind, parent = w[i], topology[i, 1], topology[i, 0]
+        if kind == FREE:
+            for k in range(6 * L):
+                row[at.U * L + k] = row[at.B * L + k]
+        else:
+            axis = at.B + 2 if kind == REVOLUTE else at.B + 5
+            for k in range(L):
+                row[at.TAU * L + k] = row[axis * L + k]
+        if parent >= 0:
+            below = w[parent]
+            for k in range(L):
+                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+                f = mul(R, load3(row, (at.B + 3) * L + k, L))
+                n = add(mul(R, load3(row, at.B * L + k, L)), cross(p, f))
+                store3(below, at.B * L + k, L, add(load3(below, at.B * L + k, L), n))
+                store3(below, (at.B + 3) * L + k, L, add(load3(below, (at.B + 3) * L + k, L), f))
+
+
+@kernel
+def inverse(q, v, a, out, topology, constants, w, lanes):
+    """τ into `out` (batch, nv) from q (batch, nq), v and q̈ (batch, nv)."""
+    n = topology.shape[0]
+    for start in range(0, q.shape[0], len(lanes)):
+        tree.scatter_q(q, start, topology, constants, w, lanes)
+        tree.scatter_v(v, start, topology, w, lanes, at.QD, at.C)
+        tree.scatter_v(a, start, topology, w, lanes, at.QDD, at.U)
+        tree.poses(topology, constants, w, lanes)
+        tree.velocities(topology, w, lanes)
+        tree.bias_forces(topology, constants, w, lanes)
+        forces(topology, constants, w, lanes, constants[n], True)
+        tree.gather_v(out, start, topology, w, lanes, at.TAU, at.U)
+
+
+@kernel
+def world_poses(q, rotations, positions, topology, constants, w, lanes):
+    """Each body's frame in the world: rotations (batch, n, 3, 3) and positions (batch, n, 3). One lane."""
+    for b in range(q.shape[0]):
+        tree.scatter_q(q, b, topology, constants, w, lanes)
+        tree.poses(topology, constants, w, lanes)
+        for i in range(topology.shape[0]):
+            parent, R, p = topology[i, 0], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
+            if parent >= 0:
+                above = rotations[b, parent].reshape(9)
+                Rp = load9(above, 0, 1)
+                R, p = matmul(Rp, R), add(load3(positions[b, parent], 0, 1), mul(Rp, p))
+            flat = rotations[b, i].reshape(9)
+            for k in range(3):
+                flat[k], flat[3 + k], flat[6 + k] = R[k], R[3 + k], R[6 + k]
+            store3(positions[b, i], 0, 1, p)
+
+
+@kernel
+def energies(q, v, kinetic, positions, rotations, potential, topology, constants, w, lanes):
+    """½ Σ VᵀJV and −Σ m gᵀx into `kinetic` and `potential` (batch,), x the centres of mass. One lane."""
+    n = topology.shape[0]
+    gravity = load3(constants[n], 0, 1)
+    world_poses(q, rotations, positions, topology, constants, w, lanes)
+    for b in range(q.shape[0]):
+        tree.scatter_q(q, b, topology, constants, w, lanes)
+        tree.scatter_v(v, b, topology, w, lanes, at.QD, at.C)
+        tree.poses(topology, constants, w, lanes)
+        tree.velocities(topology, w, lanes)
+        kinetic[b], potential[b] = 0.0, 0.0
+        for i in range(n):
+            c = constants[i]
+            inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+            o, u = load3(w[i], at.V, 1), load3(w[i], at.V + 3, 1)
+            h = load3(c, 13, 1)
+            angular, linear = momentum(c[12], h, inertia, o, u)
+            kinetic[b] += 0.5 * (dot(o, angular) + dot(u, linear))
+            moment = mul(load9(rotations[b, i].reshape(9), 0, 1), h)
+            x = load3(positions[b, i], 0, 1)
+            potential[b] -= c[12] * dot(gravity, x) + dot(gravity, moment)
+
+
+@kernel
+def all_finite(x):
+    """Whether every number of a contiguous array is finite."""
+    finite = True
+    for value in x.reshape(x.size):
+        finite &= np.isfinite(value)
+    return finite

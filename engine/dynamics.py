@@ -1,0 +1,221 @@
+"""The dynamics functions users call: arrays in, arrays out.
+
+Every function takes one state or a batch, as lists or arrays of any number type, and answers in kind.
+Shapes below are those of one state; a batch puts its size in front.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import arguments, lie
+from engine.arguments import Array
+from engine.cpu import abia, inverse, jsiia
+from engine.cpu.compile import specialise
+from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
+from engine.model import Model
+
+ALGORITHMS = ("abia", "jsiia")
+
+
+def algorithms(model: Model, device: str = "cpu") -> tuple[str, ...]:
+    """The algorithms that serve a model, the best first."""
+    arguments.one_of("device", device, ("cpu", "auto"))
+    return ("jsiia",) if model.has_mimic else ALGORITHMS
+
+
+def choose(model: Model, algorithm: str) -> tuple[str, str]:
+    """The algorithm to use, and why: `algorithm` itself where it serves the model, the best one for "auto"."""
+    serving = algorithms(model)
+    if algorithm == "auto":
+        if model.has_mimic:
+            return "jsiia", "jsiia: the one that honours mimic joints exactly (M of the tree reduced to GᵀMG)"
+        return "abia", "abia: linear in the number of links, for any tree"
+    arguments.one_of("algorithm", algorithm, ("auto", *ALGORITHMS))
+    if algorithm not in serving:
+        raise ValueError(
+            f"{algorithm} does not serve {model.name}: it has mimic joints; use jsiia, or load it with mimic=False"
+        )
+    return algorithm, f"{algorithm}: asked for"
+
+
+def _tree(model: Model, *, q: Array | None = None, v: Array | None = None) -> Array:
+    """Independent coordinates or velocities as those of every body."""
+    if q is not None:
+        return np.ascontiguousarray(model.coupling.expand_q(q)) if model.has_mimic else q
+    assert v is not None
+    return np.ascontiguousarray(model.coupling.expand_v(v)) if model.has_mimic else v
+
+
+def _lanes(batch: int) -> tuple[int, ...]:
+    return ONE if batch == 1 else EIGHT
+
+
+class ForwardDynamics:
+    """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
+
+    `algorithm` is "abia" ([Y] section II.C), "jsiia" ([Y] (7)) or "auto"; `device` is "cpu" or "auto".
+    `fd.algorithm` and `fd.why` say what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them and
+    answers q̈ (nv,) or (batch, nv), into `out` where that is given. One object serves one thread at a time.
+
+    Raises ValueError for an algorithm that does not serve the model, wrong shapes and numbers that are not finite,
+    and ArithmeticError where the mass matrix has no inverse.
+    """
+
+    def __init__(
+        self, model: Model, batch: int = 1, algorithm: str = "auto", device: str = "auto", dtype: str = "float64"
+    ):
+        arguments.one_of("device", device, ("auto", "cpu"))
+        self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
+        self.algorithm, self.why = choose(model, algorithm)
+        self._packed = pack(model, dtype)
+        bodies = len(model.parent)
+        self._workspaces = {1: workspace(bodies, ONE, dtype)}
+        if batch > 1:
+            self._workspaces[8] = workspace(bodies, EIGHT, dtype)
+        self._one: Any = None
+        if self.algorithm == "abia":
+            example = np.zeros(1, dtype)
+            self._tail = (*self._packed, self._workspaces[1], ONE)
+            self._one = specialise(abia.forward_one, example, example, example, example, *self._tail)
+
+    def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
+        if self._one is not None:
+            answer = np.empty(self.model.nv, self.dtype) if out is None else out
+            try:
+                if self._one(q, v, tau, answer, *self._tail) == abia.FITS:
+                    return answer
+            except TypeError:
+                pass  # not vectors of this number type: sort it out below
+        (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
+        shape = (self.model.nv,) if single else (len(q), self.model.nv)
+        if out is None:
+            out = np.empty(shape, self.dtype)
+        elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
+            raise ValueError(
+                f"out has shape {out.shape} and type {out.dtype}; expected a contiguous {self.dtype} array of shape {shape}"
+            )
+        if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
+            raise ArithmeticError(
+                f"{self.model.name}: the accelerations are not finite; a joint moves no inertia, or the velocities are beyond any robot's"
+            )
+        return out
+
+    def _compute(self, q: Array, v: Array, tau: Array, out: Array) -> bool:
+        if self.algorithm == "jsiia":
+            return bool(
+                jsiia.forward(
+                    q, v, tau, out, pack_coupling(self.model, self.dtype), *self._packed, self._workspaces[1], ONE
+                )
+            )
+        lanes = _lanes(len(q))
+        if len(lanes) not in self._workspaces:
+            self._workspaces[len(lanes)] = workspace(len(self.model.parent), lanes, self.dtype)
+        return bool(abia.forward(q, v, tau, out, *self._packed, self._workspaces[len(lanes)], lanes) == abia.FITS)
+
+
+def forward_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    algorithm: str = "auto",
+    device: str = "auto",
+    dtype: str = "float64",
+) -> Array:
+    """q̈ (nv,) from q (nq,), v (nv,) and the generalized forces tau (nv,), N m or N.
+
+    Joint damping, friction and limits are the simulation's business and take no part. See `ForwardDynamics`,
+    which is faster for repeated calls.
+    """
+    rows = np.shape(q)[0] if np.ndim(q) == 2 else 1
+    return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau)
+
+
+def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d)."""
+    (q, v, a), single = arguments.states(model, q=q, v=v, a=a)
+    lanes = _lanes(len(q))
+    out = np.empty((len(q), model.tree_nv))
+    w = workspace(len(model.parent), lanes)
+    inverse.inverse(_tree(model, q=q), _tree(model, v=v), _tree(model, v=a), out, *pack(model), w, lanes)
+    if model.has_mimic:
+        out = out @ model.coupling.G
+    return out[0] if single else out
+
+
+def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """τ_bias (nv,): the generalized forces that keep q̈ = 0, gravity included ([Y] below (7))."""
+    return inverse_dynamics(model, q, v, np.zeros(model.nv))
+
+
+def mass_matrix(model: Model, q: ArrayLike) -> Array:
+    """M (nv, nv), symmetric, by composite bodies (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
+    (q,), single = arguments.states(model, q=q)
+    out = np.empty((len(q), model.tree_nv, model.tree_nv))
+    jsiia.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
+    if model.has_mimic:
+        out = model.coupling.G.T @ out @ model.coupling.G
+    return out[0] if single else out
+
+
+def link_poses(model: Model, q: ArrayLike) -> Array:
+    """The frames of all links in the world, (links, 4, 4), in the order of `model.link_names`."""
+    (q,), single = arguments.states(model, q=q)
+    rotations, positions = _body_poses(model, q)
+    poses = np.zeros((len(q), len(model.link_names), 4, 4))
+    poses[..., 3, 3] = 1
+    R, p = rotations[:, model.link_body], positions[:, model.link_body]
+    poses[..., :3, :3] = R @ model.link_rotation
+    poses[..., :3, 3] = (R @ model.link_position[..., None])[..., 0] + p
+    return poses[0] if single else poses
+
+
+def _body_poses(model: Model, q: Array) -> tuple[Array, Array]:
+    """(batch, n + 1, 3, 3) and (batch, n + 1, 3); the last, which index −1 reads, is the world's."""
+    n = len(model.parent)
+    rotations, positions = np.empty((len(q), n + 1, 3, 3)), np.zeros((len(q), n + 1, 3))
+    inverse.world_poses(_tree(model, q=q), rotations, positions, *pack(model), workspace(n, ONE), ONE)
+    rotations[:, n] = np.eye(3)
+    return rotations, positions
+
+
+def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
+    (q, v), single = arguments.states(model, q=q, v=v)
+    n = len(model.parent)
+    kinetic, potential = np.empty(len(q)), np.empty(len(q))
+    rotations, positions = np.empty((len(q), n, 3, 3)), np.empty((len(q), n, 3))
+    inverse.energies(
+        _tree(model, q=q),
+        _tree(model, v=v),
+        kinetic,
+        positions,
+        rotations,
+        potential,
+        *pack(model),
+        workspace(n, ONE),
+        ONE,
+    )
+    return (kinetic[0], potential[0]) if single else (kinetic, potential)
+
+
+def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s."""
+    (q, v), single = arguments.states(model, q=q, v=v)
+    rotations, positions = _body_poses(model, q)
+    tree_v = _tree(model, v=v)
+    total = np.zeros((len(q), 6))
+    twists: list[Array] = []
+    for i, parent in enumerate(model.parent):
+        R, p = rotations[:, i], positions[:, i]
+        start, width = model.v_start[i], 6 if model.kind[i] == 2 else 1
+        S = np.eye(6) if width == 6 else np.eye(6)[:, [2 if model.kind[i] == 0 else 5]]
+        own = lie.Ad(R, p) @ (S @ tree_v[:, start : start + width, None])
+        twists.append(own if parent < 0 else own + twists[parent])
+        body_twist = lie.Ad(*lie.inverse(R, p)) @ twists[i]
+        total += (np.swapaxes(lie.Ad(*lie.inverse(R, p)), -1, -2) @ (model.J[i] @ body_twist))[..., 0]
+    return total[0] if single else total

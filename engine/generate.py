@@ -1,0 +1,166 @@
+"""Chains and trees of any size, for experiments; and any model as URDF text."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from engine import lie
+from engine.model import FREE, PRISMATIC, REVOLUTE, Joint, Model, Visual
+
+_COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
+
+
+def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0) -> Model:
+    """A serial chain of n moving links with random inertias, twists and home poses.
+
+    `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random. `prismatic`
+    is the share of prismatic joints. The same arguments give the same chain.
+    """
+    return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic)
+
+
+def tree(n: int, seed: int = 0, branching: float = 0.3, prismatic: float = 0.0, floating: bool = False) -> Model:
+    """A tree of n moving links; each hangs on the link before it or, with the probability `branching`, on a random earlier one.
+
+    With `floating` the first joint is free.
+    """
+    rng = np.random.default_rng([seed, n])
+    before = np.arange(n) - 1
+    branch = rng.random(n) < branching
+    parent = np.where(branch & (before > 0), rng.integers(0, np.maximum(before, 1)), before)
+    return _random(f"tree{n}", parent, seed, False, prismatic, floating)
+
+
+def _depth_first(parent: np.ndarray) -> np.ndarray:
+    """The parents of the same tree with its nodes renumbered depth first."""
+    children: list[list[int]] = [[] for _ in parent]
+    roots = []
+    for i, above in enumerate(parent):
+        (children[above] if above >= 0 else roots).append(i)
+    number, stack, result = {-1: -1}, roots[::-1], []
+    while stack:
+        i = stack.pop()
+        number[i] = len(result)
+        result.append(number[int(parent[i])])
+        stack += children[i][::-1]
+    return np.array(result, np.int64)
+
+
+def _random(
+    name: str, parent: np.ndarray, seed: int, straight: bool, prismatic: float, floating: bool = False
+) -> Model:
+    n = len(parent)
+    if n < 1:
+        raise ValueError(f"{name}: a robot has at least one moving link; ask for n of 1 or more")
+    rng = np.random.default_rng(seed)
+    kind = np.where(rng.random(n) < prismatic, PRISMATIC, REVOLUTE)
+    if floating:
+        kind[0] = FREE
+    R = np.tile(np.eye(3), (n, 1, 1))
+    p = np.tile([0.0, 0.0, 0.1], (n, 1))
+    if not straight:
+        x = rng.standard_normal((n, 4))
+        R = lie.rotation_from_quaternion(x / np.linalg.norm(x, axis=1, keepdims=True))
+        p = rng.uniform(-0.2, 0.2, (n, 3))
+    mass, center = rng.uniform(0.5, 1.5, n), rng.uniform(-0.05, 0.05, (n, 3))
+    root = 0.03 * rng.standard_normal((n, 3, 3))
+    second = root @ np.swapaxes(root, 1, 2) + 1e-3 * np.eye(3)  # ∫ x xᵀ dm: any such one gives a possible inertia
+    about_center = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+    c = lie.skew(center)
+    joints, links, q, v = [], [], 0, 0
+    for i in range(n):
+        nq, nv = (7, 6) if kind[i] == FREE else (1, 1)
+        joint = "floating" if kind[i] == FREE else ("prismatic" if kind[i] == PRISMATIC else "continuous")
+        joints.append(Joint(f"joint{i + 1}", joint, slice(i, i + 1), slice(q, q + nq), slice(v, v + nv)))
+        links.append(f"link{i + 1}")
+        q, v = q + nq, v + nv
+    unlimited = np.full(v, np.inf)
+    parent = _depth_first(parent)
+    return Model(
+        name=name,
+        parent=parent,
+        kind=kind,
+        home_rotation=R,
+        home_position=p,
+        mass=mass,
+        first_moment=mass[:, None] * center,
+        inertia=about_center - mass[:, None, None] * c @ c,
+        joints=tuple(joints),
+        lower=-unlimited,
+        upper=unlimited,
+        velocity_limit=unlimited,
+        effort_limit=unlimited,
+        damping=np.zeros(v),
+        friction=np.zeros(v),
+        link_names=("base", *links),
+        link_body=np.arange(-1, n),
+        link_rotation=np.tile(np.eye(3), (n + 1, 1, 1)),
+        link_position=np.zeros((n + 1, 3)),
+        visuals=_bars(parent, p),
+    )
+
+
+def _bars(parent: np.ndarray, p: np.ndarray) -> tuple[Visual, ...]:
+    """A ball at each joint and a bar from it to each of the next."""
+    visuals = []
+    for i, above in enumerate(parent):
+        color = _COLORS[i % 2]
+        visuals.append(Visual(i + 1, "sphere", (0.022,), np.eye(4), color))
+        length = float(np.linalg.norm(p[i]))
+        if above >= 0 and length > 0:
+            pose = np.eye(4)
+            pose[:3, :3], pose[:3, 3] = lie.rotation_to(p[i] / length), p[i] / 2
+            visuals.append(Visual(int(above) + 1, "cylinder", (0.014, length), pose, _COLORS[above % 2]))
+    return tuple(visuals)
+
+
+def _numbers(values: np.ndarray | tuple[float, ...]) -> str:
+    return " ".join(repr(float(value) + 0.0) for value in np.ravel(values))
+
+
+def _origin(R: np.ndarray, p: np.ndarray) -> str:
+    return f'<origin xyz="{_numbers(p)}" rpy="{_numbers(lie.rpy_from_rotation(R))}"/>'
+
+
+def _link(model: Model, index: int) -> list[str]:
+    body = int(model.link_body[index])
+    lines = [f"  <link name={quoteattr(model.link_names[index])}>"]
+    if body >= 0:
+        center = model.first_moment[body] / model.mass[body]
+        c = lie.skew(center)
+        inertia = model.inertia[body] + model.mass[body] * c @ c
+        entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)], strict=True)
+        attributes = " ".join(f'{key}="{float(value)!r}"' for key, value in entries)
+        lines.append(
+            f'    <inertial><origin xyz="{_numbers(center)}"/><mass value="{float(model.mass[body])!r}"/><inertia {attributes}/></inertial>'
+        )
+    for visual in model.visuals:
+        if visual.link == index:
+            shape = f'<sphere radius="{visual.size[0]!r}"/>' if visual.shape == "sphere" else (
+                f'<cylinder radius="{visual.size[0]!r}" length="{visual.size[1]!r}"/>'
+            )  # fmt: skip
+            lines.append(f"    <visual>{_origin(visual.pose[:3, :3], visual.pose[:3, 3])}<geometry>{shape}</geometry>")
+            lines.append(
+                f'      <material name="color{visual.link % 2}"><color rgba="{_numbers(visual.color or _COLORS[0])}"/></material></visual>'
+            )
+    return [*lines, "  </link>"]
+
+
+def urdf(model: Model) -> str:
+    """The URDF of a generated chain or tree; loading it gives the same model back, to the last digits."""
+    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(model.name)}>"]
+    for index in range(len(model.link_names)):
+        lines += _link(model, index)
+    for i, joint in enumerate(model.joints):
+        parent = model.link_names[int(model.parent[i]) + 1]
+        lines += [
+            f'  <joint name="{joint.name}" type="{joint.kind}">',
+            f"    {_origin(model.home_rotation[i], model.home_position[i])}",
+            f'    <parent link={quoteattr(parent)}/><child link={quoteattr(model.link_names[i + 1])}/><axis xyz="0 0 1"/>',
+        ]
+        if joint.kind == "prismatic":
+            lines.append('    <limit lower="-1" upper="1" effort="1000" velocity="100"/>')
+        lines.append("  </joint>")
+    return "\n".join([*lines, "</robot>", ""])

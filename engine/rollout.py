@@ -1,0 +1,112 @@
+"""`rollout`: a whole motion in one call, and the file that keeps it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import arguments
+from engine.arguments import Array
+from engine.model import Model
+from engine.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States at `time` (samples,): q (samples, nq), v and tau (samples, nv); a batch stands in front.
+
+    `tau` is the control during the step that ends at the sample; the first sample is the start.
+    """
+
+    time: Array
+    q: Array
+    v: Array
+    tau: Array
+
+
+def rollout(
+    model: Model,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    controls: ArrayLike | None = None,
+    *,
+    steps: int | None = None,
+    dt: float = 1e-3,
+    integrator: str = "semi-implicit",
+    algorithm: str = "auto",
+    limits: bool = True,
+    every: int = 1,
+) -> Trajectory:
+    """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, every `every`-th state of it.
+
+    `controls` are generalized forces: (steps, nv) for all robots, (batch, steps, nv), or (nv,) held for `steps` steps;
+    none means zero. Raises `Diverged` like `Simulation`.
+    """
+    (q, v), single = arguments.states(model, q=q0, v=np.zeros(model.nv) if v0 is None else v0)
+    sequence, steps = _controls(model, controls, len(q), steps)
+    if every < 1 or steps < 1 or steps % every:
+        raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
+    simulation = Simulation(model, len(q), dt, integrator, algorithm, limits, q, v)
+    samples = steps // every
+    record = np.empty((len(q), samples + 1, model.nq)), np.empty((len(q), samples + 1, model.nv))
+    record[0][:, 0], record[1][:, 0] = q, v
+    later = np.empty((len(q), samples, model.nq)), np.empty((len(q), samples, model.nv))
+    simulation.advance(steps, sequence, every, later)
+    record[0][:, 1:], record[1][:, 1:] = later
+    tau = np.concatenate([sequence[:, :1], sequence[:, every - 1 :: every]], 1)
+    time = np.arange(samples + 1) * (dt * every)
+    return Trajectory(time, *(array[0] if single else array for array in (*record, tau)))
+
+
+def _controls(model: Model, controls: ArrayLike | None, batch: int, steps: int | None) -> tuple[Array, int]:
+    array = np.zeros(model.nv) if controls is None else np.asarray(controls, float)
+    if array.ndim == 1:
+        if steps is None:
+            raise ValueError("steps is not given; expected the number of steps, since the controls do not say it")
+        array = np.broadcast_to(array, (steps, *array.shape))
+    if array.ndim == 2:
+        array = np.broadcast_to(array, (batch, *array.shape))
+    if array.ndim != 3 or array.shape[0] != batch or array.shape[2] != model.nv or steps not in (None, array.shape[1]):
+        raise ValueError(
+            f"controls has shape {np.shape(controls)}; expected (nv,), (steps, nv) or (batch, steps, nv) with nv {model.nv}, batch {batch}"
+            + (f", steps {steps}" if steps else "")
+        )
+    if not np.all(np.isfinite(array)):
+        raise ValueError("controls holds a number that is not finite; every control must be finite")
+    return np.ascontiguousarray(array), array.shape[1]
+
+
+def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[str, Any]) -> None:
+    """Write a trajectory and all it takes to run it again to an .npz file, whole or not at all.
+
+    The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, and `settings` as JSON text.
+    """
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(
+                file,
+                **asdict(trajectory),
+                joint_names=np.array(model.joint_names),
+                coordinate_names=np.array(model.coordinate_names),
+                settings=np.array(json.dumps(settings)),
+            )
+        os.chmod(temporary, 0o666 & ~_umask())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
