@@ -96,11 +96,13 @@ class ForwardDynamics:
             out = np.empty(shape, self.dtype)
         elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
             raise ValueError(
-                f"out has shape {out.shape} and type {out.dtype}; expected a contiguous {self.dtype} array of shape {shape}"
+                f"out has shape {out.shape} and type {out.dtype}; "
+                f"expected a contiguous {self.dtype} array of shape {shape}"
             )
         if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
             raise ArithmeticError(
-                f"{self.model.name}: the accelerations are not finite; a joint moves no inertia, or the velocities are beyond any robot's"
+                f"{self.model.name}: the accelerations are not finite; "
+                "a joint moves no inertia, or the velocities are beyond any robot's"
             )
         return out
 

@@ -15,16 +15,17 @@ _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0) -> Model:
     """A serial chain of n moving links with random inertias, twists and home poses.
 
-    `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random. `prismatic`
-    is the share of prismatic joints. The same arguments give the same chain.
+    `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random.
+    `prismatic` is the share of prismatic joints. The same arguments give the same chain.
     """
     return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic)
 
 
 def tree(n: int, seed: int = 0, branching: float = 0.3, prismatic: float = 0.0, floating: bool = False) -> Model:
-    """A tree of n moving links; each hangs on the link before it or, with the probability `branching`, on a random earlier one.
+    """A tree of n moving links with random inertias, twists and home poses.
 
-    With `floating` the first joint is free.
+    Each hangs on the link before it or, with the probability `branching`, on a random earlier one. With `floating` the
+    first joint is free.
     """
     rng = np.random.default_rng([seed, n])
     before = np.arange(n) - 1
@@ -124,41 +125,50 @@ def _origin(R: np.ndarray, p: np.ndarray) -> str:
     return f'<origin xyz="{_numbers(p)}" rpy="{_numbers(lie.rpy_from_rotation(R))}"/>'
 
 
-def _link(model: Model, index: int) -> list[str]:
+def _inertial(model: Model, body: int) -> str:
+    center = model.first_moment[body] / model.mass[body]
+    c = lie.skew(center)
+    inertia = (model.inertia[body] + model.mass[body] * c @ c)[np.triu_indices(3)]
+    entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia, strict=True)
+    attributes = " ".join(f'{key}="{float(value)!r}"' for key, value in entries)
+    mass = f'<mass value="{float(model.mass[body])!r}"/>'
+    return f'    <inertial><origin xyz="{_numbers(center)}"/>{mass}<inertia {attributes}/></inertial>'
+
+
+def _shape(visual: Visual) -> list[str]:
+    sizes = " ".join(f'{key}="{size!r}"' for key, size in zip(("radius", "length"), visual.size, strict=False))
+    rgba = _numbers(visual.color or _COLORS[0])
+    return [
+        f"    <visual>{_origin(visual.pose[:3, :3], visual.pose[:3, 3])}<geometry><{visual.shape} {sizes}/></geometry>",
+        f'      <material name="color{visual.link % 2}"><color rgba="{rgba}"/></material></visual>',
+    ]
+
+
+def _link(model: Model, index: int, shapes: list[Visual]) -> list[str]:
     body = int(model.link_body[index])
     lines = [f"  <link name={quoteattr(model.link_names[index])}>"]
     if body >= 0:
-        center = model.first_moment[body] / model.mass[body]
-        c = lie.skew(center)
-        inertia = model.inertia[body] + model.mass[body] * c @ c
-        entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)], strict=True)
-        attributes = " ".join(f'{key}="{float(value)!r}"' for key, value in entries)
-        lines.append(
-            f'    <inertial><origin xyz="{_numbers(center)}"/><mass value="{float(model.mass[body])!r}"/><inertia {attributes}/></inertial>'
-        )
-    for visual in model.visuals:
-        if visual.link == index:
-            shape = f'<sphere radius="{visual.size[0]!r}"/>' if visual.shape == "sphere" else (
-                f'<cylinder radius="{visual.size[0]!r}" length="{visual.size[1]!r}"/>'
-            )  # fmt: skip
-            lines.append(f"    <visual>{_origin(visual.pose[:3, :3], visual.pose[:3, 3])}<geometry>{shape}</geometry>")
-            lines.append(
-                f'      <material name="color{visual.link % 2}"><color rgba="{_numbers(visual.color or _COLORS[0])}"/></material></visual>'
-            )
+        lines.append(_inertial(model, body))
+    for visual in shapes:
+        lines += _shape(visual)
     return [*lines, "  </link>"]
 
 
 def urdf(model: Model) -> str:
     """The URDF of a generated chain or tree; loading it gives the same model back, to the last digits."""
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(model.name)}>"]
+    shapes: list[list[Visual]] = [[] for _ in model.link_names]
+    for visual in model.visuals:
+        shapes[visual.link].append(visual)
     for index in range(len(model.link_names)):
-        lines += _link(model, index)
+        lines += _link(model, index, shapes[index])
     for i, joint in enumerate(model.joints):
         parent = model.link_names[int(model.parent[i]) + 1]
         lines += [
             f'  <joint name="{joint.name}" type="{joint.kind}">',
             f"    {_origin(model.home_rotation[i], model.home_position[i])}",
-            f'    <parent link={quoteattr(parent)}/><child link={quoteattr(model.link_names[i + 1])}/><axis xyz="0 0 1"/>',
+            f"    <parent link={quoteattr(parent)}/><child link={quoteattr(model.link_names[i + 1])}/>",
+            '    <axis xyz="0 0 1"/>',
         ]
         if joint.kind == "prismatic":
             lines.append('    <limit lower="-1" upper="1" effort="1000" velocity="100"/>')

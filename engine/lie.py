@@ -85,7 +85,7 @@ def log(R: ArrayLike, p: ArrayLike) -> Array:
     scale = np.where(sine < 1e-9, 2.0, angle / np.where(sine < 1e-9, 1.0, sine))
     omega = scale[..., None] * q[..., :3]
     w = skew(omega)
-    a, b, c = (term[..., None, None] for term in _sinc_terms(angle))
+    _, b, c = (term[..., None, None] for term in _sinc_terms(angle))
     G = np.eye(3) + b * w + c * (w @ w)
     return np.concatenate([omega, np.linalg.solve(G, p[..., None])[..., 0]], -1)
 

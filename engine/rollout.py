@@ -74,9 +74,9 @@ def _controls(model: Model, controls: ArrayLike | None, batch: int, steps: int |
     if array.ndim == 2:
         array = np.broadcast_to(array, (batch, *array.shape))
     if array.ndim != 3 or array.shape[0] != batch or array.shape[2] != model.nv or steps not in (None, array.shape[1]):
+        expected = f"(nv,), (steps, nv) or (batch, steps, nv) with nv {model.nv}, batch {batch}"
         raise ValueError(
-            f"controls has shape {np.shape(controls)}; expected (nv,), (steps, nv) or (batch, steps, nv) with nv {model.nv}, batch {batch}"
-            + (f", steps {steps}" if steps else "")
+            f"controls has shape {np.shape(array)}; expected {expected}" + (f", steps {steps}" if steps else "")
         )
     if not np.all(np.isfinite(array)):
         raise ValueError("controls holds a number that is not finite; every control must be finite")
@@ -99,7 +99,7 @@ def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[
                 coordinate_names=np.array(model.coordinate_names),
                 settings=np.array(json.dumps(settings)),
             )
-        os.chmod(temporary, 0o666 & ~_umask())
+        Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

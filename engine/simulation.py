@@ -49,7 +49,7 @@ class Simulation:
         self.model, self.batch, self.dt, self.limits = model, int(batch), float(dt), bool(limits)
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
         self.algorithm, self.why = dynamics.choose(model, algorithm)
-        self._lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
+        lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
         self._algorithm = step.JSIIA if self.algorithm == "jsiia" else step.ABIA
         self._joints = step.Joints(
             model.q_of_v,
@@ -63,8 +63,9 @@ class Simulation:
         free = [(joint.q.start, joint.v.start) for joint in model.joints if joint.kind == "floating"]
         self._free = np.array(free, np.int64).reshape(-1, 2)
         self._limited = self.limits and bool(np.any(model.bounded | np.isfinite(model.velocity_limit)))
-        self._block = step.block(model.nq, model.nv, model.tree_nq, model.tree_nv, self._lanes, self._algorithm)
-        self._w = workspace(len(model.parent), self._lanes)
+        self._block = step.block(model.nq, model.nv, model.tree_nq, model.tree_nv, lanes, self._algorithm)
+        w = workspace(len(model.parent), lanes)
+        self._system = step.System(pack_coupling(model), *pack(model), w, lanes)
         self._phases, self._clock = np.zeros(len(PHASES), np.int64), clock.buffer()
         self.q, self.v = np.empty((self.batch, model.nq)), np.empty((self.batch, model.nv))
         self.tau = np.zeros((self.batch, model.nv))
@@ -103,10 +104,10 @@ class Simulation:
         self._phases[:] = 0
         nothing = np.empty((0, 0, 0))
         record_q, record_v = record if record is not None else (nothing, nothing)
+        method = step.Method(self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited)
         diverged = step.run(
-            self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, self.dt, n,
-            INTEGRATORS.index(self.integrator), self._limited, self._algorithm, self._joints, self._free, self._block,
-            pack_coupling(self.model), *pack(self.model), self._w, self._lanes, self._phases, self._clock,
+            self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, n,
+            method, self._joints, self._free, self._block, self._system, self._phases, self._clock,
         )  # fmt: skip
         self.steps += n if diverged < 0 else diverged + 1
         if diverged >= 0:
@@ -117,8 +118,8 @@ class Simulation:
         cure = f"halve dt (it is {self.dt:g} s)"
         if self.integrator != "implicit" and np.any(self.model.damping > 0):
             cure += ' or take integrator="implicit", which is stable for any joint damping'
-        which = f" of robot {robot}" if self.batch > 1 else ""
-        return f"the simulation diverged at {self.time:g} s, first in {self.model.coordinate_names[coordinate]}{which}; {cure}"
+        first = self.model.coordinate_names[coordinate] + (f" of robot {robot}" if self.batch > 1 else "")
+        return f"the simulation diverged at {self.time:g} s, first in {first}; {cure}"
 
     def energy(self) -> tuple[Array, Array]:
         """Kinetic and potential energy of each robot, (batch,) each, J."""

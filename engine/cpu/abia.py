@@ -14,8 +14,6 @@ lines give the hybrid dynamics (Featherstone 2008, section 9.2).
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.cpu import layout as at
 from engine.cpu import tree
 from engine.cpu.compile import inline, kernel

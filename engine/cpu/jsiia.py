@@ -12,7 +12,7 @@ from engine.cpu import layout as at
 from engine.cpu import tree
 from engine.cpu.compile import inline, kernel
 from engine.cpu.inverse import forces
-from engine.cpu.spatial import add, cross, inertia_to_parent, load3, load6, load9, mul, store3, store6, store9
+from engine.cpu.spatial import add, cross, inertia_to_parent, load3, load6, load9, mul, store6, store9
 from engine.model import FREE, REVOLUTE
 
 
@@ -33,7 +33,7 @@ def _column(row, k, L, kind, j):
 
 
 @inline
-def _row_into(M, k, topology, wrench, j, i, column):
+def _row_into(M, k, topology, wrench, j, column):
     """S_jᵀ F for body j into M[·, column] and its mirror."""
     start, kind = topology[j, 3], topology[j, 1]
     if kind == FREE:
@@ -59,7 +59,7 @@ def composite_bodies(M, topology, constants, w, lanes):
                 _column(row, k, L, kind, column)
                 F, j = load6(row, at.A * L + k, L), i
                 while True:
-                    _row_into(M, k, topology, F, j, i, start + column)
+                    _row_into(M, k, topology, F, j, start + column)
                     above = topology[j, 0]
                     if above < 0:
                         break

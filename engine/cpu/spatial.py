@@ -158,9 +158,9 @@ def inertia_to_parent(R, r, A, B, C):
 
 
 @inline
-def momentum(m, h, I, w, v):
-    """J V of a rigid body: mass m, first moment h, rotational inertia I (9)."""
-    return add(mul(I, w), cross(h, v)), add(scale(m, v), cross(w, h))
+def momentum(m, h, inertia, w, v):
+    """J V of a rigid body: mass m, first moment h, rotational inertia (9)."""
+    return add(mul(inertia, w), cross(h, v)), add(scale(m, v), cross(w, h))
 
 
 _ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and taking it away rounds to an integer

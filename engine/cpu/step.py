@@ -20,6 +20,7 @@ from engine.cpu import abia, jsiia, tree
 from engine.cpu import layout as at
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
+from engine.cpu.layout import PackedCoupling
 from engine.cpu.spatial import mul, quaternion_step, rotation_from_quaternion
 
 ABIA, JSIIA = 0, 1
@@ -41,6 +42,25 @@ class Joints(NamedTuple):
     effort_limit: NDArray[np.float64]
     damping: NDArray[np.float64]
     friction: NDArray[np.float64]
+
+
+class System(NamedTuple):
+    """What the kernels solve with: the model's arrays, the workspace and the lanes, see `layout`."""
+
+    coupling: PackedCoupling
+    topology: NDArray[np.int64]
+    constants: NDArray[np.float64]
+    w: NDArray[np.float64]
+    lanes: tuple[int, ...]
+
+
+class Method(NamedTuple):
+    """How a step is made."""
+
+    dt: float
+    integrator: int
+    algorithm: int
+    limited: bool
 
 
 class Block(NamedTuple):
@@ -70,7 +90,8 @@ def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], 
     vectors = [np.zeros((L, nv)) for _ in range(8)]
     coordinates = [np.zeros((L, nq)) for _ in range(3)]
     whole = [np.zeros((1, tree_nq)), np.zeros((1, tree_nv)), np.zeros((1, dense[0], dense[0]))]
-    return Block(*vectors, *coordinates, *whole, np.zeros((dense[1], dense[1])), np.zeros((dense[1], dense[1])))
+    square = [np.zeros((dense[1], dense[1])) for _ in range(2)]
+    return Block._make([*vectors, *coordinates, *whole, *square])
 
 
 @inline
@@ -84,7 +105,8 @@ def _lap(phases, phase, clock, since):
 
 
 @kernel
-def _solve_abia(q, v, b, topology, constants, w, lanes, gravity, phases, clock):
+def _solve_abia(q, v, b, system, gravity, phases, clock):
+    _, topology, constants, w, lanes = system
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
     tree.scatter_q(q, 0, topology, constants, w, lanes)
     tree.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
@@ -105,7 +127,8 @@ def _solve_abia(q, v, b, topology, constants, w, lanes, gravity, phases, clock):
 
 
 @kernel
-def _solve_jsiia(q, v, b, coupling, topology, constants, w, lanes, gravity, phases, clock):
+def _solve_jsiia(q, v, b, system, gravity, phases, clock):
+    coupling, topology, constants, w, lanes = system
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, b.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, b.tree_v[0])
@@ -126,12 +149,12 @@ def _solve_jsiia(q, v, b, coupling, topology, constants, w, lanes, gravity, phas
 
 
 @kernel
-def _solve(algorithm, q, v, b, coupling, topology, constants, w, lanes, gravity, phases, clock):
+def _solve(algorithm, q, v, b, system, gravity, phases, clock):
     """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
     if algorithm == ABIA:
-        _solve_abia(q, v, b, topology, constants, w, lanes, gravity, phases, clock)
+        _solve_abia(q, v, b, system, gravity, phases, clock)
     else:
-        _solve_jsiia(q, v, b, coupling, topology, constants, w, lanes, gravity, phases, clock)
+        _solve_jsiia(q, v, b, system, gravity, phases, clock)
 
 
 @inline
@@ -171,33 +194,15 @@ def _pivot(q, v, dt, joints, b, single):
 
 
 @kernel
-def _solve_bounded(
-    algorithm,
-    q,
-    v,
-    gap_q,
-    ahead,
-    dt,
-    limited,
-    joints,
-    b,
-    coupling,
-    topology,
-    constants,
-    w,
-    lanes,
-    gravity,
-    phases,
-    clock,
-):
+def _solve_bounded(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
     """`_solve`, with the limits kept by the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
     b.locked[:] = 0.0
-    _solve(algorithm, q, v, b, coupling, topology, constants, w, lanes, gravity, phases, clock)
-    if limited:
+    _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+    if method.limited:
         for attempt in range(BLOCK_PIVOTS + 4 * v.shape[1]):
-            if not _pivot(gap_q, ahead, dt, joints, b, attempt >= BLOCK_PIVOTS):
+            if not _pivot(gap_q, ahead, method.dt, joints, b, attempt >= BLOCK_PIVOTS):
                 break
-            _solve(algorithm, q, v, b, coupling, topology, constants, w, lanes, gravity, phases, clock)
+            _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
 
 
 @kernel
@@ -261,15 +266,11 @@ def _rates(q, v, rate, joints, free):
 
 
 @kernel
-def _euler_step(
-    q, v, tau, dt, implicit, limited, algorithm, joints, free, b, coupling, topology, constants, w, lanes, phases, clock
-):
+def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
-    gravity = constants[topology.shape[0]]
-    _forces(tau, v, joints, b, dt, True, True, implicit)
-    _solve_bounded(
-        algorithm, q, v, q, v, dt, limited, joints, b, coupling, topology, constants, w, lanes, gravity, phases, clock
-    )
+    dt, gravity = method.dt, system.constants[system.topology.shape[0]]
+    _forces(tau, v, joints, b, dt, True, True, method.integrator == IMPLICIT)
+    _solve_bounded(q, v, q, v, method, joints, b, system, gravity, phases, clock)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += dt * b.qdd[k, j]
@@ -287,14 +288,12 @@ def _within(q, joints):
 
 
 @kernel
-def _rk4_step(
-    q, v, tau, dt, rough, limited, algorithm, joints, free, b, coupling, topology, constants, w, lanes, phases, clock
-):
+def _rk4_step(q, v, tau, method, rough, joints, free, b, system, phases, clock):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any (`rough`), then correct the velocity at the step's end.
     """
-    gravity = constants[topology.shape[0]]
+    dt, gravity = method.dt, system.constants[system.topology.shape[0]]
     b.q_sum[:] = 0.0
     b.v_sum[:] = 0.0
     b.q_stage[:] = q
@@ -302,7 +301,7 @@ def _rk4_step(
     b.locked[:] = 0.0
     for stage in range(4):
         _forces(tau, b.v_stage, joints, b, dt, True, False, False)
-        _solve(algorithm, b.q_stage, b.v_stage, b, coupling, topology, constants, w, lanes, gravity, phases, clock)
+        _solve(method.algorithm, b.q_stage, b.v_stage, b, system, gravity, phases, clock)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
@@ -325,34 +324,28 @@ def _rk4_step(
     if rough:
         b.v_sum[:] = 0.0
         _forces(b.v_sum, v, joints, b, dt, False, True, False)
-        _solve_bounded(
-            algorithm, b.q_stage, b.v_sum, q, v, dt, limited, joints, b, coupling, topology, constants, w, lanes,
-            np.zeros(3), phases, clock,
-        )  # fmt: skip
+        _solve_bounded(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
     for k in range(v.shape[0]):
         if rough:
             for j in range(v.shape[1]):
                 v[k, j] += dt * b.qdd[k, j]
-        if limited and not _within(b.q_stage[k], joints):
+        if method.limited and not _within(b.q_stage[k], joints):
             _advance(q[k], v[k], dt, joints, free)
         else:
             q[k, :] = b.q_stage[k]
 
 
 @kernel
-def run(
-    q, v, tau, controls, record_q, record_v, every, dt, steps, integrator, limited, algorithm, joints, free, b, coupling,
-    topology, constants, w, lanes, phases, clock,
-):  # fmt: skip
+def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, free, b, system, phases, clock):
     """Advance q (batch, nq) and v (batch, nv) in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `tau` (batch, nv), or `controls` (batch, steps, nv) where it is not empty. Where `record_q`
     (batch, records, nq) and `record_v` are not empty, every `every`-th state is written there. The phases (5,) of
     the last step are timed in ns, unless `phases` is empty.
     """
-    L, batch, diverged, untimed = len(lanes), q.shape[0], -1, phases[:0]
+    L, batch, diverged, untimed = len(system.lanes), q.shape[0], -1, phases[:0]
     block_q, block_v, block_tau = np.empty((L, q.shape[1])), np.empty((L, v.shape[1])), np.empty((L, v.shape[1]))
-    rough = limited or np.any(joints.friction > 0.0)
+    rough = method.limited or np.any(joints.friction > 0.0)
     for start in range(0, batch, L):
         for k in range(L):
             robot = min(start + k, batch - 1)
@@ -363,16 +356,10 @@ def run(
             if controls.shape[1] > 0:
                 for k in range(L):
                     block_tau[k] = controls[min(start + k, batch - 1), step]
-            if integrator == RK4:
-                _rk4_step(
-                    block_q, block_v, block_tau, dt, rough, limited, algorithm, joints, free, b, coupling,
-                    topology, constants, w, lanes, timed, clock,
-                )  # fmt: skip
+            if method.integrator == RK4:
+                _rk4_step(block_q, block_v, block_tau, method, rough, joints, free, b, system, timed, clock)
             else:
-                _euler_step(
-                    block_q, block_v, block_tau, dt, integrator == IMPLICIT, limited, algorithm, joints, free, b, coupling,
-                    topology, constants, w, lanes, timed, clock,
-                )  # fmt: skip
+                _euler_step(block_q, block_v, block_tau, method, joints, free, b, system, timed, clock)
             if timed.size:
                 timed[4] = now(clock) - began - timed[0] - timed[1] - timed[2] - timed[3]
             sound = True
