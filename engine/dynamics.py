@@ -6,6 +6,7 @@ Shapes below are those of one state; a batch puts its size in front.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class ForwardDynamics:
         arguments.one_of("device", device, ("auto", "cpu"))
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
         self.algorithm, self.why = choose(model, algorithm)
-        self._packed = pack(model, dtype)
+        self._packed, self._nv, self._type = pack(model, dtype), model.nv, np.dtype(dtype)
         bodies = len(model.parent)
         self._workspaces = {1: workspace(bodies, ONE, dtype)}
         if batch > 1:
@@ -79,14 +80,14 @@ class ForwardDynamics:
         self._one: Any = None
         if self.algorithm == "abia":
             example = np.zeros(1, dtype)
-            self._tail = (*self._packed, self._workspaces[1], ONE)
-            self._one = specialise(abia.forward_one, example, example, example, example, *self._tail)
+            fixed = (*self._packed, self._workspaces[1], ONE)
+            self._one = partial(specialise(abia.forward_one, *fixed, example, example, example, example), *fixed)
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
         if self._one is not None:
-            answer = np.empty(self.model.nv, self.dtype) if out is None else out
+            answer = np.empty(self._nv, self._type) if out is None else out
             try:
-                if self._one(q, v, tau, answer, *self._tail) == abia.FITS:
+                if self._one(q, v, tau, answer) == abia.FITS:
                     return answer
             except TypeError:
                 pass  # not vectors of this number type: sort it out below
@@ -116,7 +117,7 @@ class ForwardDynamics:
         lanes = _lanes(len(q))
         if len(lanes) not in self._workspaces:
             self._workspaces[len(lanes)] = workspace(len(self.model.parent), lanes, self.dtype)
-        return bool(abia.forward(q, v, tau, out, *self._packed, self._workspaces[len(lanes)], lanes) == abia.FITS)
+        return bool(abia.forward(*self._packed, self._workspaces[len(lanes)], lanes, q, v, tau, out) == abia.FITS)
 
 
 def forward_dynamics(

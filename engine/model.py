@@ -215,7 +215,9 @@ class Model:
     def _owner(self, name: str) -> Joint:
         joint = self.joint(name)
         if joint.leader is not None:
-            raise KeyError(f"{self.name}: joint {name!r} follows {joint.leader!r} and has no coordinate; ask for that one")
+            raise KeyError(
+                f"{self.name}: joint {name!r} follows {joint.leader!r} and has no coordinate; ask for that one"
+            )
         return joint
 
     @cached_property
@@ -261,10 +263,14 @@ class Model:
                 continue
             if joint.kind == "floating":
                 rotation = rng.standard_normal((rows, 4))
-                q[:, joint.q] = np.hstack([rng.uniform(-1, 1, (rows, 3)), rotation / np.linalg.norm(rotation, axis=1, keepdims=True)])
+                q[:, joint.q] = np.hstack(
+                    [rng.uniform(-1, 1, (rows, 3)), rotation / np.linalg.norm(rotation, axis=1, keepdims=True)]
+                )
                 continue
             spans = {"prismatic": (1.0,), "planar": (1.0, 1.0, np.pi)}.get(joint.kind, (np.pi,))
-            for index, dof, span in zip(range(joint.q.start, joint.q.stop), range(joint.v.start, joint.v.stop), spans, strict=True):
+            for index, dof, span in zip(
+                range(joint.q.start, joint.q.stop), range(joint.v.start, joint.v.stop), spans, strict=True
+            ):
                 lower, upper = self.lower[dof], self.upper[dof]
                 low = lower if np.isfinite(lower) else min(-span, upper - span)
                 high = upper if np.isfinite(upper) else max(span, lower + span)
@@ -292,7 +298,12 @@ class Model:
             q_offset += [joint.offset] * width
             v_scale += [joint.multiplier] * (owner.v.stop - owner.v.start)
         return Coupling(
-            np.array(q_index, np.int64), np.array(q_scale), np.array(q_offset), np.array(v_index, np.int64), np.array(v_scale), self.nv
+            np.array(q_index, np.int64),
+            np.array(q_scale),
+            np.array(q_offset),
+            np.array(v_index, np.int64),
+            np.array(v_scale),
+            self.nv,
         )
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:

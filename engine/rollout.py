@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments
+from engine import arguments, files
 from engine.arguments import Array
 from engine.model import Model
 from engine.simulation import Simulation
@@ -88,25 +86,11 @@ def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[
 
     The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, and `settings` as JSON text.
     """
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(
-                file,
-                **asdict(trajectory),
-                joint_names=np.array(model.joint_names),
-                coordinate_names=np.array(model.coordinate_names),
-                settings=np.array(json.dumps(settings)),
-            )
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with files.replacing(path) as file:
+        np.savez_compressed(
+            file,
+            **asdict(trajectory),
+            joint_names=np.array(model.joint_names),
+            coordinate_names=np.array(model.coordinate_names),
+            settings=np.array(json.dumps(settings)),
+        )

@@ -14,6 +14,8 @@ lines give the hybrid dynamics (Featherstone 2008, section 9.2).
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.cpu import layout as at
 from engine.cpu import tree
 from engine.cpu.compile import inline, kernel
@@ -199,22 +201,16 @@ def accelerations(topology, w, lanes, gravity):
             row[(at.A + axis) * L + k] += row[at.QDD * L + k]
 
 
-@inline
-def _zero_additions(w, L):
-    for i in range(w.shape[0]):
-        for k in range(at.E * L, at.REACTION * L):
-            w[i, k] = 0.0
-
-
 @kernel
-def forward(q, v, tau, out, topology, constants, w, lanes):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers FITS, WRONG_SHAPE or NOT_FINITE."""
-    L, n, batch = len(lanes), topology.shape[0], q.shape[0]
+def forward(topology, constants, w, lanes, q, v, tau, out):
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers FITS, WRONG_SHAPE or NOT_FINITE.
+
+    `w` is a workspace in which nothing was ever locked or added.
+    """
     if not tree.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
     finite = True
-    _zero_additions(w, L)
-    for start in range(0, batch, L):
+    for start in range(0, q.shape[0], len(lanes)):
         tree.scatter_q(q, start, topology, constants, w, lanes)
         tree.scatter_v(v, start, topology, w, lanes, at.QD, at.C)
         tree.scatter_v(tau, start, topology, w, lanes, at.TAU, at.U)
@@ -223,21 +219,13 @@ def forward(q, v, tau, out, topology, constants, w, lanes):
         tree.bias_forces(topology, constants, w, lanes)
         tree.rigid_inertias(topology, constants, w, lanes)
         inertia_recursion(topology, w, lanes)
-        accelerations(topology, w, lanes, constants[n])
+        accelerations(topology, w, lanes, constants[topology.shape[0]])
         finite &= tree.gather_v(out, start, topology, w, lanes, at.QDD, at.U)
     return FITS if finite else NOT_FINITE
 
 
 @kernel
-def forward_one(q, v, tau, out, topology, constants, w, lanes):
+def forward_one(topology, constants, w, lanes, q, v, tau, out):
     """`forward` for one robot given as vectors."""
-    return forward(
-        q.reshape((1, q.size)),
-        v.reshape((1, v.size)),
-        tau.reshape((1, tau.size)),
-        out.reshape((1, out.size)),
-        topology,
-        constants,
-        w,
-        lanes,
-    )
+    q, v, tau, out = np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0)
+    return forward(topology, constants, w, lanes, q, v, tau, out)

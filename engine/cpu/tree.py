@@ -214,7 +214,7 @@ def rigid_inertias(topology, constants, w, lanes):
             store6(row, (at.I + 15) * L + k, L, (m, 0.0, 0.0, m, 0.0, m))
 
 
-@kernel
+@inline
 def base_accelerations(topology, w, lanes, gravity, i):
     """X_i a_parent into A: the parent's acceleration, or −g at the base, carried to body i."""
     L = len(lanes)

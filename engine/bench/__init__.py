@@ -1,0 +1,130 @@
+"""Forward dynamics timed beside a peer, in one run, alternating, so that ratios can be trusted."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine import generate, urdf
+from engine.bench import peers
+from engine.dynamics import ForwardDynamics
+from engine.model import Model
+
+ROBOTS = Path(__file__).resolve().parents[2] / "robots"
+
+CASES: tuple[tuple[str, str, int], ...] = (
+    ("arm7, one call from Python", "arm7", 1),
+    ("arm7, batch 4096", "arm7", 4096),
+    ("humanoid, one call from Python", "humanoid", 1),
+    ("humanoid, batch 4096", "humanoid", 4096),
+    ("chain of 50, one call from Python", "chain50", 1),
+    ("chain of 200, one call from Python", "chain200", 1),
+)
+"""What is measured: a title, a robot that ships or a generated chain, and the batch."""
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _model(name: str) -> Model:
+    if name.startswith("chain"):
+        return generate.chain(int(name.removeprefix("chain")))
+    return urdf.load(ROBOTS / f"{name}.urdf")
+
+
+def run(seconds: float) -> list[dict[str, Any]]:
+    """Every case for about `seconds` each. Times are medians in µs per robot, of one core.
+
+    Where Pinocchio is installed its `aba` is called for the same states in turn: `ratio` holds the 25, 50 and 75 %
+    quantiles of our time over its.
+    """
+    return [_measure(title, _model(name), batch, seconds) for title, name, batch in CASES]
+
+
+def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    q = model.random(rng, batch)
+    v, tau = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
+    state = (q[0], v[0], tau[0]) if batch == 1 else (q, v, tau)
+    fd = ForwardDynamics(model, batch)
+    contestants: list[tuple[Callable[[int], None], int]] = [(_repeated(lambda: fd(*state)), batch)]
+    peer = peers.pinocchio_aba(model)
+    if peer is not None:
+        converted = [peer.states(q[i], v[i], tau[i]) for i in range(min(batch, 64))]
+        contestants.append((_over(peer.aba, converted), 1))
+    samples = _alternate(contestants, seconds)
+    row: dict[str, Any] = {
+        "case": title,
+        "batch": batch,
+        "nv": model.nv,
+        "catena_us": float(np.median(samples[0])) * 1e6,
+    }
+    if peer is not None:
+        row["pinocchio_us"] = float(np.median(samples[1])) * 1e6
+        row["ratio"] = [float(x) for x in np.quantile(np.divide(*samples), (0.25, 0.5, 0.75))]
+    return row
+
+
+def _repeated(function: Callable[[], Any]) -> Callable[[int], None]:
+    def repeat(times: int) -> None:
+        for _ in range(times):
+            function()
+
+    return repeat
+
+
+def _over(function: Callable[..., Any], states: list[tuple[Any, ...]]) -> Callable[[int], None]:
+    """Call `function` on one state after the other, as a loop over a batch does."""
+
+    def repeat(times: int) -> None:
+        n = len(states)
+        for i in range(times):
+            function(*states[i % n])
+
+    return repeat
+
+
+def _alternate(contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int = 25) -> np.ndarray:
+    """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round."""
+    share = seconds / rounds / len(contestants)
+    times = []
+    for repeat, _ in contestants:
+        repeat(1)
+        count = 1
+        while True:
+            start = perf_counter()
+            repeat(count)
+            elapsed = perf_counter() - start
+            if elapsed > share / 2:
+                break
+            count *= 2
+        times.append(max(1, int(count * share / elapsed)))
+    samples = np.empty((len(contestants), rounds))
+    for turn in range(rounds):
+        for index, (repeat, robots) in enumerate(contestants):
+            start = perf_counter()
+            repeat(times[index])
+            samples[index, turn] = (perf_counter() - start) / (times[index] * robots)
+    return samples

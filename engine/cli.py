@@ -1,0 +1,445 @@
+"""The headless commands: `main.py run | info | check | bench | generate …`.
+
+With ``--json`` a command prints one object on standard output; everything else goes to standard error.
+Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from engine import bench, diagnostics, dynamics, files, generate, rollout, urdf
+from engine.arguments import Array
+from engine.model import EARTH, Model, ModelError
+from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
+
+DONE, NO, WRONG_CALL = 0, 1, 2
+CHUNK_SECONDS = 0.05  # how often a long run looks up, to show progress and time a step's phases
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class CallError(Exception):
+    """A call that cannot be carried out; its message is shown as it is."""
+
+
+def parser() -> tuple[argparse.ArgumentParser, Any]:
+    """The parser of all headless commands, and its sub-parsers, to which the window's rooms add theirs."""
+    root = argparse.ArgumentParser(
+        prog="catena",
+        description="Catena simulates articulated robots. Without a command it opens the window: catena [ROBOT.urdf].",
+    )
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_run(commands)
+    _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
+    check = commands.add_parser("check", help="all that is wrong with a URDF, each fault with its line and cure")
+    check.add_argument("robot", nargs="+", help="URDF or xacro files")
+    check.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.set_defaults(function=check_files)
+    _add_generate(commands)
+    benchmark = commands.add_parser("bench", help="forward dynamics on the CPU, beside Pinocchio where it is installed")
+    benchmark.add_argument("--seconds", type=_positive, default=1.0, help="time spent on each case (default 1)")
+    benchmark.add_argument("--json", action="store_true", help="print one JSON object")
+    benchmark.set_defaults(function=run_bench)
+    return root, commands
+
+
+def _add(commands: Any, name: str, function: Command, text: str, robot: bool) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    if robot:
+        add_robot(command)
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=function)
+    return command
+
+
+def add_robot(command: argparse.ArgumentParser) -> None:
+    """The arguments that name a robot and say how to load it."""
+    command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
+    command.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    command.add_argument("--floating", action="store_true", help="put the root link on a free joint")
+    command.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
+
+
+def load_robot(args: argparse.Namespace) -> Model:
+    """The robot that the arguments of `add_robot` name. Raises CallError or ModelError."""
+    return urdf.load(find_robot(args.robot), args.package_dir, floating=args.floating, mimic=not args.no_mimic)
+
+
+def find_robot(name: str) -> Path:
+    """A file as it is named, or the robot of that name that ships."""
+    shipped = Path(__file__).resolve().parent.parent / "robots"
+    for candidate in (Path(name), shipped / f"{name}.urdf"):
+        if candidate.is_file():
+            return candidate
+    names = ", ".join(sorted(path.stem for path in shipped.glob("*.urdf")))
+    raise CallError(f"there is no file {name!r}; give a URDF or xacro file, or one of the robots that ship: {names}")
+
+
+def _add_run(commands: Any) -> None:
+    run = _add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True)
+    run.add_argument("--seconds", type=_positive, default=10.0, help="time to simulate (default 10)")
+    run.add_argument("--dt", type=_positive, default=1e-3, help="time step in s (default 0.001)")
+    run.add_argument("--integrator", choices=INTEGRATORS, default=INTEGRATORS[0])
+    run.add_argument("--algorithm", choices=("auto", *dynamics.ALGORITHMS), default="auto")
+    run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
+    run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
+    run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
+    run.add_argument(
+        "--gravity", type=float, nargs=3, default=EARTH, metavar=("X", "Y", "Z"), help="m/s² (default 0 0 -9.81)"
+    )
+    run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
+    run.add_argument("--every", type=int, default=1, metavar="N", help="keep every N-th state (default 1)")
+    run.add_argument("--seed", type=int, default=0, help="for --q random (default 0)")
+    run.add_argument("--out", type=Path, metavar="FILE.npz", help="where the trajectory goes (default: nowhere)")
+
+
+def _add_generate(commands: Any) -> None:
+    command = _add(commands, "generate", write_generated, "write the URDF of a random chain or tree", robot=False)
+    command.add_argument("kind", choices=("chain", "tree"))
+    command.add_argument("links", type=int, help="number of moving links")
+    command.add_argument(
+        "--straight", action="store_true", help="chain: every joint 0.1 m above the one before, axes parallel"
+    )
+    command.add_argument(
+        "--prismatic", type=float, default=0.0, metavar="SHARE", help="share of prismatic joints, 0 to 1"
+    )
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--out", type=Path, metavar="FILE.urdf", help="default: standard output")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not (np.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
+    """Carry out a headless command; `extend` may add more commands to the parser."""
+    root, commands = parser()
+    if extend is not None:
+        extend(commands)
+    args = root.parse_args(argv)
+    try:
+        return int(args.function(args))
+    except ModelError as error:
+        if args.json:
+            print(json.dumps({"robot": args.robot, "diagnostics": [vars(found) for found in error.diagnostics]}))
+        print(error, file=sys.stderr)
+        return NO
+    except Diverged as error:
+        print(error, file=sys.stderr)
+        return NO
+    except (CallError, ValueError, TypeError, OSError) as error:
+        print(f"catena {args.command}: {error}", file=sys.stderr)
+        return WRONG_CALL
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return NO
+
+
+def _console(args: argparse.Namespace) -> Console:
+    return Console(stderr=args.json, highlight=False)
+
+
+def _warn(model: Model) -> None:
+    for found in model.diagnostics:
+        print(found, file=sys.stderr)
+
+
+def _numbers(name: str, text: str, width: int) -> Array:
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
+    if values.size == 1:
+        values = np.repeat(values, width)
+    if values.shape != (width,):
+        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
+    return values
+
+
+def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
+    if args.q == "neutral":
+        q = model.neutral()
+    elif args.q == "random":
+        q = model.random(np.random.default_rng(args.seed))
+    else:
+        q = _numbers("q", args.q, model.nq)
+    return q, _numbers("v", args.v, model.nv)
+
+
+def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+    if args.controls is None:
+        return None
+    controls = np.load(args.controls, allow_pickle=False)
+    if controls.shape not in ((model.nv,), (steps, model.nv)):
+        raise CallError(
+            f"{args.controls} holds an array of shape {controls.shape}; expected ({model.nv},) or ({steps}, {model.nv})"
+        )
+    return np.ascontiguousarray(np.broadcast_to(controls, (1, steps, model.nv)), float)
+
+
+def run_robot(args: argparse.Namespace) -> int:
+    """`run`: simulate, report the speed, the energy's drift and where the time went, write the trajectory."""
+    began = perf_counter()
+    model = load_robot(args).with_gravity(args.gravity)
+    _warn(model)
+    every = args.every
+    steps = round(args.seconds / args.dt / every) * every
+    if every < 1 or steps < 1:
+        raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
+    q, v = _start(args, model)
+    controls = _controls(args, model, steps)
+    loaded = perf_counter()
+    simulation = Simulation(model, 1, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v)
+    simulation.step(0)  # compiles, or reads the compiled code
+    compiled = perf_counter()
+    recorder = _Recorder(simulation, steps, every, controls)
+    energies = [_total_energy(simulation)]
+    failure, start = "", perf_counter()
+    try:
+        recorder.run(_console(args))
+    except (Diverged, KeyboardInterrupt) as error:
+        failure = str(error) or "interrupted"
+    wall = perf_counter() - start
+    energies.append(_total_energy(simulation))
+    if args.out is not None:
+        settings = {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in vars(args).items()
+            if key not in ("function", "command")
+        }
+        rollout.save(
+            args.out, model, recorder.trajectory(), {**settings, "robot": str(find_robot(args.robot).resolve())}
+        )
+    result = {
+        "robot": model.name, "algorithm": simulation.algorithm, "why": simulation.why, "integrator": args.integrator,
+        "dt": args.dt, "steps": simulation.steps, "simulated_seconds": simulation.time, "wall_seconds": wall,
+        "simulated_per_wall_second": simulation.time / wall,
+        "energy_start_J": energies[0], "energy_end_J": energies[1], "energy_drift_J": energies[1] - energies[0],
+        "seconds": {"load": loaded - began, "compile": compiled - loaded, "simulate": wall, "write": perf_counter() - start - wall},
+        "phases_us": {name: seconds * 1e6 for name, seconds in recorder.phases().items()},
+        "trajectory": str(args.out) if args.out else None, "failure": failure or None,
+    }  # fmt: skip
+    _report_run(args, result)
+    if failure:
+        print(failure, file=sys.stderr)
+    return NO if failure else DONE
+
+
+def _total_energy(simulation: Simulation) -> float:
+    kinetic, potential = simulation.energy()
+    return float(kinetic[0] + potential[0])
+
+
+class _Recorder:
+    """Runs a simulation in short stretches, keeping its states and timing one step's phases in each."""
+
+    def __init__(self, simulation: Simulation, steps: int, every: int, controls: Array | None):
+        self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
+        model, samples = simulation.model, steps // every
+        self._q, self._v = np.empty((1, samples + 1, model.nq)), np.empty((1, samples + 1, model.nv))
+        self._q[:, 0], self._v[:, 0] = simulation.q, simulation.v
+        self._phases: list[dict[str, float]] = []
+        self._samples = 1
+
+    def run(self, console: Console) -> None:
+        """All steps, with a progress bar where there is a terminal."""
+        from rich.progress import Progress
+
+        progress = Progress(console=console, transient=True) if console.is_terminal else None
+        stretch, done = self._every, 0
+        with progress or nullcontext():
+            task = progress.add_task("simulating", total=self._steps) if progress else None
+            while done < self._steps:
+                n = min(stretch, self._steps - done)
+                start = perf_counter()
+                self._advance(done, n)
+                elapsed = perf_counter() - start
+                done += n
+                stretch = max(1, int(n * CHUNK_SECONDS / max(elapsed, 1e-6)) // self._every) * self._every
+                if progress and task is not None:
+                    progress.update(task, completed=done)
+
+    def _advance(self, done: int, n: int) -> None:
+        model, samples = self._simulation.model, n // self._every
+        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
+        controls = None if self._controls is None else np.ascontiguousarray(self._controls[:, done : done + n])
+        self._simulation.advance(n, controls, self._every, record)
+        first = self._samples
+        self._q[:, first : first + samples], self._v[:, first : first + samples] = record
+        self._samples += samples
+        self._phases.append(self._simulation.phases)
+
+    def phases(self) -> dict[str, float]:
+        """The median over the timed steps of each phase, s."""
+        return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
+
+    def trajectory(self) -> rollout.Trajectory:
+        """What was recorded so far."""
+        n, every, nv = self._samples, self._every, self._simulation.model.nv
+        tau = np.zeros((n, nv))
+        if self._controls is not None:
+            tau[0] = self._controls[0, 0]
+            tau[1:] = self._controls[0, every - 1 :: every][: n - 1]
+        time = np.arange(n) * (every * self._simulation.dt)
+        return rollout.Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
+
+
+def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(result))
+        return
+    console = _console(args)
+    console.print(
+        f"{result['robot']}: {result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time, "
+        f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold] ({result['integrator']}, dt {args.dt:g} s)"
+    )
+    console.print(f"{result['why']}")
+    console.print(
+        f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
+        f"change {result['energy_drift_J']:+.3g} J"
+    )
+    table = Table("phase of a step", "µs", box=None, pad_edge=False)
+    for name, time in result["phases_us"].items():
+        table.add_row(name, f"{time:.2f}")
+    console.print(table)
+    console.print("seconds: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in result["seconds"].items()))
+    if args.out:
+        console.print(f"trajectory written to {args.out}")
+
+
+def info(args: argparse.Namespace) -> int:
+    """`info`: what the robot is made of."""
+    model = load_robot(args)
+    _warn(model)
+    chosen, why = dynamics.choose(model, "auto")
+    moving = {int(body) for body in range(len(model.parent))}
+    facts = {
+        "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(moving),
+        "joints": len(model.joints), "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
+        "algorithms": list(dynamics.algorithms(model)), "algorithm": chosen, "why": why, "visuals": len(model.visuals),
+        "warnings": [vars(found) for found in model.diagnostics],
+    }  # fmt: skip
+    joints = [_joint_facts(model, joint.name) for joint in model.joints]
+    if args.json:
+        print(json.dumps({**facts, "joints": joints}))
+        return DONE
+    console = _console(args)
+    console.print(
+        f"[bold]{model.name}[/bold]: {facts['links']} links in {len(moving)} moving bodies, {facts['mass_kg']:.4g} kg moving"
+    )
+    console.print(f"nq {model.nq}, nv {model.nv}, {len(model.visuals)} shapes; {why}")
+    table = Table(
+        "joint", "type", "q", "v", "position", "velocity", "effort", "damping", "friction", box=None, pad_edge=False
+    )
+    for joint in joints:
+        table.add_row(
+            *(
+                str(joint[key])
+                for key in ("name", "type", "q", "v", "position", "velocity", "effort", "damping", "friction")
+            )
+        )
+    console.print(table)
+    return DONE
+
+
+def _joint_facts(model: Model, name: str) -> dict[str, Any]:
+    joint = model.joint(name)
+    facts: dict[str, Any] = {
+        "name": name,
+        "type": joint.kind,
+        "q": "",
+        "v": "",
+        "position": "",
+        "velocity": "",
+        "effort": "",
+    }
+    facts |= {"damping": "", "friction": ""}
+    if joint.leader:
+        facts["position"] = f"{joint.multiplier:g} × {joint.leader} {joint.offset:+g}"
+        return facts
+    facts["q"], facts["v"] = (
+        f"{run.start}" if run.stop - run.start == 1 else f"{run.start}–{run.stop - 1}" for run in (joint.q, joint.v)
+    )
+    first = joint.v.start
+    if joint.kind in ("revolute", "prismatic", "continuous"):
+        facts["position"] = f"{model.lower[first]:.4g} … {model.upper[first]:.4g}" if model.bounded[first] else "free"
+    for key, values in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
+        facts[key] = f"{values[first]:.4g}" if np.isfinite(values[first]) else "∞"
+    facts["damping"], facts["friction"] = f"{model.damping[first]:.4g}", f"{model.friction[first]:.4g}"
+    return facts
+
+
+def check_files(args: argparse.Namespace) -> int:
+    """`check`: every fault of every file."""
+    broken, reports = False, {}
+    for name in args.robot:
+        found = diagnostics.check(find_robot(name), args.package_dir)
+        errors = sum(diagnostic.severity == "error" for diagnostic in found)
+        broken |= errors > 0
+        reports[name] = [vars(diagnostic) for diagnostic in found]
+        if not args.json:
+            print(f"{name}: {errors} errors, {len(found) - errors} warnings")
+            for diagnostic in found:
+                print(f"  {diagnostic}")
+    if args.json:
+        print(json.dumps(reports))
+    return NO if broken else DONE
+
+
+def write_generated(args: argparse.Namespace) -> int:
+    """`generate`: a chain or tree as URDF."""
+    if args.links < 1 or not 0 <= args.prismatic <= 1:
+        raise CallError(
+            f"got {args.links} links and a prismatic share of {args.prismatic:g}; expected 1 or more, and 0 to 1"
+        )
+    if args.kind == "chain":
+        model = generate.chain(args.links, args.seed, args.straight, args.prismatic)
+    else:
+        model = generate.tree(args.links, args.seed, prismatic=args.prismatic)
+    text = generate.urdf(model)
+    if args.out is not None:
+        with files.replacing(args.out, "w") as file:
+            file.write(text)
+    if args.json:
+        print(json.dumps({"robot": model.name, "links": args.links, "file": str(args.out) if args.out else None}))
+    elif args.out is None:
+        print(text)
+    return DONE
+
+
+def run_bench(args: argparse.Namespace) -> int:
+    """`bench`: forward dynamics on the CPU."""
+    console = _console(args)
+    rows = bench.run(args.seconds)
+    if args.json:
+        print(json.dumps({"machine": bench.machine(), "rows": rows}))
+        return DONE
+    table = Table("case", "catena, µs", "pinocchio, µs", "catena/pinocchio (25–75 %)", box=None, pad_edge=False)
+    for row in rows:
+        peer, ratio = row.get("pinocchio_us"), row.get("ratio")
+        table.add_row(
+            row["case"], f"{row['catena_us']:.3g}", f"{peer:.3g}" if peer else "not installed",
+            f"{ratio[1]:.2f} ({ratio[0]:.2f}–{ratio[2]:.2f})" if ratio else "",
+        )  # fmt: skip
+    console.print(table)
+    return DONE

@@ -1,0 +1,353 @@
+"""The simulation's thread and the workbench that drives it, without Qt."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import engine
+from app.workbench import Workbench
+from app.worker import Event, Latest, LimitsReached, Loaded, Refused, Settings, Stopped, Worker
+
+PATIENCE = 60.0  # s, for the first compilation of the engine
+
+PENDULUM = """<robot name="pendulum">
+  <link name="base"/>
+  <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="1"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="hinge" type="{kind}"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>{more}</joint>
+</robot>"""
+SWINGING = PENDULUM.format(kind="continuous", more="")
+LIMITED = PENDULUM.format(kind="revolute", more='<limit lower="-2" upper="0.5" effort="100" velocity="50"/>')
+STIFF = PENDULUM.format(kind="continuous", more='<dynamics damping="1e5"/>')
+
+
+@pytest.fixture
+def urdf(tmp_path) -> Callable[[str], str]:
+    """Writes a robot to a file of its own, and gives its path."""
+    numbers = itertools.count()
+
+    def write(text: str) -> str:
+        path = tmp_path / f"robot{next(numbers)}.urdf"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+class Listener:
+    """A worker with everything it has said."""
+
+    def __init__(self, worker: Worker):
+        self.worker = worker
+        self.events: list[Event] = []
+
+    def wait_for(self, kind: type, count: int = 1) -> list:
+        until(lambda: self._count(kind) >= count)
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def _count(self, kind: type) -> int:
+        self.events += self.worker.events()
+        return sum(isinstance(event, kind) for event in self.events)
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "what was waited for did not happen"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def heard() -> Iterator[Listener]:
+    worker = Worker()
+    yield Listener(worker)
+    worker.close()
+
+
+def copy(frame) -> tuple[float, np.ndarray, np.ndarray]:
+    return frame.time, frame.q.copy(), frame.v.copy()
+
+
+def wait_for_frame(frames: Latest, condition: Callable[[object], bool] = lambda _: True) -> tuple:
+    found = []
+
+    def look() -> bool:
+        frame = frames.take()
+        if frame is not None and condition(frame):
+            found.append(copy(frame))
+        return bool(found)
+
+    until(look)
+    return found[0]
+
+
+def test_the_latest_snapshot_wins_and_its_buffers_are_used_again():
+    frames = Latest(engine.chain(2))
+    assert frames.take() is None
+    seen = set()
+    for number in range(12):
+        frames.back.time = float(number)
+        frames.publish()
+        if number % 3 == 2:
+            frame = frames.take()
+            assert frame.time == number
+            assert frames.take() is None
+            seen.add(id(frame))
+    assert len(seen) <= 3
+
+
+def test_a_snapshot_being_read_is_never_written():
+    frames = Latest(engine.chain(2))
+    frames.publish()
+    read = frames.take()
+    for number in range(5):
+        assert frames.back is not read
+        frames.back.time = 1.0 + number
+        frames.publish()
+    assert read.time == 0.0
+
+
+def test_steps_are_the_engines_own(heard, urdf):
+    path = urdf(SWINGING)
+    heard.worker.open(path, Settings(dt=2e-3, integrator="rk4"))
+    loaded = heard.wait_for(Loaded)[0]
+    heard.worker.set_coordinate(0, (0,), 1.0)
+    heard.worker.step(25)
+    now, q, v = wait_for_frame(loaded.frames, lambda frame: frame.time > 0)
+    alone = engine.Simulation(engine.load(path), dt=2e-3, integrator="rk4", q=[1.0])
+    alone.step(25)
+    assert now == pytest.approx(0.05, abs=1e-12)
+    np.testing.assert_array_equal(q, alone.q[0])
+    np.testing.assert_array_equal(v, alone.v[0])
+
+
+def test_playing_keeps_to_the_asked_speed(heard, urdf):
+    heard.worker.set_speed(4.0)
+    heard.worker.open(urdf(SWINGING), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    begun = time.perf_counter()
+    heard.worker.play()
+    now, _, _ = wait_for_frame(frames, lambda frame: frame.time > 1.0)
+    elapsed = time.perf_counter() - begun
+    assert now <= 4.0 * elapsed + 1e-3
+
+
+def test_a_model_too_slow_for_its_speed_falls_behind_and_still_listens(heard, urdf, monkeypatch):
+    class Slow(engine.Simulation):
+        def step(self, n: int = 1) -> None:
+            time.sleep(3e-3 * n)
+            super().step(n)
+
+    monkeypatch.setattr(engine, "Simulation", Slow)
+    heard.worker.open(urdf(SWINGING), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    heard.worker.play()
+    factors = []
+    wait_for_frame(frames, lambda frame: factors.append(frame.factor) or frame.time > 0.15)
+    measured = [factor for factor in factors if np.isfinite(factor)]
+    assert measured
+    assert max(measured) < 0.5
+    heard.worker.pause()
+    before, _, _ = wait_for_frame(frames, lambda frame: np.isnan(frame.factor))
+    heard.worker.step()
+    after, _, _ = wait_for_frame(frames)
+    assert after - before == pytest.approx(1e-3, abs=1e-9), "the debt from before the pause was paid after it"
+
+
+def test_a_coordinate_set_by_hand_comes_to_rest_there(heard, urdf):
+    heard.worker.open(urdf(SWINGING), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    heard.worker.set_coordinate(0, (0,), 1.0)
+    heard.worker.step(100)
+    assert wait_for_frame(frames, lambda frame: frame.time > 0)[2][0] != 0
+    heard.worker.set_coordinate(0, (0,), -0.25)
+    _, q, v = wait_for_frame(frames)
+    assert (q[0], v[0]) == (-0.25, 0.0)
+
+
+def test_other_settings_keep_state_and_time(heard, urdf):
+    heard.worker.open(urdf(SWINGING), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    heard.worker.set_coordinate(0, (0,), 1.0)
+    heard.worker.step(100)
+    before = wait_for_frame(frames, lambda frame: frame.time > 0)
+    heard.worker.configure(Settings(dt=5e-4, integrator="rk4", gravity=False))
+    after = wait_for_frame(frames)
+    assert after[0] == pytest.approx(before[0], abs=1e-12)
+    np.testing.assert_array_equal(after[1], before[1])
+    heard.worker.step(10)
+    now, _, v = wait_for_frame(frames, lambda frame: frame.time > after[0])
+    assert now == pytest.approx(0.105, abs=1e-12)
+    np.testing.assert_allclose(v, before[2], rtol=1e-12)  # without gravity nothing turns it any more
+
+
+def test_of_several_files_the_last_asked_for_is_loaded(heard, urdf):
+    gate = threading.Event()
+    loads = []
+
+    def load(path: str, floating: bool = False) -> engine.Model:
+        gate.wait(PATIENCE)
+        loads.append(path)
+        return engine.load(path, floating=floating)
+
+    worker = Worker(load)
+    listener = Listener(worker)
+    first, second, third = urdf(SWINGING), urdf(LIMITED), urdf(SWINGING)
+    for path in (first, second, third):
+        worker.open(path, Settings())
+    gate.set()
+    until(lambda: listener._count(Loaded) and loads[-1] == third)
+    worker.close()
+    assert second not in loads
+
+
+def test_events_come_in_order(heard, urdf):
+    good, bad = urdf(SWINGING), urdf("<robot name='none'/>")
+    for path in (bad, good, bad):
+        heard.worker.open(path, Settings())
+        heard.wait_for(Loaded if path == good else Refused, 1 + sum(isinstance(e, Refused) for e in heard.events) * (path == bad))
+    assert [type(event) for event in heard.events] == [Refused, Loaded, Refused]
+    assert heard.events[0].diagnostics
+
+
+def test_a_file_that_is_not_there_is_refused_with_a_cure(heard, tmp_path):
+    heard.worker.open(str(tmp_path / "absent.urdf"), Settings())
+    refused = heard.wait_for(Refused)[0]
+    assert refused.diagnostics[0].severity == "error"
+    assert refused.diagnostics[0].cure
+
+
+def test_reaching_a_limit_is_told_once(heard, urdf):
+    heard.worker.set_speed(10.0)
+    heard.worker.open(urdf(LIMITED), Settings())
+    heard.wait_for(Loaded)
+    heard.worker.set_coordinate(0, (0,), -1.5)  # it swings from there to past its upper limit
+    heard.worker.play()
+    assert heard.wait_for(LimitsReached)[0].names == ("hinge",)
+
+
+def test_a_diverged_run_stops_and_a_reset_revives_it(heard, urdf):
+    heard.worker.open(urdf(STIFF), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    heard.worker.set_coordinate(0, (0,), 1.0)
+    heard.worker.play()
+    assert "diverged" in heard.wait_for(Stopped)[0].message
+    heard.worker.reset(np.array([0.5]))
+    now, q, v = wait_for_frame(frames, lambda frame: frame.q[0] == 0.5)
+    assert (now, q[0], v[0]) == (0.0, 0.5, 0.0)
+
+
+def test_a_fault_of_the_program_is_told_with_its_traceback_and_the_thread_lives_on(heard, urdf, monkeypatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault made for this test")
+
+    heard.worker.open(urdf(SWINGING), Settings())
+    heard.wait_for(Loaded)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "link_poses", broken)
+        heard.worker.step()
+        stopped = heard.wait_for(Stopped)[0]
+    assert "a fault made for this test" in stopped.message
+    assert "Traceback" in stopped.detail
+    heard.worker.open(urdf(LIMITED), Settings())
+    heard.wait_for(Loaded, 2)
+
+
+@pytest.mark.parametrize("playing", [False, True])
+def test_closing_leaves_no_thread(urdf, playing):
+    before = set(threading.enumerate())
+    worker = Worker()
+    listener = Listener(worker)
+    worker.open(urdf(SWINGING), Settings())
+    listener.wait_for(Loaded)
+    if playing:
+        worker.play()
+    worker.close()
+    assert set(threading.enumerate()) == before
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    bench = Workbench()
+    yield bench
+    bench.close()
+
+
+def opened(bench: Workbench, source: object, floating: bool = False) -> Workbench:
+    bench.open(source, floating)
+    until(lambda: bench.poll() and not bench.loading)
+    return bench
+
+
+def test_a_refused_file_leaves_the_robot_there(bench, urdf):
+    opened(bench, urdf(SWINGING))
+    model = bench.model
+    opened(bench, urdf("<robot name='broken'><link name='a'/><link name='a'/></robot>"))
+    assert bench.model is model
+    assert bench.findings.refused
+    assert any(each.severity == "error" for each in bench.findings.diagnostics)
+
+
+def test_reset_goes_back_to_the_pose_set_at_time_zero_and_then_to_neutral(bench, urdf):
+    opened(bench, urdf(SWINGING))
+    bench.set_coordinate(0, 1.0)
+    bench.step()
+    until(lambda: bench.frame() and bench.time > 0)
+    bench.reset()
+    until(lambda: (frame := bench.frame()) and frame.time == 0 and frame.q[0] == 1.0)
+    bench.reset()
+    until(lambda: (frame := bench.frame()) and frame.q[0] == 0.0)
+
+
+def test_a_coordinate_stays_inside_its_limits(bench, urdf):
+    opened(bench, urdf(LIMITED))
+    bench.set_coordinate(0, 3.0)
+    until(lambda: (frame := bench.frame()) and frame.q[0] == 0.5)
+
+
+def test_gravity_starts_off_where_nothing_would_stop_the_fall(bench, urdf):
+    solid = '<inertial><mass value="5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    path = urdf(SWINGING.replace('<link name="base"/>', f'<link name="base">{solid}</link>'))
+    opened(bench, path)
+    assert bench.settings.gravity
+    opened(bench, path, floating=True)
+    assert bench.floats
+    assert not bench.settings.gravity
+    bench.step()
+    until(lambda: (frame := bench.frame()) and frame.time > 0 and not np.any(frame.v))
+    bench.set_gravity(True)
+    bench.step()
+    until(lambda: (frame := bench.frame()) and np.any(frame.v))
+
+
+def test_recent_files_are_the_newest_first_without_repeats(bench, urdf):
+    first, second = urdf(SWINGING), urdf(LIMITED)
+    for path in (first, second, first):
+        opened(bench, path)
+    assert bench.recent == [first, second]
+
+
+def test_the_speed_stays_within_its_range(bench):
+    for asked, given in ((0.001, 0.1), (3.0, 3.0), (50.0, 10.0)):
+        bench.set_speed(asked)
+        assert bench.speed == given
+
+
+def test_a_joint_that_mimics_is_shown_and_not_moved(bench, urdf):
+    finger = '<link name="tip"/><joint name="follower" type="prismatic"><parent link="bob"/><child link="tip"/><axis xyz="0 0 1"/>{}</joint>'
+    limits = '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="hinge" multiplier="-0.5" offset="0.1"/>'
+    text = SWINGING.replace("</robot>", finger.format(limits) + "</robot>").replace(
+        '<link name="tip"/>',
+        '<link name="tip"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>',
+    )
+    opened(bench, urdf(text))
+    row = next(row for row in bench.coordinates if row.name == "follower")
+    assert row.value(np.array([0.4])) == pytest.approx(-0.1)
+    with pytest.raises(ValueError, match="follows hinge"):
+        bench.set_coordinate(bench.coordinates.index(row), 0.2)

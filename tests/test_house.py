@@ -1,0 +1,155 @@
+"""The house rules that a machine can keep: sizes, imports, names, paths, packaging. CONTRIBUTING.md says why."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import engine
+
+ROOT = Path(__file__).parents[1]
+LONGEST_FILE = 450
+LONGEST_FUNCTION = 70
+TEXT = {
+    ".py",
+    ".md",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".urdf",
+    ".xacro",
+    ".cu",
+    ".cuh",
+    ".vert",
+    ".frag",
+    ".glsl",
+    ".qss",
+    ".svg",
+    "",
+}
+CODE = {".py", ".cu", ".cuh", ".vert", ".frag", ".glsl"}
+TRACES = {
+    "a path on one machine": re.compile(
+        r"""(?:^|[\s"'`(=:])(?:/(?:home|root|work|tmp|opt|Users)/\w|[A-Z]:\\\\?Users)"""
+    ),
+    "a package registry's host": re.compile(r"pythonhosted|pypi\.(?:org|python)|/simple/|index-url"),
+}
+
+
+def _files() -> list[Path]:
+    """What is or will be tracked: git's list here, every file outside hidden folders where there is no git."""
+    git = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if git.returncode == 0:
+        paths = [ROOT / name for name in git.stdout.split("\0") if name]
+    else:
+        paths = [path for top in ("engine", "app", "robots", "resources", "tests") for path in (ROOT / top).rglob("*")]
+    return [path for path in paths if path.is_file()]
+
+
+FILES = _files()
+MODULES = [path for path in FILES if path.suffix == ".py"]
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_no_file_is_long() -> None:
+    lengths = {_name(path): len(path.read_text("utf-8").splitlines()) for path in FILES if path.suffix in CODE}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_no_function_is_long(path: Path) -> None:
+    functions = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)]
+    lengths = {f"{node.name}, line {node.lineno}": (node.end_lineno or 0) - node.lineno + 1 for node in functions}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    assert not tree.body or ast.get_docstring(tree), "a module opens with a docstring"
+
+
+def test_no_file_knows_the_machine_it_was_written_on() -> None:
+    found = []
+    for path in FILES:
+        if path.suffix not in TEXT or path == Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            found += [
+                f"{_name(path)}:{number}: {what}: {line.strip()}"
+                for what, trace in TRACES.items()
+                if trace.search(line)
+            ]
+    assert found == []
+
+
+def test_import_contracts_hold() -> None:
+    linter = _run("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache")
+    assert linter.returncode == 0, linter.stdout
+
+
+@pytest.mark.parametrize("module", ["PyQt6", "OpenGL", "pyqtgraph", "cupy"])
+def test_the_engine_starts_without(module: str) -> None:
+    """A machine without a screen or a GPU needs none of them installed."""
+    program = f"import sys; sys.modules[{module!r}] = None; import engine; engine.chain(3)"
+    python = _run("-W", "error", "-c", program)
+    assert python.returncode == 0, python.stderr
+
+
+@pytest.mark.parametrize("name", engine.__all__)
+def test_every_public_name_is_explained(name: str) -> None:
+    value = getattr(engine, name)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        assert inspect.getdoc(value), f"engine.{name} has no docstring"
+    else:
+        assert re.search(rf"\b{name}\b", engine.__doc__ or ""), f"engine's docstring does not say what {name} is"
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "--help"], ["info", "--help"], ["check", "--help"]], ids=" ".join
+)
+def test_help_is_answered(words: list[str]) -> None:
+    program = _run("main.py", *words)
+    assert program.returncode == 0, program.stderr
+    assert "usage" in program.stdout.lower()
+
+
+def test_every_resource_is_packaged() -> None:
+    """What is not Python must match a pattern of package-data, or an installed `catena` would lack it."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    packaged = {path for top in patterns for pattern in patterns[top] for path in (ROOT / top).glob(pattern)}
+    tops = [ROOT / top for top in ("engine", "app", "robots", "resources")]
+    data = {path for path in FILES if path.suffix != ".py" and any(top in path.parents for top in tops)}
+    assert data, "no shipped data was found at all"
+    assert sorted(data - packaged) == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    targets = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
+    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    python = _run("-W", "error", "-c", example)
+    assert python.returncode == 0, python.stderr
