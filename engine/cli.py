@@ -19,9 +19,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from engine import bench, diagnostics, dynamics, files, generate, rollout, urdf
+from engine import bench, diagnostics, dynamics, files, generate, urdf
 from engine.arguments import Array
 from engine.model import EARTH, Model, ModelError
+from engine.rollout import Trajectory, save
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 
 DONE, NO, WRONG_CALL = 0, 1, 2
@@ -156,7 +157,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
 
 
 def _console(args: argparse.Namespace) -> Console:
-    return Console(stderr=args.json, highlight=False)
+    return Console(stderr=args.json, highlight=False, soft_wrap=True)
 
 
 def _warn(model: Model) -> None:
@@ -227,9 +228,7 @@ def run_robot(args: argparse.Namespace) -> int:
             for key, value in vars(args).items()
             if key not in ("function", "command")
         }
-        rollout.save(
-            args.out, model, recorder.trajectory(), {**settings, "robot": str(find_robot(args.robot).resolve())}
-        )
+        save(args.out, model, recorder.trajectory(), {**settings, "robot": str(find_robot(args.robot).resolve())})
     result = {
         "robot": model.name, "algorithm": simulation.algorithm, "why": simulation.why, "integrator": args.integrator,
         "dt": args.dt, "steps": simulation.steps, "simulated_seconds": simulation.time, "wall_seconds": wall,
@@ -293,7 +292,7 @@ class _Recorder:
         """The median over the timed steps of each phase, s."""
         return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
 
-    def trajectory(self) -> rollout.Trajectory:
+    def trajectory(self) -> Trajectory:
         """What was recorded so far."""
         n, every, nv = self._samples, self._every, self._simulation.model.nv
         tau = np.zeros((n, nv))
@@ -301,7 +300,7 @@ class _Recorder:
             tau[0] = self._controls[0, 0]
             tau[1:] = self._controls[0, every - 1 :: every][: n - 1]
         time = np.arange(n) * (every * self._simulation.dt)
-        return rollout.Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
+        return Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
 
 
 def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -313,7 +312,7 @@ def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
         f"{result['robot']}: {result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time, "
         f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold] ({result['integrator']}, dt {args.dt:g} s)"
     )
-    console.print(f"{result['why']}")
+    console.print(result["why"])
     console.print(
         f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
         f"change {result['energy_drift_J']:+.3g} J"

@@ -122,7 +122,7 @@ def _idle(document: Document, topology: Topology, model: Model) -> dict[str, flo
     D = _articulated(model)
     groups: dict[str, list[float]] = {}
     for joint in model.joints:
-        groups.setdefault(joint.leader or joint.name, []).append(D[joint.bodies].min())
+        groups.setdefault(joint.leader or joint.name, []).append(D[joint.bodies].min() * (joint.multiplier != 0))
     singular = [joint for joint in model.joints if max(groups[joint.leader or joint.name]) <= SINGULAR]
     moved = {
         carrier.name: (branch.link.name, carrier.element) for branch in topology.branches if (carrier := branch.joint)

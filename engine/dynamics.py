@@ -89,8 +89,8 @@ class ForwardDynamics:
             try:
                 if self._one(q, v, tau, answer) == abia.FITS:
                     return answer
-            except TypeError:
-                pass  # not vectors of this number type: sort it out below
+            except (TypeError, ValueError):
+                pass  # not vectors of this number type: taken or refused below
         (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
         shape = (self.model.nv,) if single else (len(q), self.model.nv)
         if out is None:

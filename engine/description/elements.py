@@ -120,7 +120,9 @@ def read(document: Document, resources: Resources) -> Description | None:
     if root.tag != "robot":
         document.error(root, f"the outermost element is <{root.tag}>", "a URDF is one <robot> element")
         return None
-    if not document.expanded and any("xacro" in element.tag for element in root.iter("*")):
+    if not document.expanded and any(
+        element.prefix == "xacro" or element.tag.startswith("xacro:") for element in root.iter("*")
+    ):
         document.error(root, "has elements of xacro, unexpanded", "name the file .urdf.xacro, or expand it first")
     return _Reader(document, resources).robot(root)
 

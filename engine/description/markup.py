@@ -54,17 +54,19 @@ class Document:
             self.root = etree.fromstring(data, parser)
         except etree.XMLSyntaxError:
             self.root = None
+        if self.root is None:
+            reason = parser.error_log[0].message.strip() if len(parser.error_log) else "nothing is in it"
+            self.report("error", 1, f"the file is not XML: {reason}", "give the path of a URDF file", "XML")
+            return
         seen: set[int] = set()
         for entry in parser.error_log:
             if entry.domain_name != "NAMESPACE" and entry.line not in seen:
                 seen.add(entry.line)
                 fault = f"malformed XML: {entry.message.strip()}"
                 self.report("error", entry.line, fault, "correct the XML here; later faults may follow from it", "XML")
-        if self.root is not None and self.root.prefix is None and self.root.nsmap.get(None):
+        if self.root.prefix is None and self.root.nsmap.get(None):
             for element in self.root.iter("*"):
                 element.tag = etree.QName(element).localname if element.prefix is None else element.tag
-        if self.root is None and not self.found:
-            self.report("error", 1, "the file is empty or not XML", "give the path of a URDF file", "XML")
 
     def report(
         self, severity: Literal["error", "warning"], line: int | None, fault: str, cure: str, element: str

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import lie
 from engine.description.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
-from engine.description.markup import Document
+from engine.description.markup import LARGEST, Document
 
 FLOATING_BASE = "floating_base"
 
@@ -163,57 +163,58 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
     return [replace(root, joint=base), *branches[1:]]
 
 
+def _by_name(joints: Iterable[Joint]) -> dict[str, Joint]:
+    """The joints by name; of two with one name, which is an error, the first."""
+    named: dict[str, Joint] = {}
+    for joint in joints:
+        named.setdefault(joint.name, joint)
+    return named
+
+
 def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
     """For each joint that mimics: the independent joint that it follows in the end, and how."""
-    named = {joint.name: joint for joint in reversed(tuple(joints))}
+    mimics = _mimics(document, _by_name(joints))
     followers: dict[str, Mimic] = {}
     in_cycle: set[str] = set()
-    for joint in named.values():
-        path, multiplier, offset = {joint.name: None}, 1.0, 0.0
-        at = joint
-        while at.mimic is not None:
-            multiplier, offset = multiplier * at.mimic.multiplier, multiplier * at.mimic.offset + offset
-            leader = named.get(at.mimic.leader)
-            if leader is None or leader.name in path or not _can_lead(leader):
-                break
-            at = leader
-            path[at.name] = None
-        if joint.mimic is None:
-            continue
-        if at.mimic is None and at is not joint:
-            followers[joint.name] = replace(joint.mimic, leader=at.name, multiplier=multiplier, offset=offset)
-            if len(path) > 2:
-                _, second, third, *_ = path
-                used = f"{multiplier:g} · {at.name} + {offset:g} is used"
-                document.warning(joint.mimic.element, f"follows {second!r}, which itself mimics {third!r}", used)
-        elif at is joint or joint.name == getattr(at.mimic, "leader", None):
-            _cannot_follow(document, joint, [*path], named, in_cycle)
+    for name, mimic in mimics.items():
+        path, leader, multiplier, offset = [name], mimic.leader, mimic.multiplier, mimic.offset
+        while leader in mimics and leader not in path:
+            path.append(leader)
+            step = mimics[leader]
+            leader, multiplier, offset = step.leader, multiplier * step.multiplier, multiplier * step.offset + offset
+        if leader == name and name not in in_cycle:
+            in_cycle.update(path)
+            cycle = " → ".join([*path, name])
+            document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", "let one of them move by itself")
+        elif leader not in path and not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+            fault = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
+            document.error(mimic.element, fault, "give numbers that can be computed with")
+        elif leader not in path:
+            followers[name] = replace(mimic, leader=leader, multiplier=multiplier, offset=offset)
+            if len(path) > 1:
+                fault = f"follows {path[1]!r}, which itself mimics {mimics[path[1]].leader!r}"
+                document.warning(mimic.element, fault, f"{multiplier:g} · {leader} + {offset:g} is used")
     return followers
 
 
-def _can_lead(joint: Joint) -> bool:
-    """Whether the joint has one coordinate; a joint of unknown type, already a fault, gets the benefit of doubt."""
-    return joint.type in SCALAR or joint.element.get("type") not in TYPES
-
-
-def _cannot_follow(
-    document: Document, joint: Joint, path: list[str], named: dict[str, Joint], in_cycle: set[str]
-) -> None:
-    """Say why: the joint's own leader is at fault, or the joint closes a cycle (told once)."""
-    mimic = joint.mimic
-    if mimic is None or joint.name in in_cycle:
-        return
-    leader = named.get(mimic.leader)
-    if leader is None:
-        cure = _did_you_mean(mimic.leader, named, "joint")
-        document.warning(mimic.element, f"there is no joint {mimic.leader!r}", f"it moves by itself; {cure}")
-    elif not _can_lead(leader):
-        fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
-        document.error(mimic.element, fault, f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}")
-    else:
-        in_cycle.update(path)
-        named_cycle = " → ".join([*path, path[0]])
-        document.error(mimic.element, f"a cycle of joints that mimic: {named_cycle}", "let one of them move by itself")
+def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
+    """Each joint's own <mimic>, where the joint that it names can be followed."""
+    mimics: dict[str, Mimic] = {}
+    for joint in named.values():
+        if joint.mimic is None:
+            continue
+        leader = named.get(joint.mimic.leader)
+        if leader is None:
+            cure = _did_you_mean(joint.mimic.leader, named, "joint")
+            used = f"it moves by itself; {cure}"
+            document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
+        elif leader.type in SCALAR:
+            mimics[joint.name] = joint.mimic
+        elif leader.element.get("type") in TYPES:
+            fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
+            cure = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
+            document.error(joint.mimic.element, fault, cure)
+    return mimics
 
 
 def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mimic]) -> dict[str, Limits]:
@@ -222,7 +223,7 @@ def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mi
     With ``q_f = m q + o``: ranges are cut, velocities divided by ``|m|``, and the virtual work of the
     followers' resistance adds ``m²`` of their damping and ``|m|`` of their friction.
     """
-    named = {joint.name: joint for joint in reversed(tuple(joints))}
+    named = _by_name(joints)
     limits = {name: joint.limits for name, joint in named.items() if name not in followers}
     for name, mimic in followers.items():
         m, own, leader = mimic.multiplier, named[name].limits, limits[mimic.leader]

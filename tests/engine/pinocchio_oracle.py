@@ -1,0 +1,60 @@
+"""Pinocchio's model of a URDF file, with the map between its coordinates and ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+import engine
+
+
+class Oracle:
+    """The forward dynamics of Pinocchio for one of our models read from the same file.
+
+    Joints that we hold still because nothing they move has inertia are held still there too; Pinocchio's own answer
+    for them is not a number.
+    """
+
+    def __init__(self, path: Path, model: engine.Model, floating: bool = False):
+        root = (pin.JointModelFreeFlyer(),) if floating else ()
+        self.model = pin.buildModelFromUrdf(str(path), *root)
+        ours = {joint.name for joint in model.joints} | {"universe", "root_joint"}
+        held = [self.model.getJointId(name) for name in self.model.names if name not in ours]
+        if held:
+            self.model = pin.buildReducedModel(self.model, held, pin.neutral(self.model))
+        self.data, self.ours = self.model.createData(), model
+        self.order = np.zeros(self.model.nv, int)
+        for joint in model.joints:
+            run = np.arange(joint.v.start, joint.v.stop)
+            theirs = self._joint(joint)
+            self.order[theirs.idx_v : theirs.idx_v + theirs.nv] = (
+                run[[3, 4, 5, 0, 1, 2]] if joint.kind == "floating" else run
+            )
+
+    def _joint(self, joint):
+        index = self.model.getJointId("root_joint" if joint.name == "floating_base" else joint.name)
+        assert index < self.model.njoints, f"Pinocchio has no joint {joint.name}"
+        return self.model.joints[index]
+
+    def q(self, q):
+        theirs = pin.neutral(self.model)
+        for joint in self.ours.joints:
+            run, values = self._joint(joint), q[joint.q]
+            if run.nq == 2:
+                values = [np.cos(values[0]), np.sin(values[0])]
+            theirs[run.idx_q : run.idx_q + run.nq] = values
+        return theirs
+
+    def forward_dynamics(self, q, v, tau):
+        answer = np.empty(len(v))
+        answer[self.order] = pin.aba(self.model, self.data, self.q(q), v[self.order], tau[self.order])
+        return answer
+
+    def mass_matrix(self, q):
+        M = np.array(pin.crba(self.model, self.data, self.q(q)))
+        M = np.triu(M) + np.triu(M, 1).T
+        answer = np.empty_like(M)
+        answer[np.ix_(self.order, self.order)] = M
+        return answer

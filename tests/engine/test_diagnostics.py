@@ -1,0 +1,406 @@
+"""`engine.check`: every fault is found, at its line, on its element, with its cure, in one pass."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import Diagnostic, Model, ModelError
+
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+
+
+def link(name: str, inside: str = INERTIAL) -> str:
+    return f'<link name="{name}">{inside}</link>\n'
+
+
+def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: str = "") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>\n'
+
+
+def robot(*parts: str) -> str:
+    """Line 1 is <robot>; each part is one line."""
+    return '<robot name="r">\n' + "".join(parts) + "</robot>\n"
+
+
+def one_joint(inside: str, kind: str = "continuous") -> str:
+    """Links a and b on lines 2 and 3, joint j on line 4."""
+    return robot(link("a"), link("b"), joint("j", "a", "b", kind, inside))
+
+
+def limited(attributes: str, kind: str = "revolute") -> str:
+    return one_joint(f"<limit {attributes}/>", kind)
+
+
+def one_link(inside: str) -> str:
+    """Link b on line 3 is the one in question; it moves."""
+    return robot(link("a"), link("b", inside), joint("j", "a", "b"))
+
+
+def inertial(mass: str = "2", **moments: str) -> str:
+    six = {"ixx": "0.1", "ixy": "0", "ixz": "0", "iyy": "0.1", "iyz": "0", "izz": "0.1"} | moments
+    given_moments = " ".join(f'{name}="{value}"' for name, value in six.items())
+    return f'<inertial><mass value="{mass}"/><inertia {given_moments}/></inertial>'
+
+
+def visual(geometry: str, inside: str = "") -> str:
+    return one_link(INERTIAL + f"<visual><geometry>{geometry}</geometry>{inside}</visual>")
+
+
+def mesh(name: str) -> str:
+    return visual(f'<mesh filename="{name}"/>')
+
+
+def mimic(leader: str, kind: str = "revolute") -> str:
+    """A chain of three whose first joint mimics `leader`; j2 is of the kind given."""
+    first = joint("j1", "a", "b", "revolute", LIMIT + f'<mimic joint="{leader}"/>')
+    return robot(link("a"), link("b"), link("c"), first, joint("j2", "b", "c", kind, LIMIT))
+
+
+TWO_WAY = joint("j1", "a", "b", inside='<mimic joint="j2"/>') + joint("j2", "b", "c", inside='<mimic joint="j1"/>')
+THREE = link("a") + link("b") + link("c")
+GOOD = one_joint(LIMIT, "revolute")
+
+# severity, line, words of element and fault and cure, the file
+FAULTS: dict[str, tuple[str, int | None, str, str]] = {
+    "empty file": ("error", 1, "XML empty", ""),
+    "not XML": ("error", 1, "XML URDF", "solid cube\nfacet normal"),
+    "mismatched tag": ("error", 4, "malformed mismatch", GOOD.replace("</joint>", "</jont>")),
+    "truncated": ("error", 5, "malformed", GOOD[: GOOD.index("</robot>")]),
+    "attribute twice": ("error", 3, "malformed redefined", GOOD.replace('<link name="b"', '<link name="b" name="c"')),
+    "not a robot": ("error", 1, "<sdf> <robot>", "<sdf/>"),
+    "unexpanded xacro": (
+        "error", 1, "xacro expand", robot(link("a"), "<xacro:m/>").replace("<robot", '<robot xmlns:xacro="http://x"'),
+    ),
+    "no robot name": ("warning", 1, "<robot> no name 'bad'", f"<robot>\n{link('a')}</robot>"),
+    "no links": ("error", 1, "<robot> no links", robot()),
+    "link without name": ("error", 3, "<link> no name", robot(link("a"), "<link/>\n")),
+    "joint without name": ("error", 4, "<joint> no name", GOOD.replace('joint name="j"', "joint")),
+    "joint without type": ("error", 4, "'j' no type", GOOD.replace(' type="revolute"', "")),
+    "unknown type": ("error", 4, "'j' 'hinge' revolute", one_joint("", "hinge")),
+    "two links of a name": ("error", 3, "'a' taken line 2", robot(link("a"), link("a"))),
+    "two joints of a name": ("error", 6, "'j' taken line 5", robot(THREE, joint("j", "a", "b"), joint("j", "b", "c"))),
+    "no parent": ("error", 4, "'j' no <parent>", GOOD.replace('<parent link="a"/>', "")),
+    "no child": ("error", 4, "'j' no <child>", GOOD.replace('<child link="b"/>', "")),
+    "unknown parent": ("error", 4, "<parent> 'j' 'base'", GOOD.replace('<parent link="a"/>', '<parent link="base"/>')),
+    "misspelt child": (
+        "error", 4, "<child> 'hnad' mean 'hand'", robot(link("a"), link("hand"), joint("j", "a", "hnad")),
+    ),
+    "two parents": (
+        "error", 7, "'k' 'c' two parents 'j'",
+        robot(THREE, joint("j", "a", "c"), joint("i", "a", "b"), joint("k", "b", "c")),
+    ),
+    "two parent elements": ("error", 4, "<parent> second", GOOD.replace("<child", '<parent link="a"/><child')),
+    "cycle": ("error", 5, "cycle b", robot(THREE, joint("j", "c", "b"), joint("k", "b", "c"))),
+    "cycle beside a root": (
+        "error", 7, "cycle 'b' 'c'",
+        robot(THREE, joint("j", "a", "b"), joint("k", "b", "c"), joint("l", "c", "b")),
+    ),
+    "own ancestor": ("error", 4, "'j' cycle b → b", robot(link("a"), link("b"), joint("j", "b", "b"))),
+    "several roots": ("error", 3, "'b' 2 roots 'a', 'b'", robot(link("a"), link("b"))),
+    "zero axis": ("error", 4, "<axis> 'j' zero", one_joint('<axis xyz="0 0 0"/>')),
+    "axis not unit": ("warning", 4, "<axis> length 2 0 0 1 used", one_joint('<axis xyz="0 0 2"/>')),
+    "axis of two numbers": ("error", 4, "<axis> 2 numbers three", one_joint('<axis xyz="0 1"/>')),
+    "axis with commas": ("error", 4, '<axis> "0 0 1"', one_joint('<axis xyz="0,0,1"/>')),
+    "decimal comma": ("error", 4, "<origin> '1,5' 1.5", one_joint('<origin xyz="1,5 0 0"/>')),
+    "nan": ("error", 4, "<origin> nan finite", one_joint('<origin rpy="0 nan 0"/>')),
+    "infinite": ("error", 4, "<origin> -inf finite", one_joint('<origin xyz="0 -inf 0"/>')),
+    "beyond floats": ("error", 4, "<origin> 1e999 large", one_joint('<origin xyz="0 1e999 0"/>')),
+    "underscore": ("error", 4, "<origin> '1_0' number", one_joint('<origin xyz="1_0 0 0"/>')),
+    "word for a number": ("error", 4, "<origin> 'up' number", one_joint('<origin xyz="0 0 up"/>')),
+    "empty numbers": ("error", 4, "<origin> 0 numbers", one_joint('<origin xyz=""/>')),
+    "expression": ("error", 4, "<origin> xacro", one_joint('<origin xyz="${x} 0 0"/>')),
+    "no mass": ("error", 3, "<inertial> 'b' no <mass>", one_link(INERTIAL.replace('<mass value="2"/>', ""))),
+    "mass without value": ("error", 3, "<mass> 'b' no value", one_link(INERTIAL.replace('value="2"', ""))),
+    "negative mass": ("error", 3, "<mass> 'b' -2 kg", one_link(inertial("-2"))),
+    "zero mass": ("warning", 3, "<mass> 'b' is 0", one_link(inertial("0"))),
+    "no inertia": ("error", 3, "<inertial> no <inertia>", one_link('<inertial><mass value="1"/></inertial>')),
+    "inertia of five": ("error", 3, "<inertia> no izz", one_link(INERTIAL.replace('izz="0.1"', ""))),
+    "negative inertia": ("error", 3, "<inertia> positive definite -0.1", one_link(inertial(ixx="-0.1"))),
+    "indefinite inertia": ("error", 3, "<inertia> positive definite -4.9", one_link(inertial(ixy="5"))),
+    "slightly negative": (
+        "warning", 3, "<inertia> positive definite these numbers used", one_link(inertial(iyy="-0.01", ixy="0.001")),
+    ),
+    "zero principal moment": ("warning", 3, "<inertia> positive definite 0, 0.1, 0.1", one_link(inertial(iyy="0"))),
+    "triangle inequality": ("warning", 3, "<inertia> triangle 0.3 > 0.1 + 0.1", one_link(inertial(ixx="0.3"))),
+    "moving without mass": ("warning", 3, "'b' mass <inertial>", robot(THREE.replace(link("b"), link("b", "")),
+                            joint("j", "a", "b"), joint("k", "b", "c"))),
+    "nothing resists": ("error", 4, "joint 'j' 'b' inertia", one_link("")),
+    "nothing resists a hand": (
+        "warning", 7, "'k' held at 0 'c'", robot(link("a"), link("b"), link("c", ""), link("d", ""),
+        joint("j", "a", "b"), joint("k", "b", "c"), joint("l", "c", "d", "fixed")),
+    ),
+    "free without inertia": ("error", 4, "'j' 'b' inertia", one_link("").replace("continuous", "floating")),
+    "limits upside down": (
+        "error", 4, "<limit> 'j' 1 above -1", limited('lower="1" upper="-1" effort="1" velocity="1"'),
+    ),
+    "no limit": ("warning", 4, "'j' no <limit> revolute without limits", one_joint("", "revolute")),
+    "prismatic without limit": ("warning", 4, "'j' no <limit> prismatic without limits", one_joint("", "prismatic")),
+    "no range": ("warning", 4, "<limit> lower upper without position", limited('effort="1" velocity="1"')),
+    "no lower": ("warning", 4, "<limit> lower is 0", limited('upper="1" effort="1" velocity="1"')),
+    "no effort": ("warning", 4, "<limit> no effort limit", limited('lower="0" upper="1" velocity="1"')),
+    "velocity zero": (
+        "warning", 4, "<limit> velocity 0 no limit", limited('lower="0" upper="1" effort="1" velocity="0"', "prismatic"),
+    ),
+    "negative effort": ("error", 4, "<limit> effort -3", limited('lower="0" upper="1" effort="-3" velocity="1"', "prismatic")),
+    "nan limit": ("error", 4, "<limit> lower nan", limited('lower="nan" upper="1" effort="3" velocity="1"', "prismatic")),
+    "infinite effort": ("warning", 4, "<limit> inf effort", limited('lower="0" upper="1" effort="inf" velocity="1"', "prismatic")),
+    "locked": ("warning", 4, "<limit> stays at 1", limited('lower="1" upper="1" effort="1" velocity="1"', "prismatic")),
+    "negative damping": ("error", 4, "<dynamics> damping -1", one_joint('<dynamics damping="-1"/>')),
+    "mimic of none": ("warning", 5, "<mimic> 'j1' 'j9' by itself", mimic("j9")),
+    "mimic of a fixed joint": ("error", 5, "<mimic> 'j1' 'j2' fixed", mimic("j2", "fixed")),
+    "mimic of itself": ("error", 5, "<mimic> cycle j1 → j1", mimic("j1")),
+    "mimics in a cycle": ("error", 5, "<mimic> cycle j1 → j2 → j1", robot(THREE, TWO_WAY)),
+    "mimic without name": ("error", 4, "<mimic> no joint", one_joint("<mimic/>")),
+    "mimic out of range": (
+        "warning", 5, "<mimic> limits 'j2' used", mimic("j2").replace('joint="j2"/>', 'joint="j2" offset="5"/>'),
+    ),
+    "missing mesh": ("warning", 3, "<mesh> 'b' hand.stl not found placeholder", mesh("hand.stl")),
+    "missing package": (
+        "warning", 3, "<mesh> package://nowhere/hand.stl package_dirs", mesh("package://nowhere/hand.stl"),
+    ),
+    "mesh on the web": ("warning", 3, "<mesh> not found package://", mesh("https://x/y.stl")),
+    "mesh without name": ("warning", 3, "<mesh> no filename left out", visual("<mesh/>")),
+    "unknown shape": ("warning", 3, "<cone> box left out", visual("<cone/>")),
+    "no shape": ("warning", 3, "<visual> no shape left out", visual("")),
+    "negative radius": ("warning", 3, "<sphere> negative left out", visual('<sphere radius="-1"/>')),
+    "box of two": ("error", 3, "<box> 2 numbers three", visual('<box size="1 1"/>')),
+    "undefined material": (
+        "warning", 3, "material 'red' defined", visual('<sphere radius="1"/>', '<material name="red"/>'),
+    ),
+    "colour beyond 1": (
+        "warning", 3, "<color> 255 0…1", visual('<sphere radius="1"/>', '<material><color rgba="255 0 0 1"/></material>'),
+    ),
+    "limits of a planar joint": ("warning", 4, "<limit> planar not used", one_joint(LIMIT, "planar")),
+    "second axis": ("warning", 4, "<axis> second before", one_joint('<axis xyz="0 0 1"/><axis xyz="1 0 0"/>')),
+}  # fmt: skip
+
+
+def write(path: Path, text: str) -> Path:
+    file = path / "bad.urdf"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def said(found: list[Diagnostic], severity: str, line: int | None, words: str) -> bool:
+    """Whether one diagnostic of that severity and line holds all the words."""
+    return any(
+        entry.severity == severity and entry.line == line and all(word in str(entry) for word in words.split())
+        for entry in found
+    )
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_is_found_where_it_stands(name: str, tmp_path: Path) -> None:
+    severity, line, words, text = FAULTS[name]
+    path = write(tmp_path, text)
+    found = engine.check(path)
+    assert said(found, severity, line, words), "\n".join(map(str, found))
+    assert all(entry.element and entry.fault and entry.cure for entry in found)
+    if severity == "error":
+        with pytest.raises(ModelError) as refused:
+            engine.load(path)
+        assert list(refused.value.diagnostics) == found
+    else:
+        assert list(engine.load(path).diagnostics) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        one_joint('<axis xyz="0.7071 0 0.7071"/>'),
+        one_joint("", "floating"),
+        one_joint("", "planar"),
+        robot(link("a"), link("frame", ""), joint("j", "a", "frame", "fixed", '<axis xyz="0 0 0"/>')),
+        one_joint("").replace("<robot ", '<robot xmlns="http://example.org/urdf" xmlns:gazebo="http://g" '),
+        '<?xml version="1.0"?>\n<!-- <link> of <joint> -->\n' + GOOD,
+    ],
+)
+def test_sound_files_have_no_faults(text: str, tmp_path: Path) -> None:
+    assert engine.check(write(tmp_path, text)) == []
+
+
+def test_all_faults_of_one_file_are_found_in_one_pass(tmp_path: Path) -> None:
+    text = robot(
+        link("a"),
+        link("b", inertial("-1", ixy="1,5") + '<visual><geometry><mesh filename="x.stl"/></geometry></visual>'),
+        link("b"),
+        link("c", inertial(ixx="0.3")),
+        link("far"),
+        joint("j1", "a", "b", "revolute", '<axis xyz="0 0 0"/><limit lower="2" upper="1" effort="1" velocity="1"/>'),
+        joint("j2", "b", "c", "hinge", '<origin xyz="1 2"/>'),
+        joint("j2", "a", "nobody", "continuous", '<mimic joint="j9"/>'),
+        joint("j3", "c", "b", "continuous", '<dynamics damping="nan"/>'),
+        joint("j4", "c", "far", "continuous", '<mimic joint="j4"/>'),
+    )
+    found = engine.check(write(tmp_path, text))
+    expected = [
+        ("error", 3, "<mass> -1"),
+        ("error", 3, "<inertia> ixy 1,5"),
+        ("warning", 3, "<mesh> x.stl"),
+        ("error", 4, "link 'b' taken"),
+        ("warning", 5, "triangle"),
+        ("error", 7, "<axis> zero"),
+        ("error", 7, "<limit> above"),
+        ("error", 8, "hinge"),
+        ("error", 8, "<origin> 2 numbers"),
+        ("error", 9, "joint 'j2' taken"),
+        ("error", 9, "<child> nobody"),
+        ("error", 10, "two parents cycle"),
+        ("error", 10, "<dynamics> nan"),
+        ("error", 11, "<mimic> cycle j4"),
+    ]
+    missed = [fault for fault in expected if not said(found, *fault)]
+    assert missed == []
+    assert [entry.line for entry in found] == sorted(entry.line or 0 for entry in found)
+
+
+def test_faults_after_malformed_xml_are_found_too(tmp_path: Path) -> None:
+    text = GOOD.replace("</joint>\n", '</jont>\n<link name="c"><inertial><mass value="-1"/></inertial></link>\n')
+    found = engine.check(write(tmp_path, text))
+    assert said(found, "error", 4, "malformed")
+    assert said(found, "error", 5, "<mass> 'c' -1 kg")
+
+
+def test_a_fault_has_no_followers(tmp_path: Path) -> None:
+    """Of a faulty inertial, an unknown parent and a bad mimic nothing else is derived."""
+    text = robot(
+        link("a"), link("b", inertial("x")), joint("j", "nobody", "b", "revolute", LIMIT + '<mimic joint=""/>')
+    )
+    found = engine.check(write(tmp_path, text))
+    assert [entry.element for entry in found] == [
+        "<mass> of <inertial> of link 'b'",
+        "<mimic> of joint 'j'",
+        "<parent> of joint 'j'",
+    ]
+
+
+def test_the_line_is_that_on_which_a_tag_begins(tmp_path: Path) -> None:
+    text = GOOD.replace('<limit lower="-1"', '\n<limit\n  lower="3"\n ')
+    assert said(engine.check(write(tmp_path, text)), "error", 5, "<limit> above")
+
+
+def test_the_report_names_the_file_and_every_error(tmp_path: Path) -> None:
+    path = write(tmp_path, one_joint('<axis xyz="0 0 0"/><origin xyz="1,5 0 0"/>'))
+    with pytest.raises(ModelError) as refused:
+        engine.load(path)
+    first, *rest = str(refused.value).splitlines()
+    assert first == "bad.urdf has 2 errors:"
+    assert len(rest) == 2
+    assert all(line.startswith("  line 4: error: <") for line in rest)
+
+
+@pytest.mark.parametrize("name", ["missing.urdf", "missing.urdf.xacro", ""])
+def test_a_file_that_cannot_be_read_is_a_fault(name: str, tmp_path: Path) -> None:
+    found = engine.check(tmp_path / name)
+    assert [entry.severity for entry in found] == ["error"]
+    assert "cannot be read" in found[0].fault
+    with pytest.raises(ModelError, match="cannot be read"):
+        engine.load(tmp_path / name)
+
+
+ANYTHING = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True).map(repr),
+    st.integers(-(10**400), 10**400).map(str),
+    st.sampled_from(["", " ", "0", "-0", "1,5", "1e308", "-1e-320", "1 2 3", "0 0 1", "nan", "٣", "1e15", "x" * 50]),
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn", "Co"), exclude_characters='<>&"'), max_size=8
+    ),
+)
+PLACES = (
+    "mass",
+    "ixx",
+    "xyz",
+    "rpy",
+    "axis",
+    "lower",
+    "upper",
+    "effort",
+    "damping",
+    "multiplier",
+    "offset",
+    "size",
+    "rgba",
+)
+TEMPLATE = """<robot name="r"><link name="a"/><link name="b"><inertial><origin xyz="{xyz}"/><mass value="{mass}"/>
+<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+<visual><geometry><box size="{size}"/></geometry><material name=""><color rgba="{rgba}"/></material></visual></link>
+<link name="c"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/>
+<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="1"/><dynamics damping="{damping}"/></joint>
+<joint name="k" type="prismatic"><parent link="b"/><child link="c"/><limit lower="{lower}" upper="1" effort="1"
+velocity="1"/><mimic joint="j" multiplier="{multiplier}" offset="{offset}"/></joint></robot>"""
+SOUND = dict.fromkeys(PLACES, "1") | {"xyz": "0 0 1", "rpy": "0 0 0", "axis": "0 1 0", "lower": "-1", "offset": "0"}
+SOUND |= {"size": "1 1 1", "rgba": "1 1 1 1"}
+
+
+def loaded_or_refused(path: Path, floating: bool = False, mimic: bool = True) -> Model | None:
+    """The model; None if the file was refused for an error that is named. Nothing else may be raised."""
+    try:
+        return engine.load(path, floating=floating, mimic=mimic)
+    except ModelError as error:
+        refusal = error
+    assert any(entry.severity == "error" for entry in refusal.diagnostics)
+    return None
+
+
+def all_finite(model: Model) -> bool:
+    arrays = (model.home_rotation, model.home_position, model.mass, model.first_moment, model.inertia, model.damping)
+    return all(math.isfinite(value) for array in arrays for value in array.ravel())
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(st.sampled_from(PLACES), ANYTHING, min_size=1, max_size=3))
+def test_no_number_does_worse_than_a_refusal(tmp_path_factory: pytest.TempPathFactory, garbage: dict[str, str]) -> None:
+    path = write(tmp_path_factory.getbasetemp(), TEMPLATE.format(**(SOUND | garbage)))
+    model = loaded_or_refused(path)
+    if model is not None:
+        assert all_finite(model)
+        assert all(model.lower <= model.upper)
+
+
+NAMES = st.sampled_from(["", "a", "b", "c", "d"])
+JOINTS = st.tuples(NAMES, NAMES, NAMES, st.sampled_from(["revolute", "fixed", "planar", "floating", "?"]), NAMES)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(NAMES, max_size=5), st.lists(JOINTS, max_size=6), st.booleans(), st.booleans())
+def test_no_tangle_of_links_does_worse_than_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory,
+    links: list[str],
+    joints: list[tuple[str, str, str, str, str]],
+    floating: bool,
+    follow: bool,
+) -> None:
+    parts = [link(name) for name in links]
+    parts += [
+        joint(name, parent, child, kind, LIMIT + (f'<mimic joint="{leader}"/>' if leader else ""))
+        for name, parent, child, kind, leader in joints
+    ]
+    path = write(tmp_path_factory.getbasetemp(), robot(*parts))
+    model = loaded_or_refused(path, floating, follow)
+    if model is not None:
+        assert set(model.link_names) == set(links)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_damage_to_the_text_does_worse_than_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = TEMPLATE.format(**SOUND).encode()
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(start + 40, len(whole))))
+    path = tmp_path_factory.getbasetemp() / "damaged.urdf"
+    path.write_bytes(whole[:start] + data.draw(st.binary(max_size=6)) + whole[end:])
+    model = loaded_or_refused(path)
+    if model is not None:
+        assert all_finite(model)

@@ -1,0 +1,230 @@
+"""Forward and inverse dynamics against Pinocchio, against each other, and what they refuse."""
+
+import numpy as np
+import pytest
+from conftest import EXAMPLE_ROBOTS
+from pinocchio_oracle import Oracle
+
+import engine
+from engine import lie
+
+
+def state(model, rng, batch=None):
+    shape = (model.nv,) if batch is None else (batch, model.nv)
+    return model.random(rng, batch), rng.uniform(-1, 1, shape), rng.uniform(-1, 1, shape)
+
+
+def residual(model, q, v, tau, a):
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the measure of design and papers."""
+    tau_delta = tau - engine.bias(model, q, v)
+    return np.linalg.norm(engine.inverse_dynamics(model, q, v, a) - tau) / np.linalg.norm(tau_delta)
+
+
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
+@pytest.mark.parametrize("path", EXAMPLE_ROBOTS, ids=lambda path: path.stem)
+def test_forward_dynamics_agrees_with_pinocchio(path, floating, rng):
+    model = engine.load(path, floating=floating, mimic=False)
+    if model.nv == 0:
+        assert len(engine.forward_dynamics(model, [], [], [])) == 0
+        return
+    oracle = Oracle(path, model, floating)
+    assert oracle.model.nv == model.nv
+    for _ in range(3):
+        q, v, tau = state(model, rng)
+        expected = oracle.forward_dynamics(q, v, tau)
+        answer = engine.forward_dynamics(model, q, v, tau)
+        assert np.linalg.norm(answer - expected) <= 1e-9 * np.linalg.norm(expected)
+        M = oracle.mass_matrix(q)
+        assert np.abs(engine.mass_matrix(model, q) - M).max() <= 1e-12 * np.abs(M).max()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 50, 200, 1000])
+@pytest.mark.parametrize("kind", ["chain", "straight chain", "tree", "floating tree"])
+def test_inverse_of_forward_is_identity(kind, n, rng):
+    if kind == "chain":
+        model = engine.chain(n, prismatic=0.3)
+    elif kind == "straight chain":
+        model = engine.chain(n, straight=True)
+    else:
+        model = engine.tree(n, prismatic=0.3, floating=kind == "floating tree")
+    q, v, tau = state(model, rng)
+    if n >= 100:
+        v *= 0.01  # bias forces grow with the square of a length of n links
+    if kind == "straight chain":
+        q *= 0.05
+    assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau)) <= 1e-12
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 1e6])
+def test_extreme_mass_ratios_keep_the_residual(ratio, rng):
+    import dataclasses
+
+    model = engine.chain(20)
+    factor = np.where(np.arange(20) % 2 == 0, 1.0, ratio)
+    model = dataclasses.replace(
+        model,
+        mass=model.mass * factor,
+        first_moment=model.first_moment * factor[:, None],
+        inertia=model.inertia * factor[:, None, None],
+    )
+    q, v, tau = state(model, rng)
+    assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau)) <= 1e-12
+
+
+def test_a_2000_link_chain_runs_in_linear_memory(rng):
+    import tracemalloc
+
+    peaks = []
+    for n in (500, 2000):
+        model = engine.chain(n)
+        q, v, tau = state(model, rng)
+        engine.forward_dynamics(model, q, v, tau)
+        tracemalloc.start()
+        fd = engine.ForwardDynamics(model)
+        assert np.all(np.isfinite(fd(q, 0.01 * v, tau)))
+        engine.Simulation(model, dt=1e-4).step(3)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 4.5 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    "model", [engine.chain(9, prismatic=0.4), engine.tree(15, floating=True)], ids=lambda model: model.name
+)
+def test_algorithms_agree_and_so_do_their_matrices(model, rng):
+    q, v, tau = state(model, rng, 20)
+    a = engine.forward_dynamics(model, q, v, tau, algorithm="abia")
+    b = engine.forward_dynamics(model, q, v, tau, algorithm="jsiia")
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.abs(a).max())
+    M, h = engine.mass_matrix(model, q), engine.bias(model, q, v)
+    np.testing.assert_allclose((M @ a[..., None])[..., 0] + h, tau, atol=1e-10)
+    np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
+
+
+def test_float32_is_served_and_close(rng):
+    model = engine.chain(7)
+    q, v, tau = state(model, rng, 50)
+    exact = engine.forward_dynamics(model, q, v, tau)
+    answer = engine.forward_dynamics(model, q, v, tau, dtype="float32")
+    assert answer.dtype == np.float32
+    assert np.linalg.norm(answer - exact) < 1e-4 * np.linalg.norm(exact)
+
+
+def test_kinetic_energy_is_that_of_the_mass_matrix_and_power_balances(rng):
+    model = engine.tree(12, floating=True, prismatic=0.3)
+    q, v, tau = state(model, rng)
+    kinetic, _ = engine.energy(model, q, v)
+    assert kinetic == pytest.approx(0.5 * v @ engine.mass_matrix(model, q) @ v, rel=1e-12)
+
+
+def test_gravity_is_the_gradient_of_the_potential(rng):
+    model = engine.tree(8, prismatic=0.3)
+    q, h = model.random(rng), 1e-6
+    gradient = [
+        (engine.energy(model, q + h * e, 0 * q)[1] - engine.energy(model, q - h * e, 0 * q)[1]) / (2 * h)
+        for e in np.eye(8)
+    ]
+    np.testing.assert_allclose(gradient, engine.bias(model, q, 0 * q), atol=1e-7)
+
+
+def test_link_poses_follow_the_home_transforms(rng):
+    model = engine.chain(5, prismatic=0.5)
+    q = model.random(rng)
+    pose, expected = np.eye(4), [np.eye(4)]
+    for i in range(5):
+        home, joint = np.eye(4), np.eye(4)
+        home[:3, :3], home[:3, 3] = model.home_rotation[i], model.home_position[i]
+        twist = np.zeros(6)
+        twist[2 if model.joints[i].kind == "continuous" else 5] = q[i]
+        joint[:3, :3], joint[:3, 3] = lie.exp(twist)
+        pose = pose @ home @ joint
+        expected.append(pose)
+    np.testing.assert_allclose(engine.link_poses(model, q), expected, atol=1e-14)
+
+
+def test_momentum_is_the_sum_over_links(rng):
+    model = engine.tree(6, floating=True)
+    q, v, _ = state(model, rng)
+    h = 1e-6
+    moved = q.copy()
+    simulation = engine.Simulation(model.with_gravity((0, 0, 0)), dt=h, integrator="rk4", q=q, v=v)
+    simulation.step(1)
+    moved = simulation.q[0]
+    before, after = (engine.link_poses(model, x)[1:] for x in (q, moved))
+    centers = model.first_moment / model.mass[:, None]
+    positions = [pose[:, :3, :3] @ centers[..., None] + pose[:, :3, 3:] for pose in (before, after)]
+    linear = (model.mass[:, None] * (positions[1] - positions[0])[..., 0] / h).sum(0)
+    np.testing.assert_allclose(engine.momentum(model, q, v)[3:], linear, atol=1e-4)
+
+
+def test_a_robot_gets_the_same_answer_wherever_it_stands_in_a_batch(rng):
+    model = engine.tree(10, floating=True)
+    q, v, tau = state(model, rng, 37)
+    whole = engine.forward_dynamics(model, q, v, tau)
+    np.testing.assert_array_equal(whole, engine.forward_dynamics(model, q, v, tau))
+    order = rng.permutation(37)
+    np.testing.assert_array_equal(whole[order], engine.forward_dynamics(model, q[order], v[order], tau[order]))
+
+
+def test_large_angles_keep_their_accuracy(rng):
+    model = engine.chain(4)
+    q, v, tau = state(model, rng)
+    near = engine.forward_dynamics(model, q, v, tau)
+    for turns in (1000, 100_000, 1_000_000):
+        far = engine.forward_dynamics(model, q + 2 * np.pi * turns, v, tau)
+        assert np.linalg.norm(far - near) < 1e-15 * turns * 100 * np.linalg.norm(near)
+
+
+def test_what_numpy_users_pass_is_taken(rng):
+    model = engine.chain(3)
+    q, v, tau = state(model, rng)
+    fd = engine.ForwardDynamics(model)
+    expected = fd(q, v, tau)
+    np.testing.assert_array_equal(fd(list(q), tuple(v), tau), expected)
+    np.testing.assert_array_equal(fd(np.repeat(q, 2)[::2], v, tau), expected)
+    read_only = q.copy()
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(fd(read_only, v, tau), expected)
+    np.testing.assert_allclose(fd(q.astype(np.float32), v, tau), expected, rtol=1e-4)
+    assert fd(q[None], v, tau).shape == (1, 3)
+    out = np.empty(3)
+    assert fd(q, v, tau, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"q": np.zeros(4)}, ValueError, r"q has shape \(4,\); expected \(3,\) or \(batch, 3\)"),
+        ({"v": np.zeros((2, 2))}, ValueError, r"v has shape \(2, 2\)"),
+        ({"tau": [0, np.nan, 0]}, ValueError, r"tau\[0, 1\] is nan|tau\[1\] is nan"),
+        ({"q": [0, np.inf, 0]}, ValueError, r"q\[1\] is inf"),
+        ({"q": "abc"}, TypeError, "q is the 3 coordinates"),
+        ({"q": np.zeros((4, 3)), "v": np.zeros((5, 3))}, ValueError, "batch sizes differ"),
+        ({"algorithm": "magic"}, ValueError, "algorithm is 'magic'; expected one of"),
+        ({"device": "tpu"}, ValueError, "device is 'tpu'; expected one of"),
+        ({"dtype": "int8"}, ValueError, "dtype is 'int8'; expected one of"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(change, error, words):
+    arguments = {"q": np.zeros(3), "v": np.zeros(3), "tau": np.zeros(3)} | change
+    with pytest.raises(error, match=words) as caught:
+        engine.forward_dynamics(engine.chain(3), **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_out_of_the_wrong_kind_is_refused():
+    fd = engine.ForwardDynamics(engine.chain(3))
+    with pytest.raises(ValueError, match="out has shape"):
+        fd(np.zeros(3), np.zeros(3), np.zeros(3), out=np.empty(4))
+
+
+def test_a_joint_that_moves_no_inertia_is_an_error_not_a_nan():
+    import dataclasses
+
+    model = engine.chain(2)
+    empty = dataclasses.replace(
+        model, mass=[1, 0], first_moment=np.zeros((2, 3)), inertia=model.inertia * [[[1]], [[0]]]
+    )
+    with pytest.raises(ArithmeticError, match="not finite"):
+        engine.forward_dynamics(empty, [0.1, 0.2], [0, 0], [0, 1])

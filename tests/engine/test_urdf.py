@@ -1,0 +1,386 @@
+"""`engine.load`: real robots against Pinocchio, lumping, joints of every type, mimic joints, files."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine import Model, ModelError, lie
+
+pin = pytest.importorskip("pinocchio")
+
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
+ROMEOS = {"romeo.urdf", "romeo_laas_small.urdf"}
+"""Fingers and grippers without any inertia: held, since Pinocchio's accelerations are not numbers there."""
+
+
+def link(name: str, inside: str = INERTIAL) -> str:
+    return f'<link name="{name}">{inside}</link>\n'
+
+
+def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: str = "") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>\n'
+
+
+def write(path: Path, *parts: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('<robot name="r">\n' + "".join(parts) + "</robot>\n", encoding="utf-8")
+    return path
+
+
+def peer(path: Path, model: Model) -> pin.Model:
+    """Pinocchio's model of the file, without the joints that ours holds."""
+    whole = pin.buildModelFromUrdf(str(path))
+    held = [whole.getJointId(name) for name in whole.names[1:] if name not in model.joint_names]
+    return pin.buildReducedModel(whole, held, pin.neutral(whole)) if held else whole
+
+
+def peer_q(theirs: pin.Model, ours: Model, q: np.ndarray) -> np.ndarray:
+    """A configuration of ours in Pinocchio's order and coordinates."""
+    result = pin.neutral(theirs)
+    for name in ours.joint_names:
+        at = theirs.joints[theirs.getJointId(name)]
+        own = q[ours.q_slice(name)]
+        unbounded = at.nq == 2
+        result[at.idx_q : at.idx_q + at.nq] = [np.cos(own[0]), np.sin(own[0])] if unbounded else own
+    return result
+
+
+def test_every_real_robot_loads(example_robots: list[Path]) -> None:
+    assert len(example_robots) > 60
+    for path in example_robots:
+        for mimic in (True, False):
+            model = engine.load(path, mimic=mimic)
+            assert all(entry.severity == "warning" for entry in model.diagnostics)
+        missing = [entry for entry in model.diagnostics if "is not found" in entry.fault]
+        assert not missing or path.name == "romeo_laas_small.urdf"
+
+
+def test_every_real_robot_loads_on_a_floating_base(example_robots: list[Path]) -> None:
+    for path in example_robots:
+        model = engine.load(path, floating=True)
+        assert model.joints[0].name == "floating_base"
+        assert model.link_body[0] == 0
+
+
+def test_the_broken_one_is_refused_with_a_clear_error(example_robots: list[Path]) -> None:
+    broken = next(path.parent / "ur3.urdf" for path in example_robots if path.name == "ur3_robot.urdf")
+    with pytest.raises(ModelError, match=r"ur3\.urdf has 1 error:\n.*the robot has no links"):
+        engine.load(broken)
+
+
+def test_joints_and_inertias_are_pinocchios(example_robots: list[Path]) -> None:
+    for path in example_robots:
+        ours = engine.load(path, mimic=False)
+        theirs = peer(path, ours)
+        assert set(ours.joint_names) == set(theirs.names[1:]), path.name
+        for joint in ours.joints:
+            body = joint.bodies.stop - 1
+            Y = theirs.inertias[theirs.getJointId(joint.name)]
+            link = int(np.flatnonzero(ours.link_body == body)[0])
+            R = ours.link_rotation[link]
+            mass, tensor = ours.mass[body], R.T @ ours.inertia[body] @ R
+            expected = Y.inertia - Y.mass * lie.skew(Y.lever) @ lie.skew(Y.lever)
+            scale = 1 + np.abs(expected).max()
+            np.testing.assert_allclose(mass, Y.mass, rtol=1e-12, atol=1e-15, err_msg=f"{path.name} {joint.name}")
+            np.testing.assert_allclose(R.T @ ours.first_moment[body], Y.mass * Y.lever, atol=1e-12 * scale)
+            np.testing.assert_allclose(tensor, expected, atol=1e-12 * scale, err_msg=f"{path.name} {joint.name}")
+
+
+def test_every_link_lies_where_pinocchio_puts_it(example_robots: list[Path], rng: np.random.Generator) -> None:
+    for path in example_robots:
+        ours = engine.load(path, mimic=False)
+        theirs = peer(path, ours)
+        data = theirs.createData()
+        q = ours.random(rng)
+        pin.framesForwardKinematics(theirs, data, peer_q(theirs, ours, q))
+        poses = engine.link_poses(ours, q)
+        for name, pose in zip(ours.link_names, poses, strict=True):
+            expected = data.oMf[theirs.getFrameId(name, pin.FrameType.BODY)].homogeneous
+            np.testing.assert_allclose(pose, expected, atol=1e-10, err_msg=f"{path.name} {name}")
+
+
+def test_held_joints_are_those_without_inertia(example_robots: list[Path]) -> None:
+    for path in example_robots:
+        held = [entry for entry in engine.load(path).diagnostics if "it is held" in entry.cure]
+        assert bool(held) == (path.name in ROMEOS), path.name
+
+
+def test_bodies_are_depth_first_in_the_files_order(tmp_path: Path) -> None:
+    names = "base", "left", "right", "tip"
+    path = write(
+        tmp_path / "tree.urdf",
+        *map(link, reversed(names)),
+        joint("r", "base", "right"),
+        joint("l", "base", "left"),
+        joint("t", "right", "tip"),
+    )
+    model = engine.load(path)
+    assert model.joint_names == ("r", "t", "l")
+    assert model.link_names == ("base", "right", "tip", "left")
+    assert model.parent.tolist() == [-1, 0, -1]
+
+
+def test_fixed_links_are_lumped_and_stay_known(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "lumped.urdf",
+        link("world"),
+        link("arm"),
+        link("tool"),
+        joint("j", "world", "arm", inside='<axis xyz="0 1 0"/>'),
+        joint("f", "arm", "tool", "fixed", '<origin xyz="0 0 3" rpy="0 0 0.5"/>'),
+    )
+    model = engine.load(path)
+    assert model.link_names == ("world", "arm", "tool")
+    assert model.link_body.tolist() == [-1, 0, 0]
+    np.testing.assert_allclose(model.mass, [4])
+    np.testing.assert_allclose(
+        model.inertia[0], np.diag([0.2 + 18, 0.2, 0.2 + 18])[[0, 2, 1]][:, [0, 2, 1]], atol=1e-12
+    )
+    np.testing.assert_allclose(engine.link_poses(model, [math.pi / 2])[2, :3, 3], [3, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, -1), (0.6, 0, -0.8)])
+def test_a_planar_joint_moves_in_its_plane(axis: tuple[float, float, float], tmp_path: Path) -> None:
+    inside = f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{axis[0]} {axis[1]} {axis[2]}"/>'
+    path = write(tmp_path / "planar.urdf", link("a"), link("b"), joint("p", "a", "b", "planar", inside))
+    model = engine.load(path)
+    assert (model.nq, model.nv, model.joints[0].bodies) == (3, 3, slice(0, 3))
+    assert model.mass.tolist() == [0, 0, 2]
+    R0 = lie.rotation_from_rpy([0.1, 0.2, 0.3])
+    for coordinates in ([0.5, 0, 0], [0, 0.5, 0], [0.3, -0.2, 0.7]):
+        pose = engine.link_poses(model, coordinates)[1]
+        moved = R0.T @ (pose[:3, 3] - [1, 2, 3])
+        assert abs(moved @ axis) < 1e-12
+        assert math.isclose(np.linalg.norm(moved), math.hypot(*coordinates[:2]), abs_tol=1e-12)
+        spin = lie.exp([*(coordinates[2] * np.array(axis)), 0, 0, 0])[0]
+        np.testing.assert_allclose(pose[:3, :3], R0 @ spin, atol=1e-12)
+
+
+def test_a_floating_joint_carries_seven_coordinates(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "free.urdf",
+        link("world", ""),
+        link("base"),
+        link("leg"),
+        joint("free", "world", "base", "floating", '<origin xyz="0 0 1"/>'),
+        joint("hip", "base", "leg"),
+    )
+    model = engine.load(path)
+    assert (model.nq, model.nv, model.q_slice("hip")) == (8, 7, slice(7, 8))
+    np.testing.assert_allclose(engine.link_poses(model, model.neutral())[1, :3, 3], [0, 0, 1])
+    with pytest.raises(
+        ModelError, match="already carries the robot by a floating joint; load it without floating=True"
+    ):
+        engine.load(path, floating=True)
+
+
+LIMITS = '<limit lower="{}" upper="{}" effort="{}" velocity="{}"/><dynamics damping="{}" friction="{}"/>'
+
+
+def test_limits_and_resistance_are_kept_per_velocity(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "limits.urdf",
+        *map(link, "abcd"),
+        joint("r", "a", "b", "revolute", LIMITS.format(-1, 2, 3, 4, 5, 6)),
+        joint("c", "b", "c", "continuous", LIMITS.format(-1, 2, 30, 40, 0.5, 0.6)),
+        joint("p", "c", "d", "prismatic", LIMITS.format(0, 0.5, 7, 8, 9, 10)),
+    )
+    model = engine.load(path)
+    assert model.lower.tolist() == [-1, -math.inf, 0]
+    assert model.upper.tolist() == [2, math.inf, 0.5]
+    assert model.effort_limit.tolist() == [3, 30, 7]
+    assert model.velocity_limit.tolist() == [4, 40, 8]
+    assert model.damping.tolist() == [5, 0.5, 9]
+    assert model.friction.tolist() == [6, 0.6, 10]
+
+
+@pytest.fixture
+def gripper(tmp_path: Path) -> Path:
+    """b follows a, and c follows b: ``q_b = -2 q_a + 0.1``, ``q_c = 0.5 q_b + 0.2``."""
+    return write(
+        tmp_path / "gripper.urdf",
+        *map(link, "wxyz"),
+        joint("c", "w", "x", "revolute", LIMITS.format(-9, 0.5, 1, 1, 3, 4) + '<mimic joint="b" multiplier="0.5" offset="0.2"/>'),
+        joint("b", "x", "y", "revolute", LIMITS.format(-1, 9, 1, 6, 5, 7) + '<mimic joint="a" multiplier="-2" offset="0.1"/>'),
+        joint("a", "y", "z", "revolute", LIMITS.format(-5, 5, 2, 9, 1, 2)),
+    )  # fmt: skip
+
+
+def test_mimic_of_a_mimic_is_followed_exactly(gripper: Path, rng: np.random.Generator) -> None:
+    model, free = engine.load(gripper), engine.load(gripper, mimic=False)
+    assert [(entry.name, entry.leader) for entry in model.joints] == [("c", "a"), ("b", "a"), ("a", None)]
+    assert (model.nq, model.nv, free.nv) == (1, 1, 3)
+    assert [entry.q for entry in model.joints] == [slice(0, 0), slice(0, 0), slice(0, 1)]
+    assert not free.has_mimic
+    a = float(model.random(rng)[0])
+    b = -2 * a + 0.1
+    np.testing.assert_allclose(
+        engine.link_poses(model, [a]), engine.link_poses(free, [0.5 * b + 0.2, b, a]), atol=1e-14
+    )
+    assert [str(entry) for entry in model.diagnostics] == [
+        "line 6: warning: <mimic> of joint 'c': follows 'b', which itself mimics 'a'; -1 · a + 0.25 is used"
+    ]
+
+
+def test_followers_bring_their_limits_and_resistance(gripper: Path) -> None:
+    model = engine.load(gripper)
+    np.testing.assert_allclose([model.lower[0], model.upper[0]], [-0.25, 0.55])
+    np.testing.assert_allclose(model.velocity_limit, [1])
+    np.testing.assert_allclose(model.effort_limit, [2])
+    np.testing.assert_allclose(model.damping, [1 + 4 * 5 + 1 * 3])
+    np.testing.assert_allclose(model.friction, [2 + 2 * 7 + 1 * 4])
+
+
+def test_a_held_joint_stays_at_its_neutral_position(tmp_path: Path) -> None:
+    frame = '<origin xyz="0 0 1" rpy="0 0 1"/><axis xyz="1 0 0"/><limit lower="{}" upper="2" effort="1" velocity="1"/>'
+    path = write(
+        tmp_path / "held.urdf",
+        link("a"), link("b"), link("c", ""), link("d", ""),
+        joint("j", "a", "b"),
+        joint("turn", "b", "c", "revolute", frame.format(0.5)),
+        joint("slide", "c", "d", "prismatic", frame.format(0.3)),
+    )  # fmt: skip
+    model = engine.load(path)
+    assert model.joint_names == ("j",)
+    R = lie.rotation_from_rpy([0, 0, 1]) @ lie.rotation_from_rpy([0.5, 0, 0])
+    c, d = engine.link_poses(model, [0.0])[2:]
+    np.testing.assert_allclose(c[:3, :3], R, atol=1e-12)
+    np.testing.assert_allclose(d[:3, 3], [0, 0, 1] + R @ ([0, 0, 1] + 0.3 * lie.rotation_from_rpy([0, 0, 1])[:, 0]))
+
+
+def test_visuals_keep_shape_pose_and_colour(tmp_path: Path) -> None:
+    shapes = {
+        '<box size="1 2 3"/>': ("box", (1, 2, 3)),
+        '<cylinder radius="1" length="2"/>': ("cylinder", (1, 2)),
+        '<capsule radius="1" length="2"/>': ("capsule", (1, 2)),
+        '<sphere radius="4"/>': ("sphere", (4,)),
+        '<mesh filename="m.stl" scale="1 -1 1"/>': ("mesh", (1, -1, 1)),
+        '<mesh filename="m.stl"/>': ("mesh", (1, 1, 1)),
+    }
+    visual = (
+        '<visual><origin xyz="1 0 0" rpy="0 0 0.5"/><geometry>{}</geometry><material name="{}">{}</material></visual>'
+    )
+    paint = '<color rgba="0 1 0 0.5"/>'
+    materials = [("red", ""), ("own", paint), ("own", ""), ("", paint), ("wood", ""), ("red", paint)]
+    inside = "".join(visual.format(shape, *given) for shape, given in zip(shapes, materials, strict=True))
+    wood = '<material name="wood"><texture filename="wood.png"/></material>'
+    (tmp_path / "m.stl").touch()
+    path = write(
+        tmp_path / "r.urdf",
+        '<material name="red"><color rgba="1 0 0 1"/></material>',
+        wood,
+        link("a", inside + INERTIAL),
+    )
+    model = engine.load(path)
+    assert model.diagnostics == ()
+    assert [(entry.shape, entry.size) for entry in model.visuals] == list(shapes.values())
+    red, green = (1, 0, 0, 1), (0, 1, 0, 0.5)
+    assert [entry.color for entry in model.visuals] == [red, green, green, green, None, green]
+    assert model.visuals[4].mesh == str(tmp_path / "m.stl")
+    np.testing.assert_allclose(model.visuals[0].pose[:3, :3], lie.rotation_from_rpy([0, 0, 0.5]))
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("package://hand/meshes/m.stl", "beside"),
+        ("package://hand/meshes/m.stl", "above"),
+        ("package://hand/meshes/m.stl", "ROS_PACKAGE_PATH"),
+        ("package://hand/meshes/m.stl", "package_dirs"),
+        ("package://hand/meshes/m.stl", "the package itself"),
+        ("../meshes/m.stl", "above"),
+        ("file://{}", "package_dirs"),
+    ],
+)
+def test_meshes_are_found(name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    package = {"beside": tmp_path / "robot" / "hand", "above": tmp_path / "robot"}.get(where, elsewhere / "hand")
+    package = tmp_path / "hand" if where == "above" else package
+    folder = package / "urdf" if where == "above" else tmp_path / "robot"
+    mesh = package / "meshes" / "m.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.touch()
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(elsewhere) if where == "ROS_PACKAGE_PATH" else "")
+    given = {"package_dirs": [elsewhere], "the package itself": [package]}.get(where, [])
+    visual = f'<visual><geometry><mesh filename="{name.format(mesh)}"/></geometry></visual>'
+    model = engine.load(write(folder / "r.urdf", link("a", INERTIAL + visual)), package_dirs=given)
+    assert model.diagnostics == ()
+    assert Path(str(model.visuals[0].mesh)).samefile(mesh)
+
+
+def test_a_missing_mesh_stays_named(tmp_path: Path) -> None:
+    visual = '<visual><geometry><mesh filename="package://hand/m.stl"/></geometry></visual>'
+    model = engine.load(write(tmp_path / "r.urdf", link("a", INERTIAL + visual * 2)))
+    assert [entry.mesh for entry in model.visuals] == ["package://hand/m.stl"] * 2
+    assert len(model.diagnostics) == 1
+
+
+XACRO = """<?xml version="1.0"?>
+<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="mass" value="2.5"/>
+<xacro:macro name="part" params="name"><link name="${name}"><inertial><mass value="${2*mass}"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></xacro:macro>
+<xacro:part name="a"/><xacro:part name="b"/>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 ${mass}"/></joint></robot>"""
+
+
+def test_xacro_is_expanded(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    path = tmp_path / "r.urdf.xacro"
+    path.write_text(XACRO)
+    model = engine.load(path)
+    assert model.mass.tolist() == [5]
+    (axis,) = model.diagnostics
+    assert axis.element == "<axis> of joint 'j'"
+    assert "line is that of the expanded text" in axis.cure
+
+
+def test_xacro_that_cannot_be_expanded_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    path = tmp_path / "r.xacro"
+    path.write_text(XACRO.replace("2*mass", "2*weight"))
+    with pytest.raises(ModelError, match=r"xacro cannot expand r\.xacro: .*weight"):
+        engine.load(path)
+
+
+def test_xacro_without_xacrodoc_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "xacrodoc", None)
+    path = tmp_path / "r.urdf.xacro"
+    path.write_text(XACRO)
+    with pytest.raises(ModelError, match=r"needs? .*xacrodoc, which is not installed; pip install xacrodoc"):
+        engine.load(path)
+
+
+def chain(path: Path, n: int) -> Path:
+    parts = [link("l0", "")]
+    for i in range(n):
+        parts += [
+            link(f"l{i + 1}"),
+            joint(
+                f"j{i}", f"l{i}", f"l{i + 1}", "revolute", '<origin xyz="0 0 0.1"/>' + LIMITS.format(-1, 1, 1, 1, 0, 0)
+            ),
+        ]
+    return write(path, *parts)
+
+
+def test_long_chains_load_fast_and_in_linear_memory(tmp_path: Path) -> None:
+    peaks = []
+    for n in (1000, 2000):
+        path = chain(tmp_path / f"{n}.urdf", n)
+        start = time.process_time()
+        model = engine.load(path)
+        assert time.process_time() - start < 1
+        assert (model.nv, model.diagnostics) == (n, ())
+        tracemalloc.start()
+        engine.load(path)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2.2 * peaks[0]
