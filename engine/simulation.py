@@ -63,6 +63,7 @@ class Simulation:
         free = [(joint.q.start, joint.v.start) for joint in model.joints if joint.kind == "floating"]
         self._free = np.array(free, np.int64).reshape(-1, 2)
         self._limited = self.limits and bool(np.any(model.bounded | np.isfinite(model.velocity_limit)))
+        self._rough = self._limited or bool(np.any(model.friction > 0))
         self._block = step.block(model.nq, model.nv, model.tree_nq, model.tree_nv, lanes, self._algorithm)
         w = workspace(len(model.parent), lanes)
         self._system = step.System(pack_coupling(model), *pack(model), w, lanes)
@@ -104,7 +105,7 @@ class Simulation:
         self._phases[:] = 0
         nothing = np.empty((0, 0, 0))
         record_q, record_v = record if record is not None else (nothing, nothing)
-        method = step.Method(self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited)
+        method = step.Method(self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited, self._rough)
         diverged = step.run(
             self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, n,
             method, self._joints, self._free, self._block, self._system, self._phases, self._clock,

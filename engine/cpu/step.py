@@ -1,12 +1,15 @@
 """Whole simulation steps for blocks of robots: forces, forward dynamics, limits, integration.
 
-Friction and limits act on the velocity at the end of a step. Coulomb friction is taken implicitly, as a
-damping f/max(|v|, STICK) that the solution itself divides by, so it brakes to rest and never reverses.
-A position or velocity limit is a bound lo ≤ v⁺ ≤ hi with lo ≤ 0 ≤ hi, hi = (upper − q)/dt at most; the
-bounded velocity is the closest to the free one in the metric of the mass matrix (a linear complementarity
-problem, solved by block principal pivoting, Júdice and Pires 1994, with Murty's least index rule after
-BLOCK_PIVOTS rounds). A projection onto a convex set that holds 0 never lengthens a vector: limits take
-energy and never give any.
+Friction and limits act on the velocity at the end of a step, v⁺. Coulomb friction of size f and the bounds
+lo ≤ v⁺ ≤ hi that position and velocity limits give, lo ≤ 0 ≤ hi, hi = (upper − q)/dt at most, together ask of the
+force r at a joint
+
+    v⁺ > 0: r = −f     v⁺ < 0: r = f     v⁺ = 0: |r| ≤ f     v⁺ = hi: r ≤ −f (f if hi = 0)     v⁺ = lo: r ≥ f (−f)
+
+a monotone law, which with the mass matrix has one solution: a linear complementarity problem, solved by block
+principal pivoting (Júdice and Pires 1994) and, after BLOCK_PIVOTS rounds, by Murty's least index rule. v⁺ is the
+proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
+take energy and never give any.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ ABIA, JSIIA = 0, 1
 SEMI_IMPLICIT, RK4, IMPLICIT = 0, 1, 2
 PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
 
-STICK = 1e-4  # rad/s or m/s: below this speed friction is viscous
+LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # where a joint stands on that law
+REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing when a step begins
 BLOCK_PIVOTS = 8
 DIVERGED = 1e12  # a velocity that no robot has
 
@@ -60,7 +64,8 @@ class Method(NamedTuple):
     dt: float
     integrator: int
     algorithm: int
-    limited: bool
+    limited: bool  # position and velocity limits act
+    rough: bool  # they, or friction, do
 
 
 class Block(NamedTuple):
@@ -68,6 +73,7 @@ class Block(NamedTuple):
 
     force: NDArray[np.float64]
     extra: NDArray[np.float64]
+    mode: NDArray[np.float64]
     locked: NDArray[np.float64]
     target: NDArray[np.float64]
     qdd: NDArray[np.float64]
@@ -87,7 +93,7 @@ class Block(NamedTuple):
 def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], algorithm: int) -> Block:
     """Scratch for blocks of that many robots; the matrices only where the algorithm has them."""
     L, dense = len(lanes), (tree_nv, nv) if algorithm == JSIIA else (0, 0)
-    vectors = [np.zeros((L, nv)) for _ in range(8)]
+    vectors = [np.zeros((L, nv)) for _ in range(9)]
     coordinates = [np.zeros((L, nq)) for _ in range(3)]
     whole = [np.zeros((1, tree_nq)), np.zeros((1, tree_nv)), np.zeros((1, dense[0], dense[0]))]
     square = [np.zeros((dense[1], dense[1])) for _ in range(2)]
@@ -158,69 +164,106 @@ def _solve(algorithm, q, v, b, system, gravity, phases, clock):
 
 
 @inline
-def _bounds(joints, j, q, dt):
+def _bounds(method, joints, j, q):
     """lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi."""
-    gap_low, gap_high = min(0.0, joints.lower[j] - q), max(0.0, joints.upper[j] - q)
-    return max(-joints.velocity_limit[j], gap_low / dt), min(joints.velocity_limit[j], gap_high / dt)
+    if not method.limited:
+        return -np.inf, np.inf
+    low, high = min(0.0, joints.lower[j] - q) / method.dt, max(0.0, joints.upper[j] - q) / method.dt
+    return max(-joints.velocity_limit[j], low), min(joints.velocity_limit[j], high)
+
+
+@inline
+def _set_mode(b, k, j, mode, friction, v, low, high, dt):
+    """Put joint j of robot k into a mode, `b.force` and `b.target` with it."""
+    before = b.mode[k, j]
+    b.force[k, j] += friction * ((before if abs(before) == 1.0 else 0.0) - (mode if abs(mode) == 1.0 else 0.0))
+    b.mode[k, j] = mode
+    b.locked[k, j] = 0.0 if abs(mode) == 1.0 else 1.0
+    b.target[k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
 
 
 @kernel
-def _pivot(q, v, dt, joints, b, single):
-    """Lock what breaks a bound, release what pulls; `single`: only the last such coordinate of each robot."""
+def _guess(q, v, method, joints, b):
+    """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
+    b.locked[:] = 0.0
+    b.mode[:] = 0.0
+    for k in range(q.shape[0]):
+        for j in range(v.shape[1]):
+            index = joints.q_of_v[j]
+            if index < 0:
+                continue
+            low, high = _bounds(method, joints, j, q[k, index])
+            mode = FORWARD if v[k, j] >= 0.0 else BACKWARD
+            if abs(v[k, j]) <= REST:
+                if high * method.dt <= REST:
+                    mode = HIGH
+                elif low * method.dt >= -REST:
+                    mode = LOW
+                elif joints.friction[j] > 0.0:
+                    mode = STUCK
+            _set_mode(b, k, j, mode, joints.friction[j], v[k, j], low, high, method.dt)
+
+
+@inline
+def _next_mode(mode, after, r, f, low, high, slack, slack_r):
+    """The mode that the law of the module asks for, given what came of the present one."""
+    if mode == STUCK:
+        return BACKWARD if r > f + slack_r else (FORWARD if r < -f - slack_r else mode)
+    if mode == HIGH:
+        if r <= (-f if high > 0.0 else f) + slack_r:
+            return mode
+        return FORWARD if high > 0.0 else BACKWARD
+    if mode == LOW:
+        if r >= (f if low < 0.0 else -f) - slack_r:
+            return mode
+        return BACKWARD if low < 0.0 else FORWARD
+    if after > high + slack:
+        return HIGH
+    if after < low - slack:
+        return LOW
+    return STUCK if f > 0.0 and mode * after < -slack else mode
+
+
+@kernel
+def _pivot(q, v, method, joints, b, single):
+    """Move each joint to the mode its result asks for; `single`: only the last such joint of each robot."""
     changed = False
     for k in range(q.shape[0]):
         for j in range(v.shape[1] - 1, -1, -1):
             index = joints.q_of_v[j]
             if index < 0:
                 continue
-            side = b.locked[k, j]
-            low, high = _bounds(joints, j, q[k, index], dt)
-            after = v[k, j] + dt * b.qdd[k, j]
-            slack = 1e-10 * (1.0 + abs(v[k, j]))
-            if side != 0.0:
-                release = side * b.reaction[k, j] > 1e-10 * (1.0 + abs(b.force[k, j]))
-                side = 0.0 if release else side
-            elif after > high + slack:
-                side = 1.0
-            elif after < low - slack:
-                side = -1.0
-            if side != b.locked[k, j]:
+            low, high = _bounds(method, joints, j, q[k, index])
+            after, slack = v[k, j] + method.dt * b.qdd[k, j], 1e-12 * (1.0 + abs(v[k, j]))
+            f, slack_r = joints.friction[j], 1e-10 * (joints.friction[j] + abs(b.force[k, j]))
+            mode = _next_mode(b.mode[k, j], after, b.reaction[k, j], f, low, high, slack, slack_r)
+            if mode != b.mode[k, j]:
                 changed = True
-                b.locked[k, j] = side
-                b.target[k, j] = ((high if side > 0.0 else low) - v[k, j]) / dt
+                _set_mode(b, k, j, mode, f, v[k, j], low, high, method.dt)
                 if single:
                     break
     return changed
 
 
 @kernel
-def _solve_bounded(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
-    """`_solve`, with the limits kept by the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
-    b.locked[:] = 0.0
+def _solve_rough(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
+    """`_solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
+    _guess(gap_q, ahead, method, joints, b)
     _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
-    if method.limited:
-        for attempt in range(BLOCK_PIVOTS + 4 * v.shape[1]):
-            if not _pivot(gap_q, ahead, method.dt, joints, b, attempt >= BLOCK_PIVOTS):
-                break
-            _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+    for attempt in range(BLOCK_PIVOTS + 4 * v.shape[1]):
+        if not _pivot(gap_q, ahead, method, joints, b, attempt >= BLOCK_PIVOTS):
+            break
+        _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
 
 
 @kernel
-def _forces(tau, v, joints, b, dt, damping, friction, implicit):
-    """Clipped controls, less damping and friction, into `force`; what is implicit into `extra`."""
+def _smooth_forces(tau, v, joints, b, dt, implicit):
+    """Clipped controls less damping into `force`; where damping is implicit its share of the matrix into `extra`."""
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             limit = joints.effort_limit[j]
-            force, extra = min(max(tau[k, j], -limit), limit), 0.0
-            if damping:
-                force -= joints.damping[j] * v[k, j]
-                extra += joints.damping[j] if implicit else 0.0
-            if friction and joints.q_of_v[j] >= 0:
-                brake = joints.friction[j] / max(abs(v[k, j]), STICK)
-                force -= brake * v[k, j]
-                extra += brake
-            b.force[k, j] = force
-            b.extra[k, j] = dt * extra if joints.q_of_v[j] >= 0 else 0.0
+            b.force[k, j] = min(max(tau[k, j], -limit), limit) - joints.damping[j] * v[k, j]
+            b.extra[k, j] = dt * joints.damping[j] if implicit and joints.q_of_v[j] >= 0 else 0.0
 
 
 @inline
@@ -269,8 +312,11 @@ def _rates(q, v, rate, joints, free):
 def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    _forces(tau, v, joints, b, dt, True, True, method.integrator == IMPLICIT)
-    _solve_bounded(q, v, q, v, method, joints, b, system, gravity, phases, clock)
+    _smooth_forces(tau, v, joints, b, dt, method.integrator == IMPLICIT)
+    if method.rough:
+        _solve_rough(q, v, q, v, method, joints, b, system, gravity, phases, clock)
+    else:
+        _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += dt * b.qdd[k, j]
@@ -278,20 +324,23 @@ def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
 
 
 @kernel
-def _within(q, joints):
-    """Whether the coordinates (nq,) of a robot are inside the position limits."""
-    for j in range(joints.q_of_v.size):
+def _settle(q, after, v, mode, method, joints):
+    """Take RK4's coordinates `after` for q, but q + dt v⁺ for a joint that was held or would pass its limit."""
+    for j in range(v.size):
         index = joints.q_of_v[j]
-        if index >= 0 and not (joints.lower[j] <= q[index] <= joints.upper[j]):
-            return False
-    return True
+        if index >= 0:
+            held = method.rough and abs(mode[j]) != 1.0
+            outside = method.limited and not (joints.lower[j] <= after[index] <= joints.upper[j])
+            if held or outside:
+                after[index] = q[index] + method.dt * v[j]
+    q[:] = after
 
 
 @kernel
-def _rk4_step(q, v, tau, method, rough, joints, free, b, system, phases, clock):
+def _rk4_step(q, v, tau, method, joints, free, b, system, phases, clock):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
-    Friction and limits, where there are any (`rough`), then correct the velocity at the step's end.
+    Friction and limits, where there are any, then correct the velocity at the step's end.
     """
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
     b.q_sum[:] = 0.0
@@ -300,7 +349,7 @@ def _rk4_step(q, v, tau, method, rough, joints, free, b, system, phases, clock):
     b.v_stage[:] = v
     b.locked[:] = 0.0
     for stage in range(4):
-        _forces(tau, b.v_stage, joints, b, dt, True, False, False)
+        _smooth_forces(tau, b.v_stage, joints, b, dt, False)
         _solve(method.algorithm, b.q_stage, b.v_stage, b, system, gravity, phases, clock)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
@@ -321,18 +370,15 @@ def _rk4_step(q, v, tau, method, rough, joints, free, b, system, phases, clock):
         for f in range(free.shape[0]):
             x = b.q_stage[k, free[f, 0] + 3 : free[f, 0] + 7]
             x /= np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3])
-    if rough:
+    if method.rough:
         b.v_sum[:] = 0.0
-        _forces(b.v_sum, v, joints, b, dt, False, True, False)
-        _solve_bounded(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
+        b.force[:] = 0.0
+        _solve_rough(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
     for k in range(v.shape[0]):
-        if rough:
+        if method.rough:
             for j in range(v.shape[1]):
                 v[k, j] += dt * b.qdd[k, j]
-        if method.limited and not _within(b.q_stage[k], joints):
-            _advance(q[k], v[k], dt, joints, free)
-        else:
-            q[k, :] = b.q_stage[k]
+        _settle(q[k], b.q_stage[k], v[k], b.mode[k], method, joints)
 
 
 @kernel
@@ -345,7 +391,6 @@ def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, f
     """
     L, batch, diverged, untimed = len(system.lanes), q.shape[0], -1, phases[:0]
     block_q, block_v, block_tau = np.empty((L, q.shape[1])), np.empty((L, v.shape[1])), np.empty((L, v.shape[1]))
-    rough = method.limited or np.any(joints.friction > 0.0)
     for start in range(0, batch, L):
         for k in range(L):
             robot = min(start + k, batch - 1)
@@ -357,7 +402,7 @@ def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, f
                 for k in range(L):
                     block_tau[k] = controls[min(start + k, batch - 1), step]
             if method.integrator == RK4:
-                _rk4_step(block_q, block_v, block_tau, method, rough, joints, free, b, system, timed, clock)
+                _rk4_step(block_q, block_v, block_tau, method, joints, free, b, system, timed, clock)
             else:
                 _euler_step(block_q, block_v, block_tau, method, joints, free, b, system, timed, clock)
             if timed.size:

@@ -22,6 +22,7 @@ Vector = tuple[float, float, float]
 Color = tuple[float, float, float, float]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
+UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 SIZES = {
     "box": {"size": 3},
@@ -45,14 +46,14 @@ class Inertial:
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape to draw, in the frame of its link; its colour, or else the name of a material that has one."""
+    """A shape to draw, in the frame of its link; its own colour, or else the name of a material ("": none)."""
 
     kind: str
     size: tuple[float, ...]
     xyz: Vector
     rpy: Vector
     color: Color | None
-    material: str | None
+    material: str
     mesh: str | None = None
 
 
@@ -109,7 +110,7 @@ class Description:
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    materials: dict[str | None, Color | None]
+    materials: dict[str, Color | None]
 
 
 def read(document: Document, resources: Resources) -> Description | None:
@@ -131,7 +132,7 @@ class _Reader:
     def __init__(self, document: Document, resources: Resources):
         self.document = document
         self.resources = resources
-        self.materials: dict[str | None, Color | None] = {}
+        self.materials: dict[str, Color | None] = {}
         self.missing: set[str] = set()
 
     def robot(self, root: Element) -> Description:
@@ -144,7 +145,8 @@ class _Reader:
         links = [self._link(element) for element in root.findall("link")]
         joints = tuple(self._joint(element) for element in root.findall("joint"))
         for element in root.iterfind("link/visual/material"):
-            if element.get("name") not in self.materials and element.find("color") is None:
+            painted = element.find("color") is not None or element.find("texture") is not None
+            if not painted and element.get("name", "").strip() not in self.materials:
                 self.document.warning(element, "the material is not defined", "a neutral colour is used")
         return Description(name, tuple(link for link in links if link), joints, self.materials)
 
@@ -154,9 +156,9 @@ class _Reader:
         shapes = [self._shape(visual) for visual in element.findall("visual")]
         for collision in element.findall("collision"):
             self._shape(collision)
+        mass = self._inertial(inertial) if inertial is not None else None
         if name is None:
             return None
-        mass = self._inertial(inertial) if inertial is not None else None
         return Link(name, mass, tuple(shape for shape in shapes if shape), element)
 
     def _inertial(self, element: Element) -> Inertial:
@@ -167,11 +169,11 @@ class _Reader:
             self.document.error(
                 element, "no <inertia>", 'add <inertia ixx="…" ixy="…" ixz="…" iyy="…" iyz="…" izz="…"/>'
             )
-            return Inertial(1.0, xyz, rpy, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), element)
+            return Inertial(1.0, xyz, rpy, UNIT, element)
         names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         moments = [self.document.number(tensor, name) for name in names]
         if mass is None or None in moments:
-            return Inertial(1.0, xyz, rpy, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), element)
+            return Inertial(1.0, xyz, rpy, UNIT, element)
         return Inertial(mass, xyz, rpy, cast(tuple[float, ...], tuple(moments)), element)
 
     def _mass(self, element: Element) -> float | None:
@@ -210,7 +212,8 @@ class _Reader:
         size, mesh = self._mesh(solid) if solid.tag == "mesh" else (self._size(solid), None)
         if size is None:
             return None
-        return Shape(solid.tag, size, xyz, rpy, color, material.get("name") if material is not None else None, mesh)
+        name = material.get("name", "").strip() if material is not None else ""
+        return Shape(solid.tag, size, xyz, rpy, color, name, mesh)
 
     def _size(self, element: Element) -> tuple[float, ...] | None:
         counts = SIZES.get(element.tag)
@@ -254,9 +257,10 @@ class _Reader:
     def _material(self, element: Element) -> Color | None:
         """The colour given in a <material>, which is kept under the material's name."""
         color = self.document.one(element, "color")
+        name = element.get("name", "").strip()
         if color is None:
-            if element.find("texture") is not None:
-                self.materials.setdefault(element.get("name"), None)
+            if name and element.find("texture") is not None:
+                self.materials.setdefault(name, None)
             return None
         rgba = self.document.numbers(color, "rgba", 4)
         if rgba is None:
@@ -264,7 +268,8 @@ class _Reader:
         clipped = cast(Color, tuple(min(max(value, 0.0), 1.0) for value in rgba))
         if clipped != rgba:
             self.document.warning(color, f'rgba="{color.get("rgba")}" leaves 0…1', "it is cut to that range")
-        self.materials.setdefault(element.get("name"), clipped)
+        if name:
+            self.materials.setdefault(name, clipped)
         return clipped
 
     def _joint(self, element: Element) -> Joint:

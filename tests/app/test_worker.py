@@ -25,6 +25,12 @@ PENDULUM = """<robot name="pendulum">
 SWINGING = PENDULUM.format(kind="continuous", more="")
 LIMITED = PENDULUM.format(kind="revolute", more='<limit lower="-2" upper="0.5" effort="100" velocity="50"/>')
 STIFF = PENDULUM.format(kind="continuous", more='<dynamics damping="1e5"/>')
+FOLLOWER = """
+  <link name="tip"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="follower" type="prismatic"><parent link="bob"/><child link="tip"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="hinge" multiplier="-0.5" offset="0.1"/></joint>
+"""
 
 
 @pytest.fixture
@@ -48,10 +54,10 @@ class Listener:
         self.events: list[Event] = []
 
     def wait_for(self, kind: type, count: int = 1) -> list:
-        until(lambda: self._count(kind) >= count)
+        until(lambda: self.count_of(kind) >= count)
         return [event for event in self.events if isinstance(event, kind)]
 
-    def _count(self, kind: type) -> int:
+    def count_of(self, kind: type) -> int:
         self.events += self.worker.events()
         return sum(isinstance(event, kind) for event in self.events)
 
@@ -187,7 +193,7 @@ def test_other_settings_keep_state_and_time(heard, urdf):
     np.testing.assert_allclose(v, before[2], rtol=1e-12)  # without gravity nothing turns it any more
 
 
-def test_of_several_files_the_last_asked_for_is_loaded(heard, urdf):
+def test_of_several_files_the_last_asked_for_is_loaded(urdf):
     gate = threading.Event()
     loads = []
 
@@ -202,16 +208,16 @@ def test_of_several_files_the_last_asked_for_is_loaded(heard, urdf):
     for path in (first, second, third):
         worker.open(path, Settings())
     gate.set()
-    until(lambda: listener._count(Loaded) and loads[-1] == third)
+    until(lambda: listener.count_of(Loaded) and loads[-1] == third)
     worker.close()
     assert second not in loads
 
 
 def test_events_come_in_order(heard, urdf):
     good, bad = urdf(SWINGING), urdf("<robot name='none'/>")
-    for path in (bad, good, bad):
+    for count, (path, kind) in enumerate(((bad, Refused), (good, Loaded), (bad, Refused))):
         heard.worker.open(path, Settings())
-        heard.wait_for(Loaded if path == good else Refused, 1 + sum(isinstance(e, Refused) for e in heard.events) * (path == bad))
+        until(lambda count=count, kind=kind: heard.count_of(kind) and len(heard.events) > count)
     assert [type(event) for event in heard.events] == [Refused, Loaded, Refused]
     assert heard.events[0].diagnostics
 
@@ -340,13 +346,7 @@ def test_the_speed_stays_within_its_range(bench):
 
 
 def test_a_joint_that_mimics_is_shown_and_not_moved(bench, urdf):
-    finger = '<link name="tip"/><joint name="follower" type="prismatic"><parent link="bob"/><child link="tip"/><axis xyz="0 0 1"/>{}</joint>'
-    limits = '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="hinge" multiplier="-0.5" offset="0.1"/>'
-    text = SWINGING.replace("</robot>", finger.format(limits) + "</robot>").replace(
-        '<link name="tip"/>',
-        '<link name="tip"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>',
-    )
-    opened(bench, urdf(text))
+    opened(bench, urdf(SWINGING.replace("</robot>", FOLLOWER + "</robot>")))
     row = next(row for row in bench.coordinates if row.name == "follower")
     assert row.value(np.array([0.4])) == pytest.approx(-0.1)
     with pytest.raises(ValueError, match="follows hinge"):

@@ -147,11 +147,21 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
     "no lower": ("warning", 4, "<limit> lower is 0", limited('upper="1" effort="1" velocity="1"')),
     "no effort": ("warning", 4, "<limit> no effort limit", limited('lower="0" upper="1" velocity="1"')),
     "velocity zero": (
-        "warning", 4, "<limit> velocity 0 no limit", limited('lower="0" upper="1" effort="1" velocity="0"', "prismatic"),
+        "warning", 4, "<limit> velocity 0 no limit",
+        limited('lower="0" upper="1" effort="1" velocity="0"', "prismatic"),
     ),
-    "negative effort": ("error", 4, "<limit> effort -3", limited('lower="0" upper="1" effort="-3" velocity="1"', "prismatic")),
-    "nan limit": ("error", 4, "<limit> lower nan", limited('lower="nan" upper="1" effort="3" velocity="1"', "prismatic")),
-    "infinite effort": ("warning", 4, "<limit> inf effort", limited('lower="0" upper="1" effort="inf" velocity="1"', "prismatic")),
+    "negative effort": (
+        "error", 4, "<limit> effort -3",
+        limited('lower="0" upper="1" effort="-3" velocity="1"', "prismatic"),
+    ),
+    "nan limit": (
+        "error", 4, "<limit> lower nan",
+        limited('lower="nan" upper="1" effort="3" velocity="1"', "prismatic"),
+    ),
+    "infinite effort": (
+        "warning", 4, "<limit> inf effort",
+        limited('lower="0" upper="1" effort="inf" velocity="1"', "prismatic"),
+    ),
     "locked": ("warning", 4, "<limit> stays at 1", limited('lower="1" upper="1" effort="1" velocity="1"', "prismatic")),
     "negative damping": ("error", 4, "<dynamics> damping -1", one_joint('<dynamics damping="-1"/>')),
     "mimic of none": ("warning", 5, "<mimic> 'j1' 'j9' by itself", mimic("j9")),
@@ -176,7 +186,8 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
         "warning", 3, "material 'red' defined", visual('<sphere radius="1"/>', '<material name="red"/>'),
     ),
     "colour beyond 1": (
-        "warning", 3, "<color> 255 0…1", visual('<sphere radius="1"/>', '<material><color rgba="255 0 0 1"/></material>'),
+        "warning", 3, "<color> 255 0…1",
+        visual('<sphere radius="1"/>', '<material><color rgba="255 0 0 1"/></material>'),
     ),
     "limits of a planar joint": ("warning", 4, "<limit> planar not used", one_joint(LIMIT, "planar")),
     "second axis": ("warning", 4, "<axis> second before", one_joint('<axis xyz="0 0 1"/><axis xyz="1 0 0"/>')),

@@ -112,7 +112,7 @@ def test_float32_is_served_and_close(rng):
 
 def test_kinetic_energy_is_that_of_the_mass_matrix_and_power_balances(rng):
     model = engine.tree(12, floating=True, prismatic=0.3)
-    q, v, tau = state(model, rng)
+    q, v, _tau = state(model, rng)
     kinetic, _ = engine.energy(model, q, v)
     assert kinetic == pytest.approx(0.5 * v @ engine.mass_matrix(model, q) @ v, rel=1e-12)
 

@@ -1,0 +1,422 @@
+"""The window, pressed as a user presses it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, Qt, QTimer, QUrl
+from PyQt6.QtGui import QDragEnterEvent, QDropEvent
+from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QFileDialog, QMessageBox
+
+import engine
+from app import theme
+from app.panels.joints import SLIDER, VALUE
+from app.panels.timing import MEMORY, History
+from app.window import GRAVITY_NOTE, ROBOTS, Window
+
+PATIENCE = 60_000  # ms, for the first compilation of the engine
+ANSWER = 0.050  # s within which the window answers
+
+BROKEN = """<robot name="broken">
+  <link name="base"/>
+  <link name="arm">
+    <inertial><mass value="-1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <joint name="hinge" type="continuous">
+    <parent link="base"/><child link="missing"/>
+  </joint>
+</robot>
+"""
+STIFF = """<robot name="stiff">
+  <link name="base"/>
+  <link name="bob">
+    <inertial>
+      <origin xyz="0 0 -1"/><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>
+    </inertial>
+  </link>
+  <joint name="hinge" type="continuous">
+    <parent link="base"/><child link="bob"/><axis xyz="0 1 0"/><dynamics damping="1e5"/>
+  </joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def settings(tmp_path) -> QSettings:
+    return QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def make_window(qtbot, qapp, settings) -> Iterator[Callable[[], Window]]:
+    theme.apply(qapp)
+    windows: list[Window] = []
+
+    def make() -> Window:
+        window = Window(settings)
+        windows.append(window)
+        show(qtbot, window)
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+@pytest.fixture
+def window(make_window) -> Window:
+    return make_window()
+
+
+@pytest.fixture
+def opened(qtbot, window) -> Callable[..., Window]:
+    """Opens a robot in the window, and waits until it stands there."""
+
+    def open_robot(source: object = ROBOTS / "double_pendulum.urdf") -> Window:
+        if isinstance(source, engine.Model):
+            window.workbench.open(source)
+        else:
+            window.open(source)
+        wait_loaded(qtbot, window)
+        return window
+
+    return open_robot
+
+
+@pytest.fixture
+def broken(tmp_path) -> Path:
+    path = tmp_path / "broken.urdf"
+    path.write_text(BROKEN, encoding="utf-8")
+    return path
+
+
+def show(qtbot, window: Window) -> None:
+    """Show it, and give it the keyboard."""
+    with qtbot.waitActive(window, timeout=PATIENCE):
+        window.show()
+        window.activateWindow()
+
+
+def wait_loaded(qtbot, window: Window) -> None:
+    qtbot.waitUntil(lambda: not window.workbench.loading, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.loading_label.text() == "", timeout=PATIENCE)
+
+
+def wait(qtbot, condition: Callable[[], bool]) -> None:
+    qtbot.waitUntil(condition, timeout=PATIENCE)
+
+
+def press(qtbot, window: Window, action) -> None:
+    """Click the toolbar's button of an action."""
+    button = window.toolbar.widgetForAction(action)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def drop(window: Window, *paths: Path) -> bool:
+    """Drag files over the window and let go; whether it would take them."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(200, 200), copy, data, left, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(200, 200), copy, data, left, none))
+    return enter.isAccepted()
+
+
+def test_without_a_robot_there_is_nothing_to_play(window):
+    assert not window.play_action.isEnabled()
+    assert window.open_action.isEnabled()
+    assert window.windowTitle() == "Catena"
+
+
+def test_open_through_the_dialog(qtbot, window, monkeypatch):
+    path = str(ROBOTS / "scara.urdf")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
+    qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    assert "scara.urdf" in window.loading_label.text()
+    assert window.progress.isVisible()
+    wait_loaded(qtbot, window)
+    model = window.workbench.model
+    assert window.windowTitle().startswith(model.name)
+    assert window.size_label.text() == f"nq {model.nq}  nv {model.nv}"
+    assert window.joints.table.rowCount() == model.nv
+    assert not window.progress.isVisible()
+
+
+def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, make_window):
+    robots = {action.text(): action for action in window.robots_menu.actions()}
+    assert {path.stem.replace("_", " ") for path in ROBOTS.glob("*.urdf")} == set(robots)
+    robots["pendulum"].trigger()
+    wait_loaded(qtbot, window)
+    window.close()
+    again = make_window()
+    again.recent_menu.aboutToShow.emit()
+    again.recent_menu.actions()[0].trigger()
+    wait_loaded(qtbot, again)
+    assert again.workbench.model.name == window.workbench.model.name
+
+
+@pytest.mark.parametrize("how", ["button", "key"])
+def test_play_and_pause(qtbot, opened, how):
+    window = opened()
+
+    def toggle() -> None:
+        if how == "button":
+            press(qtbot, window, window.play_action)
+        else:
+            qtbot.keyClick(window, Qt.Key.Key_Space)
+
+    toggle()
+    assert window.workbench.playing
+    wait(qtbot, lambda: window.workbench.time > 0.05 and "achieved" in window.speed.achieved.text())
+    toggle()
+    assert not window.workbench.playing
+    wait(qtbot, lambda: window.speed.achieved.text() == "")
+    stopped = window.workbench.time
+    press(qtbot, window, window.step_action)
+    wait(qtbot, lambda: window.workbench.time != stopped)
+    assert window.workbench.time == pytest.approx(stopped + 1e-3, abs=1e-9)
+
+
+def test_step_by_button_and_both_keys(qtbot, opened):
+    window = opened()
+    press(qtbot, window, window.step_action)
+    qtbot.keyClick(window, Qt.Key.Key_S)
+    qtbot.keyClick(window, Qt.Key.Key_Right)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.003 s")
+
+
+def test_slide_a_joint_then_step_then_reset(qtbot, opened):
+    window = opened()
+    panel, bench = window.joints, window.workbench
+    target = np.radians(60)
+    qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, 0.0).toPoint())
+    qtbot.mouseMove(panel.viewport(), panel.slider_position(0, target).toPoint())
+    qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, target).toPoint())
+    wait(qtbot, lambda: abs(bench.initial[0] - target) < 0.05)
+    placed = bench.initial[0]
+    assert panel.table.data(panel.table.index(0, VALUE)).startswith(f"{np.degrees(placed):.1f}")
+    for _ in range(20):
+        qtbot.keyClick(window, Qt.Key.Key_S)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.020 s")
+    assert panel.table.q[0] != placed
+    press(qtbot, window, window.reset_action)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s" and panel.table.q[0] == placed)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: panel.table.q[0] == 0.0)
+
+
+def test_a_joint_held_during_play_stays_in_the_hand(qtbot, opened):
+    window = opened()
+    panel = window.joints
+    place = panel.slider_position(0, np.radians(90)).toPoint()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    begun = window.workbench.time
+    wait(qtbot, lambda: window.workbench.time > begun + 0.3)
+    assert np.degrees(panel.table.q[0]) == pytest.approx(90, abs=3)
+    qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    wait(qtbot, lambda: abs(np.degrees(panel.table.q[0]) - 90) > 10)
+
+
+def test_type_a_number(qtbot, opened):
+    window = opened()
+    panel = window.joints
+    panel.setCurrentIndex(panel.table.index(1, VALUE))
+    panel.edit(panel.table.index(1, VALUE))
+    box = panel.findChild(QDoubleSpinBox)
+    box.setValue(30.0)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    wait(qtbot, lambda: window.workbench.initial[1] == pytest.approx(np.radians(30)))
+
+
+def test_drop_a_good_file(qtbot, window):
+    assert drop(window, ROBOTS / "pendulum.urdf")
+    wait_loaded(qtbot, window)
+    assert window.workbench.path.endswith("pendulum.urdf")
+    assert not window.diagnostics_dock.isVisible()
+
+
+def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, broken):
+    window = opened()
+    model = window.workbench.model
+    assert drop(window, broken)
+    wait(qtbot, window.diagnostics_dock.isVisible)
+    assert window.workbench.model is model
+    panel = window.diagnostics
+    assert panel.summary.text().startswith("broken.urdf was not loaded: ")
+    lines = {each.line for each in panel.diagnostics}
+    assert {4, 7} <= lines
+    row = next(row for row, each in enumerate(panel.diagnostics) if each.line == 4)
+    panel.list.setCurrentItem(panel.list.topLevelItem(row))
+    assert 'mass value="-1"' in panel.excerpt.toPlainText()
+    panel.copy()
+    assert "broken.urdf: line 4: error" in QApplication.clipboard().text()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > 0.02)
+
+
+def test_something_that_is_no_file_is_not_taken(window):
+    words = QMimeData()  # Qt's event does not keep it alive
+    words.setText("no file")
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(5, 5), copy, words, left, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    assert not enter.isAccepted()
+
+
+def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
+    window.open(tmp_path / "absent.urdf")
+    wait(qtbot, window.diagnostics_dock.isVisible)
+    assert window.diagnostics.count == 1
+
+
+def test_a_floating_robot_starts_without_gravity_and_says_so(qtbot, opened):
+    window = opened(ROBOTS / "quadruped.urdf")
+    assert not window.gravity_action.isChecked()
+    assert window.note_label.text() == GRAVITY_NOTE
+    press(qtbot, window, window.gravity_action)
+    assert window.note_label.text() == ""
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    base = window.workbench.model.joint_names.index("floating_base")
+    assert base == 0
+    wait(qtbot, lambda: window.joints.table.q[2] < -0.01)
+
+
+def test_the_speed_slider_is_logarithmic(opened):
+    window = opened()
+    for place, speed in ((window.speed.slider.minimum(), 0.1), (0, 1.0), (window.speed.slider.maximum(), 10.0)):
+        window.speed.slider.setValue(place)
+        assert window.workbench.speed == pytest.approx(speed)
+        assert window.speed.asked.text() == f"{speed:.2f} ×"
+
+
+def test_choosing_integrator_and_time_step(qtbot, opened):
+    window = opened()
+    next(action for action in window.integrators.actions() if action.text() == "rk4").trigger()
+    next(action for action in window.time_steps.actions() if action.text() == "5 ms").trigger()
+    assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
+    press(qtbot, window, window.step_action)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.005 s")
+
+
+def test_follow_and_fit_reach_the_viewport(qtbot, opened):
+    window = opened()
+    camera = window.viewport.camera
+    camera.zoom(3.0)
+    near = camera.distance
+    qtbot.keyClick(window, Qt.Key.Key_F)
+    assert window.viewport.camera.distance != near
+    press(qtbot, window, window.follow_action)
+    assert window.viewport.follow
+
+
+def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened):
+    window = opened()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    table = window.timing.table
+    wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds))) and window.timing.steps.count > 5)
+    names = [table.data(table.index(row, 0)) for row in range(table.rowCount())]
+    assert names == [*engine.PHASES, "step", "upload", "draw", "frame"]
+    assert all(table.data(table.index(row, 2)) != "–" for row in range(table.rowCount()))
+
+
+def test_statistics_of_the_last_samples():
+    history = History(("one", "other"))
+    for number in range(MEMORY + 50):
+        history.add((number, 2 * number))
+    last = np.arange(50, MEMORY + 50)
+    expected = [last[-1], last[0], np.median(last), np.percentile(last, 99)]
+    np.testing.assert_allclose(history.statistics()[0], expected)
+    np.testing.assert_allclose(history.statistics()[2], np.multiply(3, expected))
+    np.testing.assert_array_equal(history.samples[:, 0], last)
+
+
+def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
+    path = tmp_path / "stiff.urdf"
+    path.write_text(STIFF, encoding="utf-8")
+    window = opened(path)
+    window.joints.moved.emit(0, 1.0)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, window.diagnostics_dock.isVisible)
+    assert not window.workbench.playing
+    assert "diverged" in window.diagnostics.diagnostics[0].fault
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+
+
+def test_about_names_the_version(window, monkeypatch):
+    said = []
+    monkeypatch.setattr(QMessageBox, "about", lambda *words: said.append(words[2]))
+    window.about_action.trigger()
+    assert "Catena" in said[0]
+
+
+def test_a_thousand_rows_are_painted_only_in_sight(opened):
+    window = opened(engine.chain(1000))
+    panel = window.joints
+    assert panel.table.rowCount() == 1000
+    assert not panel.findChildren(QDoubleSpinBox)
+    begun = time.perf_counter()
+    panel.grab()
+    assert time.perf_counter() - begun < ANSWER
+    assert panel.columnWidth(SLIDER) > 60
+
+
+def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
+    window = opened(engine.chain(1000, straight=True))
+    wait(qtbot, lambda: window.timing.frames.count > 0)  # the first picture also sends the meshes
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > 0.1)
+    begun, gaps, last = window.workbench.time, [], [time.perf_counter()]
+
+    def beat() -> None:
+        now = time.perf_counter()
+        gaps.append(now - last[0])
+        last[0] = now
+
+    timer = QTimer()
+    timer.timeout.connect(beat)
+    timer.start(2)
+    qtbot.waitUntil(lambda: len(gaps) >= 100, timeout=PATIENCE)
+    timer.stop()
+    assert window.workbench.time > begun
+    assert window.workbench.playing
+    assert np.median(gaps) < ANSWER
+    assert np.percentile(gaps, 95) < ANSWER, f"gaps of the event loop, s: {sorted(gaps)[-10:]}"
+
+
+@pytest.mark.parametrize("when", ["idle", "playing", "loading"])
+def test_closing_leaves_no_thread(qtbot, make_window, when):
+    before = set(threading.enumerate())
+    window = make_window()
+    window.open(ROBOTS / "humanoid.urdf")
+    if when != "loading":
+        wait_loaded(qtbot, window)
+    if when == "playing":
+        qtbot.keyClick(window, Qt.Key.Key_Space)
+        wait(qtbot, lambda: window.workbench.time > 0.02)
+    window.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_the_window_keeps_its_layout(make_window):
+    window = make_window()
+    window.timing_dock.hide()
+    window.close()
+    assert not make_window().timing_dock.isVisible()
+
+
+def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
+    window = opened()
+    window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
+    qtbot.keyClick(window.joints, Qt.Key.Key_Space)
+    assert window.workbench.playing
+    QApplication.sendEvent(window.joints, QEvent(QEvent.Type.Leave))
