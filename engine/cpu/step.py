@@ -110,7 +110,7 @@ def _lap(phases, phase, clock, since):
     return time
 
 
-@kernel
+@inline
 def _solve_abia(q, v, b, system, gravity, phases, clock):
     _, topology, constants, w, lanes = system
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
@@ -132,7 +132,7 @@ def _solve_abia(q, v, b, system, gravity, phases, clock):
     _lap(phases, 3, clock, time)
 
 
-@kernel
+@inline
 def _solve_jsiia(q, v, b, system, gravity, phases, clock):
     coupling, topology, constants, w, lanes = system
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
@@ -154,7 +154,7 @@ def _solve_jsiia(q, v, b, system, gravity, phases, clock):
     _lap(phases, 3, clock, time)
 
 
-@kernel
+@inline
 def _solve(algorithm, q, v, b, system, gravity, phases, clock):
     """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
     if algorithm == ABIA:
@@ -182,7 +182,7 @@ def _set_mode(b, k, j, mode, friction, v, low, high, dt):
     b.target[k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
 
 
-@kernel
+@inline
 def _guess(q, v, method, joints, b):
     """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
     b.locked[:] = 0.0
@@ -224,7 +224,7 @@ def _next_mode(mode, after, r, f, low, high, slack, slack_r):
     return STUCK if f > 0.0 and mode * after < -slack else mode
 
 
-@kernel
+@inline
 def _pivot(q, v, method, joints, b, single):
     """Move each joint to the mode its result asks for; `single`: only the last such joint of each robot."""
     changed = False
@@ -245,7 +245,7 @@ def _pivot(q, v, method, joints, b, single):
     return changed
 
 
-@kernel
+@inline
 def _solve_rough(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
     """`_solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
     _guess(gap_q, ahead, method, joints, b)
@@ -256,7 +256,7 @@ def _solve_rough(q, v, gap_q, ahead, method, joints, b, system, gravity, phases,
         _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
 
 
-@kernel
+@inline
 def _smooth_forces(tau, v, joints, b, dt, implicit):
     """Clipped controls less damping into `force`; where damping is implicit its share of the matrix into `extra`."""
     for k in range(v.shape[0]):
@@ -280,7 +280,7 @@ def _advance_free(x, at_q, u, at_v, dt):
         x[at_q + 3 + r] = after[r]
 
 
-@kernel
+@inline
 def _advance(q, v, dt, joints, free):
     """q moved by v for dt, one robot: q (nq,), v (nv,)."""
     for j in range(v.size):
@@ -290,7 +290,7 @@ def _advance(q, v, dt, joints, free):
         _advance_free(q, free[f, 0], v, free[f, 1], dt)
 
 
-@kernel
+@inline
 def _rates(q, v, rate, joints, free):
     """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
     for j in range(v.size):
@@ -308,7 +308,7 @@ def _rates(q, v, rate, joints, free):
         rate[a + 6] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
 
 
-@kernel
+@inline
 def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
@@ -323,7 +323,7 @@ def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
         _advance(q[k], v[k], dt, joints, free)
 
 
-@kernel
+@inline
 def _settle(q, after, v, mode, method, joints):
     """Take RK4's coordinates `after` for q, but q + dt v⁺ for a joint that was held or would pass its limit."""
     for j in range(v.size):
