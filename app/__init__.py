@@ -1,0 +1,72 @@
+"""The desktop application.
+
+It starts in this order, and for these reasons:
+
+1. Whether there is a screen at all, before Qt: without one, Qt ends the process with a page of plugin names.
+2. OpenGL 3.3 core as the default format and shared contexts, which Qt accepts only before the application object.
+3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
+   contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
+4. The look, then the window, whose modules import PyOpenGL and the engine.
+5. Ctrl-C closes the window as its button does, so that the simulation's thread ends too. The window's own timer
+   lets Python see the signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
+
+
+def run_app(argv: Sequence[str]) -> int:
+    """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
+    parser = argparse.ArgumentParser(description="Open the simulator's window.")
+    parser.add_argument("robot", nargs="?", help="a URDF file to open")
+    robot = parser.parse_args(argv).robot
+    if _no_screen():
+        print(
+            "There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. "
+            "Without one, use run, info, check, generate or render; --help tells of them.",
+            file=sys.stderr,
+        )
+        return 1
+    return _show_window(robot)
+
+
+def _no_screen() -> bool:
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
+
+
+def _show_window(robot: str | None) -> int:
+    from PyQt6.QtCore import QCoreApplication, QSettings, Qt
+    from PyQt6.QtGui import QSurfaceFormat
+    from PyQt6.QtWidgets import QApplication
+
+    surface = QSurfaceFormat()
+    surface.setVersion(3, 3)
+    surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
+    surface.setDepthBufferSize(24)
+    QSurfaceFormat.setDefaultFormat(surface)
+    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Catena")
+    application.setOrganizationName("Catena")
+    if sys.platform.startswith("linux"):
+        os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
+
+    from app import theme
+    from app.window import Window
+
+    theme.apply(application)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    window = Window(QSettings())
+    window.show()
+    if robot:
+        window.open(robot)
+    signal.signal(signal.SIGINT, lambda *_: window.close())
+    return application.exec()

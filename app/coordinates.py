@@ -1,0 +1,100 @@
+"""The rows of the joint panel: each coordinate of a robot that has a place to show, in the units people read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+import engine
+
+TURN, SHIFT = math.pi, 1.0  # the slider's reach, in rad and m, where a joint has no limits
+ROAM = 2.0  # m, the slider's reach for a free joint's position
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One number of q with its name, its unit and the span of its slider.
+
+    A coordinate that mimics has no number of its own: it shows ``multiplier · q + offset`` of the
+    one at `q`, and `leader` names the joint that it follows.
+    """
+
+    name: str
+    q: int
+    """Where the number stands in q."""
+    v: tuple[int, ...]
+    """The velocities that setting it by hand brings to rest."""
+    lower: float
+    """The slider's ends, rad or m; also where the joint has no limits."""
+    upper: float
+    angular: bool
+    limited: bool
+    leader: str | None = None
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def unit(self) -> str:
+        return "°" if self.angular else "mm"
+
+    @property
+    def scale(self) -> float:
+        """Shown numbers per rad or m."""
+        return 180 / math.pi if self.angular else 1000.0
+
+    def value(self, q: np.ndarray) -> float:
+        """The coordinate in rad or m, from (nq,); an angle without limits is brought into ±π."""
+        value = self.multiplier * float(q[self.q]) + self.offset
+        if self.angular and not self.limited and abs(value) > math.pi:
+            value = math.remainder(value, 2 * math.pi)
+        return value
+
+    def at_limit(self, q: np.ndarray) -> bool:
+        """Whether the joint stands within a thousandth of its range of a limit, or past it."""
+        value, slack = self.value(q), 1e-3 * (self.upper - self.lower)
+        return self.limited and not (self.lower + slack <= value <= self.upper - slack)
+
+
+def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
+    """A row per coordinate, in the order of the joints: a free joint gives x, y and z, not its rotation."""
+    return tuple(row for joint in model.joints for row in _rows(model, joint))
+
+
+def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
+    start = joint.q.start
+    if joint.kind == "floating":
+        linear = tuple(range(joint.v.start + 3, joint.v.stop))
+        for offset, axis in enumerate("xyz"):
+            yield Coordinate(f"{joint.name}.{axis}", start + offset, linear, -ROAM, ROAM, angular=False, limited=False)
+        return
+    if joint.leader is not None:
+        yield _follower(model, joint)
+        return
+    for index, dof in zip(range(start, joint.q.stop), range(joint.v.start, joint.v.stop), strict=True):
+        angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and index == joint.q.stop - 1)
+        lower, upper, limited = _span(model, dof, angular)
+        yield Coordinate(model.coordinate_names[dof], index, (dof,), lower, upper, angular, limited)
+
+
+def _follower(model: engine.Model, joint: engine.Joint) -> Coordinate:
+    leader = model.joint(joint.leader or "")
+    angular = joint.kind in ("revolute", "continuous")
+    lower, upper, limited = _span(model, leader.v.start, angular)
+    ends = sorted(joint.multiplier * end + joint.offset for end in (lower, upper))
+    return Coordinate(
+        joint.name, leader.q.start, (), *ends, angular, limited, leader.name, joint.multiplier, joint.offset
+    )
+
+
+def _span(model: engine.Model, dof: int, angular: bool) -> tuple[float, float, bool]:
+    lower, upper = float(model.lower[dof]), float(model.upper[dof])
+    reach = TURN if angular else SHIFT
+    limited = math.isfinite(lower) or math.isfinite(upper)
+    if not math.isfinite(lower):
+        lower = min(-reach, upper - reach) if math.isfinite(upper) else -reach
+    if not math.isfinite(upper):
+        upper = max(reach, lower + reach)
+    return lower, upper, limited

@@ -1,0 +1,84 @@
+"""A turntable camera: where it looks, from how far and from which side. z is up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Matrix = NDArray[np.float32]
+
+UPRIGHT = np.radians(89.5)
+"""The steepest elevation: beyond it, up is no longer up."""
+
+
+@dataclass
+class Camera:
+    """A perspective camera on a sphere around `target`.
+
+    `azimuth` turns about z, from the x-axis; `elevation` rises from the ground; radians and metres.
+    `fov` is the angle of view across the shorter side of the picture, so that what fits in a wide
+    picture fits in a tall one.
+    """
+
+    target: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.4]))
+    distance: float = 3.0
+    azimuth: float = np.radians(40.0)
+    elevation: float = np.radians(20.0)
+    fov: float = np.radians(35.0)
+
+    def axes(self) -> NDArray[np.float64]:
+        """(3, 3): rows are the camera's right, up and backward directions in the world."""
+        ca, sa, ce, se = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.elevation), np.sin(self.elevation)
+        backward = np.array([ce * ca, ce * sa, se])
+        right = np.array([-sa, ca, 0.0])
+        return np.stack([right, np.cross(backward, right), backward])
+
+    @property
+    def eye(self) -> NDArray[np.float64]:
+        """(3,): where the camera stands, m."""
+        return self.target + self.distance * self.axes()[2]
+
+    def view(self) -> Matrix:
+        """(4, 4): world to camera."""
+        matrix = np.eye(4)
+        matrix[:3, :3] = self.axes()
+        matrix[:3, 3] = -matrix[:3, :3] @ self.eye
+        return matrix.astype(np.float32)
+
+    def projection(self, aspect: float) -> Matrix:
+        """(4, 4): camera to clip space, for a picture of that width over height."""
+        near, far = 0.01 * self.distance, 100.0 * self.distance
+        focal = 1 / np.tan(self.fov / 2)
+        matrix = np.zeros((4, 4))
+        matrix[0, 0] = focal * min(1.0, 1 / aspect)
+        matrix[1, 1] = focal * min(1.0, aspect)
+        matrix[2, 2:] = (near + far) / (near - far), 2 * near * far / (near - far)
+        matrix[3, 2] = -1
+        return matrix.astype(np.float32)
+
+    def orbit(self, dx: float, dy: float) -> None:
+        """Turn about the target by angles in radians: dx to the right, dy upwards."""
+        self.azimuth = float((self.azimuth + dx + np.pi) % (2 * np.pi) - np.pi)
+        self.elevation = float(np.clip(self.elevation + dy, -UPRIGHT, UPRIGHT))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Move the target across the picture: dx to the right, dy up, as parts of the shorter side of the picture."""
+        right, up, _ = self.axes()
+        self.target = self.target + (dx * right + dy * up) * 2 * self.distance * np.tan(self.fov / 2)
+
+    def zoom(self, factor: float) -> None:
+        """Come nearer (factor > 1) or go away (factor < 1)."""
+        self.distance = float(np.clip(self.distance / factor, 1e-3, 1e5))
+
+    def fit(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Show the whole box between two corners, (3,) each, from the side the camera is on."""
+        lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+        self.target = (lower + upper) / 2
+        offsets = (
+            np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T - self.target
+        ) @ self.axes().T
+        # A corner is inside the picture from the distance where its offset, seen from there, is half the angle of view.
+        reach = np.abs(offsets[:, :2]).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
+        self.distance = float(max(reach.max(), 1e-2))

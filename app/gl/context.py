@@ -1,0 +1,95 @@
+"""OpenGL contexts without a window: EGL without a surface on Linux, an offscreen surface of Qt elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+VERSION = (3, 3)
+
+
+class NoOpenGL(RuntimeError):
+    """There is no way to draw on this machine; the message says what is missing."""
+
+
+@contextmanager
+def offscreen() -> Iterator[None]:
+    """A core context of OpenGL 3.3, current in this thread inside the ``with`` block; NoOpenGL where there is none."""
+    with _egl() if sys.platform.startswith("linux") else _qt():
+        yield
+
+
+@contextmanager
+def _egl() -> Iterator[None]:
+    try:
+        from OpenGL import EGL
+    except (ImportError, AttributeError) as fault:
+        raise NoOpenGL(
+            "there is no EGL library; install libEGL and a driver (on Debian: libegl1 libgl1-mesa-dri)"
+        ) from fault
+    display = _egl_display(EGL)
+    try:
+        EGL.eglBindAPI(EGL.EGL_OPENGL_API)
+        wanted = [EGL.EGL_RENDERABLE_TYPE, EGL.EGL_OPENGL_BIT, EGL.EGL_SURFACE_TYPE, 0, EGL.EGL_NONE]
+        config, found = (EGL.EGLConfig * 1)(), EGL.EGLint()
+        EGL.eglChooseConfig(display, (EGL.EGLint * len(wanted))(*wanted), config, 1, found)
+        version = [EGL.EGL_CONTEXT_MAJOR_VERSION, VERSION[0], EGL.EGL_CONTEXT_MINOR_VERSION, VERSION[1]]
+        core = [EGL.EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL.EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL.EGL_NONE]
+        asked = (EGL.EGLint * (len(version) + len(core)))(*version, *core)
+        context = EGL.eglCreateContext(display, config[0] if found.value else None, EGL.EGL_NO_CONTEXT, asked)
+        EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, context)
+    except EGL.EGLError as fault:
+        raise NoOpenGL(
+            f"EGL gives no OpenGL 3.3 core context without a surface ({fault.err}); update the driver"
+        ) from fault
+    try:
+        yield
+    finally:
+        EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, EGL.EGL_NO_CONTEXT)
+        EGL.eglDestroyContext(display, context)
+        EGL.eglReleaseThread()
+
+
+SURFACELESS, DEVICE = 0x31DD, 0x313F
+"""EGL_PLATFORM_SURFACELESS_MESA and EGL_PLATFORM_DEVICE_EXT."""
+
+
+def _egl_display(EGL: Any) -> Any:
+    """The first display that can be initialised: Mesa's without a surface, a device's (NVIDIA), the default one."""
+    extensions = EGL.eglQueryString(EGL.EGL_NO_DISPLAY, EGL.EGL_EXTENSIONS) or b""
+    offers = []
+    if b"EGL_MESA_platform_surfaceless" in extensions:
+        offers.append(lambda: EGL.eglGetPlatformDisplayEXT(SURFACELESS, None, None))
+    if b"EGL_EXT_platform_device" in extensions:
+        offers.append(lambda: EGL.eglGetPlatformDisplayEXT(DEVICE, None, None))
+    offers.append(lambda: EGL.eglGetDisplay(EGL.EGL_DEFAULT_DISPLAY))
+    for offer in offers:
+        with suppress(EGL.EGLError):
+            display = offer()
+            EGL.eglInitialize(display, None, None)
+            return display
+    raise NoOpenGL("EGL finds no display to draw on; install a driver (on Debian: libgl1-mesa-dri)")
+
+
+@contextmanager
+def _qt() -> Iterator[None]:
+    from PyQt6.QtGui import QGuiApplication, QOffscreenSurface, QOpenGLContext, QSurfaceFormat
+
+    application = QGuiApplication.instance() or QGuiApplication([])
+    form = QSurfaceFormat()
+    form.setVersion(*VERSION)
+    form.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
+    surface, context = QOffscreenSurface(), QOpenGLContext()
+    surface.setFormat(form)
+    surface.create()
+    context.setFormat(form)
+    if not context.create() or not context.makeCurrent(surface):
+        raise NoOpenGL("this system gives no OpenGL 3.3 core context; update the graphics driver")
+    try:
+        yield
+    finally:
+        context.doneCurrent()
+        surface.destroy()
+        del application

@@ -1,0 +1,62 @@
+"""What a frame's shaders are told: the camera, the key light's view and the ground's grid, as one block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.camera import Camera
+
+KEY = np.array([0.75, -0.15, 1.0])
+"""Towards the key light; light.glsl says the same."""
+
+FRAME = np.dtype(
+    [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")]
+    + [(name, "4f4") for name in ("right", "up", "forward", "eye", "grid", "spacing")]
+)
+"""std140, in the order of frame.glsl; matrices by columns."""
+
+
+def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], float]:
+    """The key light's clip matrix (4, 4) over a box, and the width in metres of one of its `size` texels.
+
+    The width grows in steps and the place moves by whole texels, so that shadows do not swim as a robot moves.
+    """
+    z = KEY / np.linalg.norm(KEY)
+    x = np.cross([0.0, 1.0, 0.0], z)
+    x /= np.linalg.norm(x)
+    axes = np.stack([x, np.cross(z, x), z])
+    corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T @ axes.T
+    low, high = corners.min(0), corners.max(0)
+    step = 1.2
+    half = step ** np.ceil(np.log(max((high - low)[:2].max() / 2, 1e-3) * 1.05) / np.log(step))
+    texel = 2 * half / size
+    center = np.append(np.round((low + high)[:2] / 2 / texel) * texel, (low + high)[2] / 2)
+    depth = (high - low)[2] / 2 + half / 10
+    matrix = np.eye(4)
+    matrix[:3, :3] = axes / np.array([half, half, -depth])[:, None]
+    matrix[:3, 3] = -center / np.array([half, half, -depth])
+    return matrix, texel
+
+
+def pack(
+    camera: Camera, aspect: float, light: NDArray[np.float64], texel: float, size: int, ground: float
+) -> NDArray[np.void]:
+    """One `FRAME` record."""
+    frame = np.zeros((), FRAME)
+    frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
+    to_texture = np.eye(4)
+    to_texture[:3] = 0.5 * to_texture[:3]
+    to_texture[:3, 3] = 0.5
+    frame["light"] = (to_texture @ light).T
+    right, up, backward = camera.axes()
+    slope = np.tan(camera.fov / 2)
+    frame["right"][:3] = right * slope * max(1.0, aspect)
+    frame["up"][:3] = up * slope * max(1.0, 1 / aspect)
+    frame["forward"][:3] = -backward
+    frame["eye"] = *camera.eye, ground
+    reach = 9.0 * camera.distance
+    frame["grid"] = *camera.target[:2], 3 * reach, reach
+    decade, faded = divmod(np.log10(camera.distance / 2.5), 1)
+    frame["spacing"] = 10.0 ** (decade - 1), faded, texel, 1 / size
+    return frame

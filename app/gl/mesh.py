@@ -1,0 +1,260 @@
+"""Triangle meshes ready to be drawn: generated shapes, and smooth normals for meshes that come without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SIDES = 48
+"""Of a round shape."""
+FEW, MANY = 80, 500
+"""Shapes in a scene, up to which each has all its detail, or some."""
+CREASE = np.radians(38.0)
+"""Faces that meet at a larger angle than this keep their edge sharp."""
+CROWDED = 64
+"""Faces around one vertex, from which on their normals are not compared pair by pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """vertices (V, 3) m, normals (V, 3) unit, colors (V, 4) RGBA in 0…255, faces (F, 3).
+
+    A mesh of several colours is `painted`. The vertices of any other are white, and `color`, RGBA in 0…1, is what
+    its file says where a robot's does not.
+    """
+
+    vertices: NDArray[np.float32]
+    normals: NDArray[np.float32]
+    colors: NDArray[np.uint8]
+    faces: NDArray[np.uint32]
+    painted: bool = False
+    color: tuple[float, ...] | None = None
+
+    @cached_property
+    def hull(self) -> Floats:
+        """(26, 3): the vertices that reach furthest along the axes and the diagonals between them."""
+        ways = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
+        return self.vertices[np.argmax(self.vertices @ ways.T, axis=0)].astype(float)
+
+
+def assemble(
+    vertices: Floats, normals: Floats, faces: NDArray[np.integer], color: tuple[int, ...] | None = None
+) -> Mesh:
+    """A mesh of one colour: white, to be coloured by its instances, or its own."""
+    colors = np.empty((len(vertices), 4), np.uint8)
+    colors[:] = (255, 255, 255, 255) if color is None else color
+    return Mesh(
+        np.ascontiguousarray(vertices, np.float32),
+        np.ascontiguousarray(normals, np.float32),
+        colors,
+        np.ascontiguousarray(faces, np.uint32),
+        color is not None,
+    )
+
+
+def join(meshes: list[Mesh]) -> Mesh:
+    """Several meshes as one; painted if one of them is."""
+    starts = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes[:-1]])
+    return Mesh(
+        np.concatenate([mesh.vertices for mesh in meshes]),
+        np.concatenate([mesh.normals for mesh in meshes]),
+        np.concatenate([mesh.colors for mesh in meshes]),
+        np.concatenate([mesh.faces + np.uint32(start) for mesh, start in zip(meshes, starts, strict=True)]),
+        any(mesh.painted for mesh in meshes),
+    )
+
+
+def unify(mesh: Mesh) -> Mesh:
+    """The same mesh; white, with its one colour beside it, where its vertices have but one."""
+    if not mesh.painted or np.any(mesh.colors != mesh.colors[0]):
+        return mesh
+    color = tuple(float(part) / 255 for part in mesh.colors[0])
+    return replace(mesh, colors=np.full_like(mesh.colors, 255), painted=False, color=color)
+
+
+def box(x: float, y: float, z: float, steps: int = 2) -> Mesh:
+    """A box about the origin, its edges rounded so that they catch the light, in `steps` each side of the diagonal."""
+    half = np.array([x, y, z]) / 2
+    radius = half.min() / 8 if steps else 0.0
+    inner = half - radius
+    # Where the grid lines of each side stand: equal angles along the rounding, nothing between.
+    rim = radius * np.tan(np.linspace(np.pi / 4, 0, steps + 1))
+    lines = [np.concatenate([-h - rim, (h + rim)[::-1]]) for h in inner]
+    count = 2 * len(rim)
+    vertices, normals, faces = [], [], []
+    for axis in range(3):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        for side in (-1.0, 1.0):
+            sheet = np.empty((count, count, 3))
+            sheet[..., axis] = side * half[axis]
+            sheet[..., u], sheet[..., v] = np.meshgrid(lines[u], lines[v], indexing="ij")
+            core = np.clip(sheet, -inner, inner)
+            outward = sheet - core if steps else np.broadcast_to(side * np.eye(3)[axis], sheet.shape)
+            outward = outward / np.linalg.norm(outward, axis=-1, keepdims=True)
+            quads = _quads(count, count) + len(faces) * count**2
+            faces.append(quads if side > 0 else quads[:, ::-1])
+            vertices.append((core + radius * outward).reshape(-1, 3))
+            normals.append(outward.reshape(-1, 3))
+    return assemble(np.concatenate(vertices), np.concatenate(normals), np.concatenate(faces))
+
+
+def _quads(rows: int, columns: int) -> NDArray[np.int64]:
+    """Two triangles for each cell of a grid of vertices."""
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
+    a, b, c, d = corner, corner + columns, corner + columns + 1, corner + 1
+    return np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
+
+
+def _revolve(radius: Floats, height: Floats, slope: Floats, sides: int) -> Mesh:
+    """A profile turned about z: radii, heights, and the angle of the normal above the horizontal, bottom to top."""
+    turn = np.linspace(0, 2 * np.pi, sides + 1)
+    c, s = np.cos(turn)[:, None], np.sin(turn)[:, None]
+    vertices = np.stack(np.broadcast_arrays(c * radius, s * radius, height), -1)
+    normals = np.stack(np.broadcast_arrays(c * np.cos(slope), s * np.cos(slope), np.sin(slope)), -1)
+    return assemble(vertices.reshape(-1, 3), normals.reshape(-1, 3), _quads(sides + 1, len(radius)))
+
+
+def cylinder(radius: float, length: float, sides: int = SIDES, steps: int = 2) -> Mesh:
+    """A cylinder about z, its rims rounded as the edges of a box."""
+    rim = min(radius, length / 2) / 10 if steps else 0.0
+    arc = np.linspace(0, np.pi / 2, max(2, 2 * steps + 1))
+    around, along = radius - rim + rim * np.cos(arc), length / 2 - rim + rim * np.sin(arc)
+    return _revolve(
+        np.concatenate([[0.0], around[::-1], around, [0.0]]),
+        np.concatenate([[-length / 2], -along[::-1], along, [length / 2]]),
+        np.concatenate([[-np.pi / 2], -arc[::-1], arc, [np.pi / 2]]),
+        sides,
+    )
+
+
+def capsule(radius: float, length: float, sides: int = SIDES) -> Mesh:
+    """A cylinder of that length along z with a half sphere on each end."""
+    arc = np.linspace(0, np.pi / 2, sides // 4 + 1)
+    around, along = radius * np.cos(arc), length / 2 + radius * np.sin(arc)
+    return _revolve(
+        np.concatenate([around[::-1], around]),
+        np.concatenate([-along[::-1], along]),
+        np.concatenate([-arc[::-1], arc]),
+        sides,
+    )
+
+
+def sphere(radius: float, sides: int = SIDES) -> Mesh:
+    """A sphere about the origin."""
+    arc = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
+    return _revolve(radius * np.cos(arc), radius * np.sin(arc), arc, sides)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a shape: visuals with one recipe share a mesh."""
+
+    shape: str
+    size: tuple[float, ...]
+    sides: int
+    steps: int
+
+    def make(self) -> Mesh:
+        """The mesh."""
+        if self.shape == "box":
+            x, y, z = self.size
+            return box(x, y, z, self.steps)
+        if self.shape == "cylinder":
+            radius, length = self.size
+            return cylinder(radius, length, self.sides, self.steps)
+        if self.shape == "capsule":
+            radius, length = self.size
+            return capsule(radius, length, self.sides)
+        return sphere(self.size[0], self.sides)
+
+
+def recipe(shape: str, size: tuple[float, ...], crowd: int) -> tuple[Recipe, tuple[float, float, float]]:
+    """How to draw one of `crowd` shapes: a mesh, and the scale along x, y, z that makes it `size`.
+
+    In a crowd each is small in the picture: it has few sides, and one mesh is stretched to all sizes.
+    """
+    as_it_is = (1.0, 1.0, 1.0)
+    if crowd <= MANY:
+        return Recipe(shape, size, *((SIDES, 2) if crowd <= FEW else (SIDES // 2, 1))), as_it_is
+    if shape == "capsule":
+        return Recipe(shape, size, 8, 0), as_it_is
+    unit = tuple(1.0 for _ in size)
+    scale = size if shape == "box" else (size[0], size[0], size[-1])
+    return Recipe(shape, unit, 6, 0), (scale[0], scale[1], scale[2])
+
+
+def cross(size: float, color: tuple[int, ...]) -> Mesh:
+    """Three crossed bars: what stands for a mesh that is not there."""
+    bars = [box(*np.where(np.arange(3) == axis, size, size / 6)) for axis in range(3)]
+    return join([assemble(bar.vertices, bar.normals, bar.faces, color) for bar in bars])
+
+
+def weld(vertices: Floats) -> NDArray[np.int64]:
+    """(V,): a number for each vertex, the same for those in one place (to 2⁻²⁰ of the whole)."""
+    lower = vertices.min(0)
+    extent = max(float((vertices.max(0) - lower).max()), 1e-30)
+    cells = np.round((vertices - lower) / extent * (2**20 - 1)).astype(np.int64)
+    _, number = np.unique(cells @ (1 << np.array([40, 20, 0])), return_inverse=True)
+    return np.asarray(number.reshape(-1), np.int64)
+
+
+def smooth_normals(vertices: Floats, faces: NDArray[np.integer]) -> Floats:
+    """(F, 3, 3): a unit normal for each corner of each face.
+
+    It is the mean, weighted by area, of the faces around the vertex that make less than `CREASE` with this face.
+    """
+    corners = vertices[faces]
+    area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    unit = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-30)
+    place = weld(vertices)[faces].reshape(-1)
+    order = np.argsort(place, kind="stable")
+    around = order // 3  # the faces, vertex after vertex
+    count = np.bincount(place)
+    start = (np.cumsum(count) - count)[place[order]]
+    neighbours = count[place[order]]
+
+    total = np.zeros((len(order), 3))
+    crowded = neighbours > CROWDED
+    whole = np.stack([np.bincount(place, area[:, k].repeat(3)) for k in range(3)], 1)
+    total[crowded] = whole[place[order][crowded]]
+    for step in range(CROWDED):
+        corner = np.flatnonzero(~crowded & (neighbours > step))
+        if not len(corner):
+            break
+        other = around[start[corner] + step]
+        alike = np.einsum("ij,ij->i", unit[around[corner]], unit[other]) > np.cos(CREASE)
+        total[corner[alike]] += area[other[alike]]
+
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    normals = np.empty_like(total)
+    normals[order] = np.where(length > 1e-30, total / np.maximum(length, 1e-30), unit[around])
+    return normals.reshape(-1, 3, 3)
+
+
+def from_triangles(vertices: Floats, faces: NDArray[np.integer], colors: NDArray[np.uint8] | None) -> Mesh:
+    """A mesh from triangles without normals; colours (V, 4) or (F, 4) where they are known."""
+    normals = smooth_normals(vertices, faces).reshape(-1, 3)
+    corner = faces.reshape(-1)
+    tint = np.full((len(corner), 4), 255, np.uint8)
+    if colors is not None:
+        tint = np.ascontiguousarray(colors[corner] if len(colors) == len(vertices) else colors.repeat(3, 0))
+    # Corners alike in place, normal and colour are one vertex.
+    place = weld(vertices)[corner] << 32 | tint.view(np.uint32).reshape(-1)
+    look = np.round(normals * 511 + 512).astype(np.int64) @ (1 << np.array([20, 10, 0]))
+    order = np.lexsort((look, place))
+    new = np.append(True, (np.diff(place[order]) != 0) | (np.diff(look[order]) != 0))
+    first = order[new]
+    joined = np.empty(len(corner), np.int64)
+    joined[order] = np.cumsum(new) - 1
+    return Mesh(
+        vertices[corner][first].astype(np.float32),
+        normals[first].astype(np.float32),
+        tint[first],
+        joined.reshape(-1, 3).astype(np.uint32),
+        colors is not None,
+    )

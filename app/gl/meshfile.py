@@ -1,0 +1,85 @@
+"""Meshes from files, through trimesh: every format it reads, with the colours of their materials."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from app.gl.mesh import Mesh, from_triangles, join, unify
+
+_SAMPLER = re.compile(rb"<newparam[^>]*>\s*<sampler2D>\s*<source>([^<]*)</source>.*?</newparam>", re.DOTALL)
+_TEXTURE = re.compile(rb'<texture\s[^>]*?texture="([^"]*)"[^>]*?(?:/>|>.*?</texture>)', re.DOTALL)
+
+
+class MeshError(ValueError):
+    """A mesh file that is missing or cannot be read; the message says which and why."""
+
+
+def read(path: str | Path) -> Mesh:
+    """The mesh of a file, in metres, its parts joined; MeshError in one sentence where that fails.
+
+    As other URDF viewers do, the unit that a COLLADA file states is applied, the axis it calls "up" is not.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MeshError(f"there is no file {path}")
+    try:
+        parts = _parts(path)
+    except Exception as fault:  # each of trimesh's readers raises what the library under it raises
+        raise MeshError(f"{path.name} cannot be read ({type(fault).__name__}: {fault})") from fault
+    if not parts:
+        raise MeshError(f"{path.name} holds no triangles")
+    return unify(join(parts))
+
+
+def _parts(path: Path) -> list[Mesh]:
+    content = path.read_bytes()
+    if path.suffix.lower() == ".dae":
+        content = _without_broken_textures(content)
+    resolver = trimesh.resolvers.FilePathResolver(str(path))
+    kind = path.suffix.lower().lstrip(".")
+    scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False)
+    parts = [_part(scene.geometry[name], pose) for pose, name in map(scene.graph.get, scene.graph.nodes_geometry)]
+    return [part for part in parts if part is not None]
+
+
+def _without_broken_textures(content: bytes) -> bytes:
+    """A COLLADA file with grey for textures that refer to what is not there: its reader would drop the shapes too."""
+
+    def defined(name: bytes) -> bool:
+        return re.search(rb'sid="' + re.escape(name) + rb'"', content) is not None
+
+    content = _SAMPLER.sub(lambda match: match[0] if defined(match[1]) else b"", content)
+    return _TEXTURE.sub(lambda match: match[0] if defined(match[1]) else b"<color>0.3 0.3 0.3 1</color>", content)
+
+
+def _part(geometry: Any, pose: NDArray[np.float64]) -> Mesh | None:
+    if not isinstance(geometry, trimesh.Trimesh) or not len(geometry.faces):
+        return None
+    vertices = np.asarray(geometry.vertices, float) @ pose[:3, :3].T + pose[:3, 3]
+    unit = geometry.metadata.get("units", "meters")
+    if unit != "meters" and "meters" in unit:
+        vertices = vertices * trimesh.units.unit_conversion(unit, "meters")
+    return from_triangles(vertices, np.asarray(geometry.faces), _colors(geometry))
+
+
+def _colors(geometry: trimesh.Trimesh) -> NDArray[np.uint8] | None:
+    """(V, 4) or (F, 4), or None where the file gives no colour."""
+    visual: Any = geometry.visual
+    if visual.kind == "texture":
+        material = visual.material
+        image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+        if image is not None and visual.uv is not None:
+            return np.asarray(visual.to_color().vertex_colors, np.uint8)
+        return np.tile(np.asarray(material.main_color, np.uint8), (len(geometry.vertices), 1))
+    if visual.kind == "vertex":
+        return np.asarray(visual.vertex_colors, np.uint8)
+    if visual.kind == "face":
+        return np.asarray(visual.face_colors, np.uint8)
+    return None

@@ -1,0 +1,135 @@
+"""The OpenGL objects a renderer owns: meshes with their copies, and framebuffers."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+from OpenGL import GL
+
+# The plain functions: PyOpenGL's own wrapper remembers each pointer under the context it believes to be current.
+from OpenGL.raw.GL.VERSION.GL_2_0 import glVertexAttribPointer
+
+from app.gl.mesh import Mesh
+
+VERTEX = np.dtype([("position", "3f4"), ("normal", "3f4"), ("color", "4u1")])
+COPY = np.dtype([("pose", "(3,4)f4"), ("color", "4f4")])
+"""A copy of a mesh: the rows of its affine map to the world, its colour."""
+
+
+class GpuMesh:
+    """A mesh in the GPU's memory, and the vertex array that draws its copies with one call."""
+
+    def __init__(self, mesh: Mesh, copies: int, start: int, count: int):
+        """`copies` is the buffer of `COPY` records; those of this mesh are `count` from `start` on."""
+        self.mesh, self.start, self.count = mesh, start, count
+        self._indices = mesh.faces.size
+        self._array = int(GL.glGenVertexArrays(1))
+        self._vertices, self._faces = (int(name) for name in GL.glGenBuffers(2))
+        records = np.empty(len(mesh.vertices), VERTEX)
+        records["position"], records["normal"], records["color"] = mesh.vertices, mesh.normals, mesh.colors
+        GL.glBindVertexArray(self._array)
+        GL.glBindBuffer(GL.GL_ELEMENT_ARRAY_BUFFER, self._faces)
+        GL.glBufferData(GL.GL_ELEMENT_ARRAY_BUFFER, mesh.faces.nbytes, mesh.faces, GL.GL_STATIC_DRAW)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._vertices)
+        GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STATIC_DRAW)
+        for location, (offset, width, kind) in enumerate(
+            [(0, 3, GL.GL_FLOAT), (12, 3, GL.GL_FLOAT), (24, 4, GL.GL_UNSIGNED_BYTE)]
+        ):
+            _attribute(location, width, kind, VERTEX.itemsize, offset)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, copies)
+        for row in range(4):
+            _attribute(3 + row, 4, GL.GL_FLOAT, COPY.itemsize, start * COPY.itemsize + 16 * row)
+            GL.glVertexAttribDivisor(3 + row, 1)
+        GL.glBindVertexArray(0)
+
+    def draw(self) -> None:
+        GL.glBindVertexArray(self._array)
+        GL.glDrawElementsInstanced(GL.GL_TRIANGLES, self._indices, GL.GL_UNSIGNED_INT, None, self.count)
+
+    def release(self) -> None:
+        GL.glDeleteVertexArrays(1, [self._array])
+        GL.glDeleteBuffers(2, [self._vertices, self._faces])
+
+
+def _attribute(location: int, width: int, kind: int, stride: int, offset: int) -> None:
+    GL.glEnableVertexAttribArray(location)
+    normalized = kind == GL.GL_UNSIGNED_BYTE
+    glVertexAttribPointer(location, width, kind, normalized, stride, ctypes.c_void_p(offset))
+
+
+def copies(matrices: NDArray[np.float32], color: NDArray[np.float32]) -> NDArray[np.void]:
+    """(I,) `COPY` records from (I, 4, 4) and (I, 4)."""
+    records = np.empty(len(matrices), COPY)
+    records["pose"], records["color"] = matrices[:, :3], color
+    return records
+
+
+class Canvas:
+    """A framebuffer with several samples a pixel, to draw into and then resolve."""
+
+    def __init__(self, width: int, height: int, samples: int):
+        self.size = (width, height)
+        self.framebuffer = int(GL.glGenFramebuffers(1))
+        self._color, self._depth = (int(name) for name in GL.glGenRenderbuffers(2))
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffer)
+        for name, form, place in [
+            (self._color, GL.GL_RGBA8, GL.GL_COLOR_ATTACHMENT0),
+            (self._depth, GL.GL_DEPTH_COMPONENT24, GL.GL_DEPTH_ATTACHMENT),
+        ]:
+            GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, name)
+            GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, form, width, height)
+            GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, place, GL.GL_RENDERBUFFER, name)
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, 0)
+        complete(f"a {width}×{height} picture of {samples} samples")
+
+    def resolve(self, framebuffer: int) -> None:
+        """Write the picture into another framebuffer of the same size."""
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.framebuffer)
+        GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, framebuffer)
+        area = (0, 0, *self.size)
+        GL.glBlitFramebuffer(*area, *area, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
+
+    def release(self) -> None:
+        GL.glDeleteFramebuffers(1, [self.framebuffer])
+        GL.glDeleteRenderbuffers(2, [self._color, self._depth])
+
+
+class ShadowMap:
+    """A square depth texture that compares as it is read, and its framebuffer."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.texture = int(GL.glGenTextures(1))
+        self.framebuffer = int(GL.glGenFramebuffers(1))
+        GL.glBindTexture(GL.GL_TEXTURE_2D, self.texture)
+        GL.glTexImage2D(
+            GL.GL_TEXTURE_2D, 0, GL.GL_DEPTH_COMPONENT24, size, size, 0, GL.GL_DEPTH_COMPONENT, GL.GL_UNSIGNED_INT, None
+        )
+        for parameter, value in [
+            (GL.GL_TEXTURE_MIN_FILTER, GL.GL_LINEAR),
+            (GL.GL_TEXTURE_MAG_FILTER, GL.GL_LINEAR),
+            (GL.GL_TEXTURE_WRAP_S, GL.GL_CLAMP_TO_EDGE),
+            (GL.GL_TEXTURE_WRAP_T, GL.GL_CLAMP_TO_EDGE),
+            (GL.GL_TEXTURE_COMPARE_MODE, GL.GL_COMPARE_REF_TO_TEXTURE),
+            (GL.GL_TEXTURE_COMPARE_FUNC, GL.GL_LEQUAL),
+        ]:
+            GL.glTexParameteri(GL.GL_TEXTURE_2D, parameter, value)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, 0)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffer)
+        GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_DEPTH_ATTACHMENT, GL.GL_TEXTURE_2D, self.texture, 0)
+        GL.glDrawBuffer(GL.GL_NONE)
+        GL.glReadBuffer(GL.GL_NONE)
+        complete(f"a shadow map of {size}×{size}")
+
+    def release(self) -> None:
+        GL.glDeleteFramebuffers(1, [self.framebuffer])
+        GL.glDeleteTextures(1, [self.texture])
+
+
+def complete(what: str) -> None:
+    """RuntimeError where the framebuffer bound cannot be drawn into."""
+    status = GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER)
+    if status != GL.GL_FRAMEBUFFER_COMPLETE:
+        raise RuntimeError(f"the OpenGL driver cannot make {what} (framebuffer status {int(status):#x})")

@@ -1,0 +1,74 @@
+"""Pictures without a window or a display."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import engine
+from app.gl import context
+from app.gl.camera import Camera
+from app.gl.scene import Scene
+
+Picture = NDArray[np.uint8]
+
+
+def picture(
+    model: engine.Model,
+    q: ArrayLike | None = None,
+    width: int = 1280,
+    height: int = 960,
+    camera: Camera | None = None,
+) -> Picture:
+    """The robot at q, (nq,), as (height, width, 3) RGB in 0…255.
+
+    Without q at `model.neutral()`; without a camera, one that shows the whole robot. Meshes that are missing are drawn
+    as crosses. NoOpenGL where the machine has no OpenGL 3.3; ValueError for a size that cannot be.
+    """
+    if not (0 < width <= 16384 and 0 < height <= 16384):
+        raise ValueError(f"a picture is 1 to 16384 pixels wide and high; got {width}×{height}")
+    poses = engine.link_poses(model, model.neutral() if q is None else q)
+    scene = Scene(model)
+    scene.load()
+    scene.wait()
+    return draw(scene, poses, width, height, camera)
+
+
+def draw(scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera | None = None) -> Picture:
+    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4)."""
+    if camera is None:
+        camera = Camera()
+        camera.fit(*scene.bounds(link_poses))
+    if not sys.platform.startswith("linux"):
+        return _draw(scene, link_poses, width, height, camera)
+    # A thread of its own has no current context yet, so that none of the caller's is put aside.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_draw, scene, link_poses, width, height, camera).result()
+
+
+def _draw(scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera) -> Picture:
+    with context.offscreen():
+        from OpenGL import GL
+
+        from app.gl.renderer import Renderer
+
+        framebuffer, color = int(GL.glGenFramebuffers(1)), int(GL.glGenRenderbuffers(1))
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, color)
+        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, GL.GL_RGBA8, width, height)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
+        renderer = Renderer(fine=True)
+        renderer.initialize()
+        renderer.ground = scene.ground(link_poses)
+        renderer.set_scene(scene)
+        renderer.draw(camera, link_poses, width, height)
+        pixels = np.empty((height, width, 3), np.uint8)
+        GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
+        GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
+        renderer.release()
+        GL.glDeleteFramebuffers(1, [framebuffer])
+        GL.glDeleteRenderbuffers(1, [color])
+    return np.ascontiguousarray(pixels[::-1])

@@ -1,0 +1,140 @@
+"""The diagnostics panel: what is wrong with a file, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, QUrl
+from PyQt6.QtGui import QDesktopServices, QGuiApplication
+from PyQt6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app import theme
+
+COLUMNS = ("line", "element", "fault", "cure")
+EXCERPT = 2  # lines of the file before and after the one at fault
+
+
+class DiagnosticsPanel(QWidget):
+    """A row per diagnostic of one file; the chosen one's place in the file is shown below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._path = ""
+        self._source: list[str] = []
+        self.diagnostics: list[engine.Diagnostic] = []
+        """What is shown, in its order."""
+        self.summary = QLabel()
+        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._copy = QPushButton("Copy")
+        self._copy.setToolTip("Copy the chosen diagnostics, or all, as text")
+        self._copy.clicked.connect(self.copy)
+        self._open = QPushButton("Open file")
+        self._open.setToolTip("Open the file in the program that edits such files")
+        self._open.clicked.connect(self._open_file)
+        self.list = self._make_list()
+        self.excerpt = QPlainTextEdit(readOnly=True)
+        self.excerpt.setFont(theme.figures())
+        self.excerpt.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._arrange()
+
+    def _make_list(self) -> QTreeWidget:
+        view = QTreeWidget()
+        view.setHeaderLabels(COLUMNS)
+        view.setRootIsDecorated(False)
+        view.setUniformRowHeights(True)
+        view.setAllColumnsShowFocus(True)
+        view.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
+        view.header().setStretchLastSection(True)
+        view.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for column, width in enumerate((80, 210, 420)):
+            view.setColumnWidth(column, width)
+        view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
+        return view
+
+    def _arrange(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(10, 5, 8, 5)
+        bar.addWidget(self.summary, 1)
+        bar.addWidget(self._copy)
+        bar.addWidget(self._open)
+        parts = QSplitter(Qt.Orientation.Vertical)
+        parts.addWidget(self.list)
+        parts.addWidget(self.excerpt)
+        parts.setStretchFactor(0, 3)
+        parts.setStretchFactor(1, 2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(parts, 1)
+
+    @property
+    def count(self) -> int:
+        return len(self.diagnostics)
+
+    def show_file(self, path: str, summary: str, diagnostics: Iterable[engine.Diagnostic]) -> None:
+        """Replace what is shown by the diagnostics of another file."""
+        self._path, self.diagnostics = path, []
+        self._source = _lines(path)
+        self._open.setEnabled(bool(self._source))
+        self.summary.setText(summary)
+        self.list.clear()
+        self.excerpt.clear()
+        self.add(diagnostics)
+        if self.list.topLevelItemCount():
+            self.list.setCurrentItem(self.list.topLevelItem(0))
+
+    def add(self, diagnostics: Iterable[engine.Diagnostic]) -> None:
+        """Append what was found later, for instance a mesh that could not be read."""
+        for each in diagnostics:
+            self.diagnostics.append(each)
+            item = QTreeWidgetItem([str(each.line or ""), each.element, each.fault, each.cure])
+            item.setIcon(0, theme.icon(each.severity))
+            for column, text in enumerate((each.severity, each.element, each.fault, each.cure)):
+                item.setToolTip(column, text)
+            self.list.addTopLevelItem(item)
+        self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
+
+    def copy(self) -> None:
+        """Put the chosen diagnostics, or all if one or none is chosen, on the clipboard."""
+        chosen = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
+        rows = sorted(chosen) if len(chosen) > 1 else range(self.count)
+        QGuiApplication.clipboard().setText("\n".join(f"{self._path}: {self.diagnostics[row]}" for row in rows))
+
+    def _open_file(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
+
+    def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:
+        line = self.diagnostics[self.list.indexOfTopLevelItem(item)].line if item else None
+        self.excerpt.clear()
+        if line is None:
+            return
+        first, last = max(1, line - EXCERPT), min(len(self._source), line + EXCERPT)
+        for number in range(first, last + 1):
+            tint = theme.COLORS["error" if number == line else "faint"]
+            text = escape(self._source[number - 1].expandtabs(2)).replace(" ", "&nbsp;")
+            mark = "▸" if number == line else "&nbsp;"
+            self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
+        self.excerpt.verticalScrollBar().setValue(0)
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a text file; none where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

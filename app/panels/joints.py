@@ -1,0 +1,228 @@
+"""The joint panel: a row per coordinate with a slider that sets it and follows it.
+
+The sliders are painted, not widgets, so that a thousand rows cost no more than those in sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QMouseEvent, QPainter
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QDoubleSpinBox,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from app import theme
+from app.coordinates import Coordinate
+
+NAME, SLIDER, VALUE = range(3)
+HANDLE = 6.0  # px, the radius of a slider's handle
+ROW_HEIGHT = 26  # px
+
+Role = Qt.ItemDataRole
+
+
+class JointTable(QAbstractTableModel):
+    """The coordinates and their present values, as Qt reads them."""
+
+    edited = pyqtSignal(int, float)
+    """Row, and the value asked for in rad or m."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[Coordinate] = ()
+        self.q = np.zeros(0)
+
+    def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
+        self.beginResetModel()
+        self.rows, self.q = rows, q.copy()
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else 3
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
+        if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
+            return ("joint", "position", "")[section]
+        if role == Role.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        free = self.rows[index.row()].leader is None
+        return flags | Qt.ItemFlag.ItemIsEditable if free and index.column() == VALUE else flags
+
+    def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
+        row, column = self.rows[index.row()], index.column()
+        if role == Role.DisplayRole and column != SLIDER:
+            # Adding zero turns −0 into 0.
+            return row.name if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
+        if role == Role.EditRole and column == VALUE:
+            return row.value(self.q) * row.scale
+        if role == Role.ToolTipRole:
+            return self._hint(row)
+        if role == Role.TextAlignmentRole and column == VALUE:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Role.ForegroundRole and row.leader is not None:
+            return theme.color("faint")
+        return None
+
+    def setData(self, index: QModelIndex, value: object, role: int = Role.EditRole) -> bool:
+        if role != Role.EditRole or index.column() != VALUE:
+            return False
+        self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
+        return True
+
+    @staticmethod
+    def _hint(row: Coordinate) -> str:
+        if row.leader is not None:
+            return f"{row.name} follows {row.leader}: {row.multiplier:g} × {row.leader} {row.offset:+g}"
+        if not row.limited:
+            return f"{row.name}, without limits"
+        return f"{row.name}, from {row.lower * row.scale:.1f} to {row.upper * row.scale:.1f} {row.unit}"
+
+
+class Painter(QStyledItemDelegate):
+    """Paints the slider of a row; numbers are typed into a spin box in the row's unit."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().paint(painter, option, index)
+        if index.column() != SLIDER:
+            return
+        table: JointTable = index.model()
+        row, groove = table.rows[index.row()], groove_of(option.rect)
+        start, end = (_place(row, value, groove) for value in (min(max(0.0, row.lower), row.upper), row.value(table.q)))
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and row.leader is None
+        tint = theme.color("faint" if row.leader else "warning" if row.at_limit(table.q) else "accent")
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("edge"))
+        painter.drawRoundedRect(groove, 2, 2)
+        painter.setBrush(tint)
+        painter.drawRoundedRect(
+            QRectF(QPointF(min(start, end), groove.top()), QPointF(max(start, end), groove.bottom())), 2, 2
+        )
+        if row.leader is None:
+            painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
+            painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
+        painter.restore()
+
+    def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
+        row = index.model().rows[index.row()]
+        box = QDoubleSpinBox(parent)
+        box.setDecimals(2)
+        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
+        box.setRange(reach[0] * row.scale, reach[1] * row.scale)
+        return box
+
+
+def groove_of(cell: QRect) -> QRectF:
+    """Where a slider's groove lies in its cell."""
+    margin = HANDLE + 4
+    return QRectF(cell.left() + margin, cell.center().y() - 1.5, max(cell.width() - 2 * margin, 1.0), 4.0)
+
+
+def _place(row: Coordinate, value: float, groove: QRectF) -> float:
+    share = (value - row.lower) / (row.upper - row.lower) if row.upper > row.lower else 0.5
+    return groove.left() + min(max(share, 0.0), 1.0) * groove.width()
+
+
+class JointPanel(QTableView):
+    """The table with its sliders; a row held by the mouse stays where the mouse holds it, also during play."""
+
+    moved = pyqtSignal(int, float)
+    """Row, and the value asked for in rad or m."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = JointTable()
+        self.setModel(self.table)
+        self.setItemDelegate(Painter(self))
+        self.table.edited.connect(self._move)
+        self._held: tuple[int, float] | None = None
+        self.setShowGrid(False)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
+        self.setColumnWidth(VALUE, self.fontMetrics().horizontalAdvance("-00000.0 mm") + 18)
+
+    def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
+        """Show another robot's coordinates at q, (nq,)."""
+        self._held = None
+        self.table.set_rows(rows, q)
+        longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
+        self.setColumnWidth(NAME, min(max(longest + 20, 70), 170))
+
+    def show_state(self, q: np.ndarray) -> None:
+        """Follow the state q, (nq,). A held row asks for its value again, since the state moves on."""
+        self.table.q[:] = q
+        if self._held is not None:
+            self._move(*self._held)
+        self.viewport().update()
+
+    def _move(self, index: int, value: float) -> None:
+        row = self.table.rows[index]
+        self.table.q[row.q] = value
+        self.moved.emit(index, value)
+        self.viewport().update()
+
+    def slider_position(self, row: int, value: float) -> QPointF:
+        """Where in the viewport the handle of a row stands at a value (rad or m)."""
+        groove = groove_of(self.visualRect(self.table.index(row, SLIDER)))
+        return QPointF(_place(self.table.rows[row], value, groove), groove.center().y())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        left = event.button() == Qt.MouseButton.LeftButton
+        if left and index.column() == SLIDER and self.table.rows[index.row()].leader is None:
+            self._held = (index.row(), 0.0)
+            self._drag(event)
+        else:
+            super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._held is not None:
+            self._drag(event)
+        else:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._held is None:
+            super().mouseReleaseEvent(event)
+        self._held = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.indexAt(event.position().toPoint()).column() == SLIDER:
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def _drag(self, event: QMouseEvent) -> None:
+        index = self._held[0]
+        row, groove = self.table.rows[index], groove_of(self.visualRect(self.table.index(index, SLIDER)))
+        share = min(max((event.position().x() - groove.left()) / groove.width(), 0.0), 1.0)
+        self._held = (index, row.lower + share * (row.upper - row.lower))
+        self._move(*self._held)

@@ -1,0 +1,60 @@
+"""The speed control: a logarithmic slider, what it asks for, and what is achieved."""
+
+from __future__ import annotations
+
+import math
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
+
+from app import theme
+
+STEPS = 100  # slider steps per decade
+CATCH = 4  # steps around real time that count as real time
+
+
+class SpeedControl(QWidget):
+    """From a tenth of real time to ten times, and the factor that the simulation achieves."""
+
+    changed = pyqtSignal(float)
+    """The speed asked for, in simulated seconds per wall second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(-STEPS, STEPS)
+        self.slider.setPageStep(STEPS // 4)
+        self.slider.setFixedWidth(150)
+        self.slider.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.slider.setToolTip("Speed, from 0.1 to 10 times real time")
+        self.asked, self.achieved = QLabel(), QLabel()
+        self.achieved.setToolTip("Real-time factor achieved: simulated seconds per wall second")
+        self.asked.setMinimumWidth(self.fontMetrics().horizontalAdvance("10.00 ×"))
+        self.achieved.setMinimumWidth(self.fontMetrics().horizontalAdvance("achieved 10.00 ×"))
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(6, 0, 6, 0)
+        layout.setSpacing(9)
+        for widget in (QLabel("Speed"), self.slider, self.asked, self.achieved):
+            layout.addWidget(widget)
+        self.slider.valueChanged.connect(self._emit)
+        self._show_asked()
+        self.show_achieved(math.nan)
+
+    @property
+    def speed(self) -> float:
+        value = self.slider.value()
+        return 1.0 if abs(value) <= CATCH else 10 ** (value / STEPS)
+
+    def show_achieved(self, factor: float) -> None:
+        """The measured factor; NaN while there is none. Amber where it falls short of what is asked by 5 %."""
+        short = factor < 0.95 * self.speed
+        self.achieved.setText(f"achieved {factor:.2f} ×" if math.isfinite(factor) else "")
+        self.achieved.setStyleSheet(f"color: {theme.COLORS['warning' if short else 'faint']}")
+
+    def _emit(self) -> None:
+        self._show_asked()
+        self.changed.emit(self.speed)
+
+    def _show_asked(self) -> None:
+        self.asked.setText(f"{self.speed:.2f} ×")

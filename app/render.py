@@ -1,0 +1,126 @@
+"""`main.py render`: a picture of a robot at a configuration, with no window and no display."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+import engine
+from app.gl import context, offscreen
+from app.gl.camera import Camera
+from app.gl.scene import Scene
+
+DONE, NO = 0, 1
+ROBOTS = Path(__file__).resolve().parents[1] / "robots"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `render` to the commands."""
+    text = "write a picture of a robot at a configuration"
+    command = subparsers.add_parser("render", help=text, description=text)
+    command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
+    command.add_argument("--out", type=Path, required=True, metavar="PICTURE.png", help="where the picture goes")
+    command.add_argument("--q", metavar="Q1,Q2,…", help="the configuration, in rad and m (default: neutral)")
+    command.add_argument("--size", type=_size, default=(1280, 960), metavar="WxH", help="in pixels (default 1280x960)")
+    command.add_argument("--azimuth", type=float, metavar="DEG", help="where the camera stands, from the x-axis")
+    command.add_argument("--elevation", type=float, metavar="DEG", help="how high it stands, from the ground")
+    command.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=run)
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal() and 0 < int(width) <= 16384 and 0 < int(height) <= 16384):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected WIDTHxHEIGHT in pixels, such as 1280x960")
+    return int(width), int(height)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw and write the picture: 0, or 1 where this machine cannot draw.
+
+    What is wrong with the robot (engine.ModelError) or the call (ValueError, OSError) is for the command line to tell.
+    """
+    try:
+        report = _render(args)
+    except context.NoOpenGL as error:
+        print(f"catena render: {error}", file=sys.stderr)
+        return NO
+    for warning in report["diagnostics"]:
+        print(warning, file=sys.stderr)
+    if args.json:
+        print(json.dumps({**report, "diagnostics": [vars(found) for found in report["diagnostics"]]}))
+    else:
+        print(f"{report['robot']}: {report['width']}×{report['height']} pixels written to {report['picture']}")
+    return DONE
+
+
+def _render(args: argparse.Namespace) -> dict[str, Any]:
+    if args.out.suffix.lower() != ".png":
+        raise ValueError(f"--out is {str(args.out)!r}; pictures are PNG, so end the name with .png")
+    if not args.out.parent.is_dir():
+        raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    model = engine.load(_find(args.robot), args.package_dir)
+    poses = engine.link_poses(model, _configuration(args.q, model))
+    scene = Scene(model)
+    scene.load()
+    scene.wait()
+    camera = Camera()
+    for name in ("azimuth", "elevation"):
+        degrees = getattr(args, name)
+        if degrees is None:
+            continue
+        if not np.isfinite(degrees) or (name == "elevation" and abs(degrees) > 89.5):
+            raise ValueError(f"--{name} is {degrees:g}; expected degrees, for the elevation from -89.5 to 89.5")
+        setattr(camera, name, float(np.radians(degrees)))
+    camera.fit(*scene.bounds(poses))
+    width, height = args.size
+    _write(args.out, offscreen.draw(scene, poses, width, height, camera))
+    diagnostics = [*model.diagnostics, *scene.diagnostics]
+    return {"robot": model.name, "picture": str(args.out), "width": width, "height": height, "diagnostics": diagnostics}
+
+
+def _find(name: str) -> Path:
+    for candidate in (Path(name), ROBOTS / f"{name}.urdf"):
+        if candidate.is_file():
+            return candidate
+    names = ", ".join(sorted(path.stem for path in ROBOTS.glob("*.urdf")))
+    raise ValueError(f"there is no file {name!r}; give a URDF or xacro file, or one of the robots that ship: {names}")
+
+
+def _configuration(text: str | None, model: engine.Model) -> NDArray[np.float64]:
+    if text is None:
+        return model.neutral()
+    try:
+        q = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise ValueError(f"--q is {text!r}; expected {model.nq} numbers with commas between") from None
+    if q.shape != (model.nq,) or not np.all(np.isfinite(q)):
+        raise ValueError(f"--q is {text!r}; {model.name} takes {model.nq} finite numbers with commas between")
+    return q
+
+
+def _write(path: Path, picture: NDArray[np.uint8]) -> None:
+    """Write a PNG beside its place, then move it there: what was there stays whole until then."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            Image.fromarray(picture).save(file, "PNG")
+        except BaseException:
+            temporary.unlink()
+            raise
+    umask = os.umask(0)
+    os.umask(umask)
+    temporary.chmod(0o666 & ~umask)
+    temporary.replace(path)

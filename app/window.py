@@ -1,0 +1,400 @@
+"""The main window: it mirrors a `Workbench`, and turns what the user presses into its methods."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+from PyQt6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer
+from PyQt6.QtGui import QAction, QActionGroup, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PyQt6.QtWidgets import (
+    QDockWidget,
+    QFileDialog,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QMessageBox,
+    QProgressBar,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
+
+import engine
+from app import theme
+from app.panels.diagnostics import DiagnosticsPanel
+from app.panels.joints import JointPanel
+from app.panels.speed import SpeedControl
+from app.panels.timing import TimingPanel
+from app.viewport import Viewport
+from app.workbench import Workbench
+from app.worker import Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
+
+TICK = 16  # ms between two looks at the simulation
+MESSAGE = 6000  # ms that a passing message stays
+TIME_STEPS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)
+ROBOTS = theme.RESOURCES.parent / "robots"
+FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
+GRAVITY_NOTE = "gravity is off: floating base and no contacts"
+
+
+class Window(QMainWindow):
+    """Menus, tools, the viewport and the panels around it."""
+
+    def __init__(self, settings: QSettings):
+        super().__init__()
+        self._settings = settings
+        self.workbench = Workbench(settings.value("recent", [], list))
+        self.viewport = Viewport()
+        self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
+        self.speed = SpeedControl()
+        self.setCentralWidget(self.viewport)
+        self.setAcceptDrops(True)
+        self._make_actions()
+        self._make_choices()
+        self._make_menus()
+        self._make_toolbar()
+        self._make_docks()
+        self._make_status_bar()
+        self.joints.moved.connect(self.workbench.set_coordinate)
+        self.speed.changed.connect(self.workbench.set_speed)
+        self.viewport.diagnostics.connect(self._add_diagnostics)
+        self.viewport.drawn.connect(self._drawn)
+        self.resize(1440, 900)
+        self.restoreGeometry(settings.value("geometry", QByteArray()))
+        self.restoreState(settings.value("layout", QByteArray()))
+        self.diagnostics_dock.hide()
+        self._mirror()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start(TICK)
+
+    # Building.
+
+    def _action(self, text: str, slot, *keys, icon: str = "", tip: str = "", checkable: bool = False) -> QAction:
+        action = QAction(text, self, checkable=checkable)
+        action.setShortcuts([QKeySequence(key) for key in keys])
+        if icon:
+            action.setIcon(theme.icon(icon))
+        if tip:
+            shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            action.setToolTip(f"{tip} ({shown})" if shown else tip)
+        (action.toggled if checkable else action.triggered).connect(slot)
+        self.addAction(action)
+        return action
+
+    def _make_actions(self) -> None:
+        make, bench, key = self._action, self.workbench, Qt.Key
+        self.open_action = make(
+            "&Open…", self._ask_file, QKeySequence.StandardKey.Open, icon="open", tip="Open a robot"
+        )
+        self.quit_action = make("&Quit", self.close, QKeySequence.StandardKey.Quit)
+        self.play_action = make("&Play", self._toggle, key.Key_Space, icon="play", tip="Play or pause")
+        self.step_action = make(
+            "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
+        )
+        self.reset_action = make(
+            "&Reset",
+            bench.reset,
+            key.Key_R,
+            icon="reset",
+            tip="Back to where the run began; again: to the neutral pose",
+        )
+        self.gravity_action = make(
+            "&Gravity", self._set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
+        )
+        self.floating_action = make(
+            "&Floating base", self._set_floating, tip="Set the root link free of the world", checkable=True
+        )
+        self.fit_action = make("&Fit", self.viewport.fit, key.Key_F, icon="fit", tip="Bring the whole robot into view")
+        self.follow_action = make(
+            "F&ollow", self._set_follow, icon="follow", tip="The camera follows the robot's root link", checkable=True
+        )
+        self.follow_action.setChecked(bool(self.viewport.follow))
+        self.about_action = make("&About Catena", self._about)
+
+    def _make_choices(self) -> None:
+        """The exclusive choices of integrator and time step."""
+        self.integrators, self.time_steps = QActionGroup(self), QActionGroup(self)
+        for name in engine.INTEGRATORS:
+            action = QAction(name, self.integrators, checkable=True)
+            action.triggered.connect(lambda _, name=name: self.workbench.set_integrator(name))
+            action.setChecked(name == self.workbench.settings.integrator)
+        for dt in TIME_STEPS:
+            action = QAction(f"{dt * 1e3:g} ms", self.time_steps, checkable=True)
+            action.triggered.connect(lambda _, dt=dt: self.workbench.set_dt(dt))
+            action.setChecked(dt == self.workbench.settings.dt)
+
+    def _make_menus(self) -> None:
+        bar = self.menuBar()
+        files = bar.addMenu("&File")
+        files.addAction(self.open_action)
+        self.recent_menu = files.addMenu("Open &recent")
+        self.recent_menu.aboutToShow.connect(self._fill_recent)
+        self.robots_menu = files.addMenu("&Robots")
+        self._fill_robots(self.robots_menu)
+        files.addSeparator()
+        files.addAction(self.quit_action)
+        simulation = bar.addMenu("&Simulation")
+        simulation.addActions([self.play_action, self.step_action, self.reset_action])
+        simulation.addSeparator()
+        simulation.addActions([self.gravity_action, self.floating_action])
+        simulation.addSeparator()
+        simulation.addMenu("&Integrator").addActions(self.integrators.actions())
+        simulation.addMenu("&Time step").addActions(self.time_steps.actions())
+        self.view_menu = bar.addMenu("&View")
+        self.view_menu.addActions([self.fit_action, self.follow_action])
+        self.view_menu.addSeparator()
+        bar.addMenu("&Help").addAction(self.about_action)
+
+    def _make_toolbar(self) -> None:
+        bar = self.toolbar = QToolBar("Tools")
+        bar.setObjectName("tools")
+        bar.setMovable(False)
+        bar.setIconSize(QSize(22, 22))
+        bar.addAction(self.open_action)
+        bar.addSeparator()
+        bar.addActions([self.play_action, self.step_action, self.reset_action])
+        bar.addWidget(self.speed)
+        bar.addSeparator()
+        bar.addActions([self.gravity_action, self.fit_action, self.follow_action])
+        self.addToolBar(bar)
+
+    def _make_docks(self) -> None:
+        area = Qt.DockWidgetArea
+        self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
+        self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
+        self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
+        self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
+        right = [self.joints_dock, self.timing_dock]
+        self.resizeDocks(right, [430, 430], Qt.Orientation.Horizontal)
+        self.resizeDocks(right, [330, 550], Qt.Orientation.Vertical)
+        self.resizeDocks([self.diagnostics_dock], [260], Qt.Orientation.Vertical)
+
+    def _dock(self, title: str, panel: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
+        dock = QDockWidget(title)
+        dock.setObjectName(title.lower())
+        dock.setWidget(panel)
+        self.addDockWidget(area, dock)
+        self.view_menu.addAction(dock.toggleViewAction())
+        return dock
+
+    def _make_status_bar(self) -> None:
+        bar = self.statusBar()
+        self.progress = QProgressBar(maximum=0, textVisible=False)
+        self.progress.setFixedWidth(90)
+        self.loading_label, self.note_label = QLabel(), QLabel()
+        self.note_label.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        self.findings_button = QToolButton()
+        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.findings_button.setToolTip("Show or hide the diagnostics")
+        self.findings_button.clicked.connect(self.diagnostics_dock.toggleViewAction().trigger)
+        self.name_label, self.size_label, self.algorithm_label, self.time_label = (QLabel() for _ in range(4))
+        self.time_label.setFont(theme.figures())
+        for widget in (self.progress, self.loading_label):
+            bar.addWidget(widget)
+        for widget in (
+            self.note_label,
+            self.findings_button,
+            self.name_label,
+            self.size_label,
+            self.algorithm_label,
+            self.time_label,
+        ):
+            bar.addPermanentWidget(widget)
+
+    # From the simulation to the window.
+
+    def _tick(self) -> None:
+        """Take in what has happened, and show the newest state."""
+        events = self.workbench.poll()
+        for event in events:
+            self._react(event)
+        frame = self.workbench.frame()
+        if frame is not None:
+            self._show_frame(frame)
+        if events:
+            self._mirror()
+
+    def _react(self, event: Event) -> None:
+        match event:
+            case Loaded():
+                self._show_robot(event)
+            case Refused():
+                self._show_findings(raised=True)
+            case Stopped(message, detail):
+                self.statusBar().showMessage(message)
+                self._stopped(message, detail)
+            case LimitsReached(time, names):
+                which = names[0] if len(names) == 1 else f"{len(names)} joints"
+                self.statusBar().showMessage(f"{which} reached a position limit at {time:.3f} s", MESSAGE)
+
+    def _show_robot(self, event: Loaded) -> None:
+        self.viewport.set_model(event.model)
+        self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
+        self.timing.clear()
+        self._show_findings(raised=False)
+        self.statusBar().clearMessage()
+
+    def _show_frame(self, frame: Snapshot) -> None:
+        self.viewport.set_poses(frame.link_poses)
+        self.joints.show_state(frame.q)
+        self.time_label.setText(f"{frame.time:9.3f} s")
+        self.speed.show_achieved(frame.factor)
+        if frame.phases[0] == frame.phases[0]:
+            self.timing.add_step(frame.phases)
+
+    def _drawn(self, seconds: float) -> None:
+        upload = self.viewport.upload_seconds
+        self.timing.add_frame(upload, seconds - upload)
+
+    def _show_findings(self, raised: bool) -> None:
+        findings = self.workbench.findings
+        name = Path(findings.path).name
+        counts = _counts(findings.diagnostics)
+        summary = f"{name} was not loaded: {counts or findings.summary}" if findings.refused else f"{name}: {counts}"
+        self.diagnostics.show_file(findings.path, summary, findings.diagnostics)
+        self.diagnostics_dock.setVisible(raised)
+        if raised:
+            self.diagnostics_dock.raise_()
+
+    def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
+        """What the viewport found while it read the meshes."""
+        self.diagnostics.add(diagnostics)
+        self._mirror()
+
+    def _stopped(self, message: str, detail: str) -> None:
+        diagnostic = engine.Diagnostic(
+            "error", None, "simulation", message, detail or "press Reset, then try a smaller time step"
+        )
+        self.diagnostics.show_file(self.workbench.path, "The run stopped", [diagnostic])
+        self.diagnostics_dock.show()
+        self.diagnostics_dock.raise_()
+
+    def _mirror(self) -> None:
+        """Bring every word, button and menu to the workbench's state."""
+        bench, model = self.workbench, self.workbench.model
+        for action in (self.play_action, self.step_action, self.reset_action, self.gravity_action, self.fit_action):
+            action.setEnabled(model is not None)
+        self.play_action.setIcon(theme.icon("pause" if bench.playing else "play"))
+        self.play_action.setText("&Pause" if bench.playing else "&Play")
+        _check(self.gravity_action, bench.settings.gravity)
+        _check(self.floating_action, bench.floating)
+        self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
+        self.progress.setVisible(bool(bench.loading))
+        self.loading_label.setText(f"Loading {Path(bench.loading).name} …" if bench.loading else "")
+        self.note_label.setText(GRAVITY_NOTE if bench.floats and not bench.settings.gravity else "")
+        self.findings_button.setVisible(self.diagnostics.count > 0)
+        self.findings_button.setText(str(self.diagnostics.count))
+        severities = {each.severity for each in self.diagnostics.diagnostics}
+        self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+        self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
+        self.name_label.setText(model.name if model else "no robot")
+        self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
+        self.algorithm_label.setText(bench.algorithm)
+        self.algorithm_label.setToolTip(bench.why)
+
+    # From the user to the workbench.
+
+    def open(self, path: str | Path, floating: bool = False) -> None:
+        """Load a robot's file; the window stays usable meanwhile."""
+        self.workbench.open(path, floating)
+        self._mirror()
+
+    def _ask_file(self) -> None:
+        folder = str(Path(self.workbench.path).parent) if self.workbench.path else str(ROBOTS)
+        path, _ = QFileDialog.getOpenFileName(self, "Open a robot", folder, FILES)
+        if path:
+            self.open(path)
+
+    def _fill_recent(self) -> None:
+        self.recent_menu.clear()
+        for path in self.workbench.recent:
+            action = self.recent_menu.addAction(Path(path).name)
+            action.setToolTip(path)
+            action.triggered.connect(lambda _, path=path: self.open(path))
+        if not self.workbench.recent:
+            self.recent_menu.addAction("No files yet").setEnabled(False)
+
+    def _fill_robots(self, menu: QMenu) -> None:
+        for path in sorted(ROBOTS.glob("*.urdf")):
+            menu.addAction(path.stem.replace("_", " ")).triggered.connect(lambda _, path=path: self.open(path))
+
+    def _toggle(self) -> None:
+        self.workbench.toggle()
+        self._mirror()
+
+    def _step(self) -> None:
+        self.workbench.step()
+        self._mirror()
+
+    def _set_gravity(self, on: bool) -> None:
+        self.workbench.set_gravity(on)
+        self._mirror()
+
+    def _set_floating(self, on: bool) -> None:
+        self.open(self.workbench.path, floating=on)
+
+    def _set_follow(self, on: bool) -> None:
+        self.viewport.follow = on
+
+    def _about(self) -> None:
+        QMessageBox.about(
+            self,
+            "About Catena",
+            f"<h3>Catena {_version()}</h3>"
+            "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
+            "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
+            "G: gravity &nbsp; F: fit &nbsp; Ctrl+O: open</p>"
+            "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms.</p>",
+        )
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_file(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped_file(event)
+        if path:
+            event.acceptProposedAction()
+            self.open(path)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Remember the layout, and end every thread."""
+        self._timer.stop()
+        self._settings.setValue("recent", self.workbench.recent)
+        self._settings.setValue("geometry", self.saveGeometry())
+        self._settings.setValue("layout", self.saveState())
+        self.hide()  # a file being loaded may hold the thread for a moment longer
+        self.workbench.close()
+        self.viewport.close()
+        super().closeEvent(event)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("catena")
+    except metadata.PackageNotFoundError:
+        return "(from its source, not installed)"
+
+
+def _counts(diagnostics: tuple[engine.Diagnostic, ...]) -> str:
+    """Such as "2 errors, 1 warning"; empty where there are none."""
+    parts = []
+    for severity in ("error", "warning"):
+        count = sum(each.severity == severity for each in diagnostics)
+        if count:
+            parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
+    return ", ".join(parts)
+
+
+def _check(action: QAction, on: bool) -> None:
+    """Show a state without acting on it."""
+    blocked = action.blockSignals(True)
+    action.setChecked(on)
+    action.blockSignals(blocked)
+
+
+def _dropped_file(event: QDropEvent) -> str:
+    """The first local file of a drop; empty where it carries none."""
+    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

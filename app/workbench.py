@@ -1,0 +1,171 @@
+"""What is loaded and playing, free of Qt: the window mirrors it, and a test drives it without one.
+
+A `Workbench` belongs to one thread, the window's. Its methods post commands to the `Worker` and return
+at once; `poll` brings in what has happened since, and `frame` the newest state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+import engine
+from app.coordinates import Coordinate, coordinates
+from app.worker import Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped, Worker
+
+SPEEDS = (0.1, 10.0)
+RECENT = 10
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The diagnostics of one file, and what became of it."""
+
+    path: str
+    summary: str
+    diagnostics: tuple[engine.Diagnostic, ...]
+    refused: bool
+
+
+class Workbench:
+    """One robot, its simulation, and the files that were open before."""
+
+    def __init__(self, recent: list[str] | None = None):
+        self.model: engine.Model | None = None
+        self.coordinates: tuple[Coordinate, ...] = ()
+        self.path = ""
+        self.floating = False
+        """Whether the file's root link was set free of the world."""
+        self.loading = ""
+        """The path of the file that is being loaded; empty while none is."""
+        self.findings: Findings | None = None
+        self.playing = False
+        self.speed = 1.0
+        self.settings = Settings()
+        self.time = 0.0
+        self.algorithm = self.why = ""
+        self.recent = list(recent or [])[:RECENT]
+        self.initial = np.zeros(0)
+        """(nq,): where `reset` goes back to."""
+        self._opening_floating = False
+        self._frames: Latest | None = None
+        self._worker = Worker()
+
+    @property
+    def floats(self) -> bool:
+        """Whether the robot has a free joint, and so falls without end under gravity: there are no contacts."""
+        return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
+
+    def open(self, source: str | Path | engine.Model, floating: bool = False) -> None:
+        """Load a URDF, or take a ready model. The present robot stays until the new one is there, or is refused.
+
+        `floating` sets the file's root link free of the world.
+        """
+        self.pause()
+        if isinstance(source, engine.Model):
+            self.loading = source.source or source.name
+        else:
+            source = self.loading = str(Path(source).expanduser().resolve())
+        self._opening_floating = floating
+        self._worker.open(source, self.settings, floating)
+
+    def play(self) -> None:
+        if self.model is not None and not self.playing:
+            self.playing = True
+            self._worker.play()
+
+    def pause(self) -> None:
+        if self.playing:
+            self.playing = False
+            self._worker.pause()
+
+    def toggle(self) -> None:
+        """Play if paused, pause if playing."""
+        self.pause() if self.playing else self.play()
+
+    def step(self) -> None:
+        """Pause, and advance by one time step."""
+        if self.model is not None:
+            self.playing = False
+            self._worker.step()
+
+    def reset(self) -> None:
+        """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
+        if self.model is not None:
+            if self.time == 0:
+                self.initial = self.model.neutral()
+            self.time = 0.0
+            self._worker.reset(self.initial)
+
+    def set_coordinate(self, index: int, value: float) -> None:
+        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest.
+
+        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to.
+        """
+        row = self.coordinates[index]
+        if row.leader is not None:
+            raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
+        value = min(max(value, row.lower), row.upper) if row.limited else value
+        if self.time == 0 and not self.playing:
+            self.initial[row.q] = value
+        self._worker.set_coordinate(row.q, row.v, value)
+
+    def set_speed(self, speed: float) -> None:
+        """Simulated seconds per wall second, brought into 0.1 … 10."""
+        self.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
+        self._worker.set_speed(self.speed)
+
+    def set_gravity(self, on: bool) -> None:
+        self._configure(replace(self.settings, gravity=on))
+
+    def set_integrator(self, name: str) -> None:
+        """One of `engine.INTEGRATORS`."""
+        self._configure(replace(self.settings, integrator=name))
+
+    def set_dt(self, dt: float) -> None:
+        """The time step, s."""
+        self._configure(replace(self.settings, dt=dt))
+
+    def _configure(self, settings: Settings) -> None:
+        if settings != self.settings:
+            self.settings = settings
+            self._worker.configure(settings)
+
+    def poll(self) -> list[Event]:
+        """Take in what has happened since the last call, and return it in order."""
+        events = self._worker.events()
+        for event in events:
+            match event:
+                case Loaded():
+                    self._adopt(event)
+                case Refused():
+                    self.loading = ""
+                    self.findings = Findings(event.path, event.message, event.diagnostics, refused=True)
+                case Stopped():
+                    self.playing, self.loading = False, ""
+        return events
+
+    def _adopt(self, event: Loaded) -> None:
+        self.model, self.path, self.loading = event.model, event.path, ""
+        self.floating = self._opening_floating
+        self.coordinates = coordinates(event.model)
+        self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
+        self.algorithm, self.why = event.algorithm, event.why
+        self.settings = replace(self.settings, gravity=event.gravity)
+        self._frames = event.frames
+        self.findings = Findings(event.path, "", event.model.diagnostics, refused=False)
+        if event.model.source is not None:
+            self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
+
+    def frame(self) -> Snapshot | None:
+        """The newest state of the present robot, valid until the next call; None if none is new."""
+        frame = self._frames.take() if self._frames else None
+        if frame is not None:
+            self.time = frame.time
+        return frame
+
+    def close(self) -> None:
+        """End the simulation's thread, and wait until it has."""
+        self._worker.close()

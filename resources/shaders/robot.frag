@@ -1,0 +1,52 @@
+#version 330 core
+#include "frame.glsl"
+#include "light.glsl"
+
+in vec3 position;
+in vec3 normal;
+in vec4 base_color;
+out vec4 color;
+
+const float ROUGHNESS = 0.42;
+const float F0 = 0.04;
+
+// What a grazing look adds to F0 (Schlick's approximation).
+float grazing(float cosine) {
+    float away = 1.0 - cosine, square = away * away;
+    return square * square * away;
+}
+
+// Cook-Torrance with the GGX distribution (B. Karis, "Real shading in Unreal Engine 4", 2013).
+float glossy(vec3 n, vec3 v, vec3 l, float nl, float nv) {
+    vec3 h = normalize(v + l);
+    float nh = max(dot(n, h), 0.0);
+    const float a2 = ROUGHNESS * ROUGHNESS * ROUGHNESS * ROUGHNESS;
+    float spread = nh * nh * (a2 - 1.0) + 1.0;
+    const float k = (ROUGHNESS + 1.0) * (ROUGHNESS + 1.0) / 8.0;
+    float shadowing = nl / ((nl * (1.0 - k) + k) * (nv * (1.0 - k) + k));
+    float fresnel = F0 + (1.0 - F0) * grazing(max(dot(v, h), 0.0));
+    return a2 / (3.14159 * spread * spread) * shadowing * fresnel / 4.0;
+}
+
+void main() {
+    vec3 v = normalize(eye.xyz - position);
+    // The side that is seen decides where a normal points, so that meshes wound inside out look right.
+    vec3 face = cross(dFdx(position), dFdy(position));
+    face = normalize(dot(face, v) < 0.0 ? -face : face);
+    vec3 n = normalize(normal);
+    n = dot(n, face) < 0.0 ? -n : n;
+
+    float nv = max(dot(n, v), 1e-3), key_cosine = dot(n, KEY);
+    vec3 key = vec3(0.0);
+    if (key_cosine > 0.0) {
+        float facing = clamp(dot(face, KEY), 0.0, 1.0);
+        key = KEY_COLOR * lit(position + face * spacing.z * (3.2 - 2.0 * facing), 1.0);
+    }
+    vec3 ambient = mix(vec3(0.085, 0.088, 0.095), vec3(0.34, 0.37, 0.42), 0.5 + 0.5 * n.z);
+    vec3 diffuse = ambient + 0.36 * max(key_cosine, 0.0) * key + FILL_COLOR * max(dot(n, FILL), 0.0);
+    // A pale softbox overhead is what a glossy surface mirrors.
+    float mirrored = 2.0 * dot(n, v) * n.z - v.z;
+    vec3 softbox = mix(vec3(0.10, 0.11, 0.13), vec3(0.95, 1.0, 1.08), smoothstep(-0.15, 0.85, mirrored));
+    vec3 gloss = (F0 + 0.43 * grazing(nv)) * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
+    color = vec4(to_screen(0.86 * to_linear(base_color.rgb) * diffuse + gloss), base_color.a);
+}
