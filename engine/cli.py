@@ -10,24 +10,22 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from engine import bench, diagnostics, dynamics, files, generate, urdf
 from engine.arguments import Array
 from engine.model import EARTH, Model, ModelError
-from engine.rollout import Trajectory, save
-from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
+from engine.rollout import Recorder, save
+from engine.simulation import INTEGRATORS, Diverged, Simulation
 
 DONE, NO, WRONG_CALL = 0, 1, 2
-CHUNK_SECONDS = 0.05  # how often a long run looks up, to show progress and time a step's phases
-
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -178,6 +176,7 @@ def _numbers(name: str, text: str, width: int) -> Array:
 
 
 def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
+    q: Array
     if args.q == "neutral":
         q = model.neutral()
     elif args.q == "random":
@@ -213,35 +212,62 @@ def run_robot(args: argparse.Namespace) -> int:
     simulation = Simulation(model, 1, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v)
     simulation.step(0)  # compiles, or reads the compiled code
     compiled = perf_counter()
-    recorder = _Recorder(simulation, steps, every, controls)
+    recorder = Recorder(simulation, steps, every, controls)
     energies = [_total_energy(simulation)]
     failure, start = "", perf_counter()
     try:
-        recorder.run(_console(args))
+        _run_with_progress(recorder, steps, _console(args))
     except (Diverged, KeyboardInterrupt) as error:
         failure = str(error) or "interrupted"
     wall = perf_counter() - start
     energies.append(_total_energy(simulation))
     if args.out is not None:
-        settings = {
-            key: str(value) if isinstance(value, Path) else value
-            for key, value in vars(args).items()
-            if key not in ("function", "command")
-        }
-        save(args.out, model, recorder.trajectory(), {**settings, "robot": str(find_robot(args.robot).resolve())})
+        save(args.out, model, recorder.trajectory(), _settings(args))
     result = {
-        "robot": model.name, "algorithm": simulation.algorithm, "why": simulation.why, "integrator": args.integrator,
-        "dt": args.dt, "steps": simulation.steps, "simulated_seconds": simulation.time, "wall_seconds": wall,
+        "robot": model.name,
+        "algorithm": simulation.algorithm,
+        "why": simulation.why,
+        "integrator": args.integrator,
+        "dt": args.dt,
+        "steps": simulation.steps,
+        "simulated_seconds": simulation.time,
+        "wall_seconds": wall,
         "simulated_per_wall_second": simulation.time / wall,
-        "energy_start_J": energies[0], "energy_end_J": energies[1], "energy_drift_J": energies[1] - energies[0],
-        "seconds": {"load": loaded - began, "compile": compiled - loaded, "simulate": wall, "write": perf_counter() - start - wall},
+        "energy_start_J": energies[0],
+        "energy_end_J": energies[1],
+        "energy_drift_J": energies[1] - energies[0],
+        "seconds": {
+            "load": loaded - began,
+            "compile": compiled - loaded,
+            "simulate": wall,
+            "write": perf_counter() - start - wall,
+        },
         "phases_us": {name: seconds * 1e6 for name, seconds in recorder.phases().items()},
-        "trajectory": str(args.out) if args.out else None, "failure": failure or None,
-    }  # fmt: skip
+        "trajectory": str(args.out) if args.out else None,
+        "failure": failure or None,
+    }
     _report_run(args, result)
     if failure:
         print(failure, file=sys.stderr)
     return NO if failure else DONE
+
+
+def _run_with_progress(recorder: Recorder, steps: int, console: Console) -> None:
+    """Run it all, with a progress bar where there is a terminal."""
+    if not console.is_terminal:
+        recorder.run(lambda _: None)
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("simulating", total=steps)
+        recorder.run(lambda done: progress.update(task, completed=done))
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """All it takes to run it again, as JSON knows it."""
+    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json")}
+    settings |= {"robot": str(find_robot(args.robot).resolve()), "out": str(args.out)}
+    settings["controls"] = str(args.controls.resolve()) if args.controls else None
+    return settings
 
 
 def _total_energy(simulation: Simulation) -> float:
@@ -249,69 +275,14 @@ def _total_energy(simulation: Simulation) -> float:
     return float(kinetic[0] + potential[0])
 
 
-class _Recorder:
-    """Runs a simulation in short stretches, keeping its states and timing one step's phases in each."""
-
-    def __init__(self, simulation: Simulation, steps: int, every: int, controls: Array | None):
-        self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
-        model, samples = simulation.model, steps // every
-        self._q, self._v = np.empty((1, samples + 1, model.nq)), np.empty((1, samples + 1, model.nv))
-        self._q[:, 0], self._v[:, 0] = simulation.q, simulation.v
-        self._phases: list[dict[str, float]] = []
-        self._samples = 1
-
-    def run(self, console: Console) -> None:
-        """All steps, with a progress bar where there is a terminal."""
-        from rich.progress import Progress
-
-        progress = Progress(console=console, transient=True) if console.is_terminal else None
-        stretch, done = self._every, 0
-        with progress or nullcontext():
-            task = progress.add_task("simulating", total=self._steps) if progress else None
-            while done < self._steps:
-                n = min(stretch, self._steps - done)
-                start = perf_counter()
-                self._advance(done, n)
-                elapsed = perf_counter() - start
-                done += n
-                stretch = max(1, int(n * CHUNK_SECONDS / max(elapsed, 1e-6)) // self._every) * self._every
-                if progress and task is not None:
-                    progress.update(task, completed=done)
-
-    def _advance(self, done: int, n: int) -> None:
-        model, samples = self._simulation.model, n // self._every
-        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
-        controls = None if self._controls is None else np.ascontiguousarray(self._controls[:, done : done + n])
-        self._simulation.advance(n, controls, self._every, record)
-        first = self._samples
-        self._q[:, first : first + samples], self._v[:, first : first + samples] = record
-        self._samples += samples
-        self._phases.append(self._simulation.phases)
-
-    def phases(self) -> dict[str, float]:
-        """The median over the timed steps of each phase, s."""
-        return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
-
-    def trajectory(self) -> Trajectory:
-        """What was recorded so far."""
-        n, every, nv = self._samples, self._every, self._simulation.model.nv
-        tau = np.zeros((n, nv))
-        if self._controls is not None:
-            tau[0] = self._controls[0, 0]
-            tau[1:] = self._controls[0, every - 1 :: every][: n - 1]
-        time = np.arange(n) * (every * self._simulation.dt)
-        return Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
-
-
 def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
     if args.json:
         print(json.dumps(result))
         return
     console = _console(args)
-    console.print(
-        f"{result['robot']}: {result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time, "
-        f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold] ({result['integrator']}, dt {args.dt:g} s)"
-    )
+    speed = f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold]"
+    times = f"{result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time"
+    console.print(f"{result['robot']}: {times}, {speed} ({result['integrator']}, dt {args.dt:g} s)")
     console.print(result["why"])
     console.print(
         f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
@@ -331,9 +302,8 @@ def info(args: argparse.Namespace) -> int:
     model = load_robot(args)
     _warn(model)
     chosen, why = dynamics.choose(model, "auto")
-    moving = {int(body) for body in range(len(model.parent))}
     facts = {
-        "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(moving),
+        "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(model.parent),
         "joints": len(model.joints), "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
         "algorithms": list(dynamics.algorithms(model)), "algorithm": chosen, "why": why, "visuals": len(model.visuals),
         "warnings": [vars(found) for found in model.diagnostics],
@@ -343,9 +313,8 @@ def info(args: argparse.Namespace) -> int:
         print(json.dumps({**facts, "joints": joints}))
         return DONE
     console = _console(args)
-    console.print(
-        f"[bold]{model.name}[/bold]: {facts['links']} links in {len(moving)} moving bodies, {facts['mass_kg']:.4g} kg moving"
-    )
+    bodies = f"{facts['links']} links in {facts['moving_bodies']} moving bodies"
+    console.print(f"[bold]{model.name}[/bold]: {bodies}, {facts['mass_kg']:.4g} kg moving")
     console.print(f"nq {model.nq}, nv {model.nv}, {len(model.visuals)} shapes; {why}")
     table = Table(
         "joint", "type", "q", "v", "position", "velocity", "effort", "damping", "friction", box=None, pad_edge=False

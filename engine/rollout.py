@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import ArrayLike
 from engine import arguments, files
 from engine.arguments import Array
 from engine.model import Model
-from engine.simulation import Simulation
+from engine.simulation import PHASES, Simulation
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,58 @@ def _controls(model: Model, controls: ArrayLike | None, batch: int, steps: int |
     if not np.all(np.isfinite(array)):
         raise ValueError("controls holds a number that is not finite; every control must be finite")
     return np.ascontiguousarray(array), array.shape[1]
+
+
+class Recorder:
+    """Runs a single robot's simulation in short stretches, so that a caller can look up; keeps states and timings.
+
+    `controls` are (1, steps, nv) or None. After `run`, also one cut short by an exception, `trajectory` holds what
+    was done and `phases` the median seconds of the phases of a step.
+    """
+
+    def __init__(self, simulation: Simulation, steps: int, every: int = 1, controls: Array | None = None):
+        self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
+        model, samples = simulation.model, steps // every
+        self._q, self._v = np.empty((1, samples + 1, model.nq)), np.empty((1, samples + 1, model.nv))
+        self._q[:, 0], self._v[:, 0] = simulation.q, simulation.v
+        self._phases: list[dict[str, float]] = []
+        self._samples = 1
+
+    def run(self, look_up: Callable[[int], None], seconds: float = 0.05) -> None:
+        """All steps; `look_up` is told how many are done about every `seconds` of wall time."""
+        stretch, done = self._every, 0
+        while done < self._steps:
+            n = min(stretch, self._steps - done)
+            start = perf_counter()
+            self._advance(done, n)
+            elapsed = perf_counter() - start
+            done += n
+            stretch = max(1, int(n * seconds / max(elapsed, 1e-6)) // self._every) * self._every
+            look_up(done)
+
+    def _advance(self, done: int, n: int) -> None:
+        model, samples = self._simulation.model, n // self._every
+        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
+        controls = None if self._controls is None else np.ascontiguousarray(self._controls[:, done : done + n])
+        self._simulation.advance(n, controls, self._every, record)
+        first = self._samples
+        self._q[:, first : first + samples], self._v[:, first : first + samples] = record
+        self._samples += samples
+        self._phases.append(self._simulation.phases)
+
+    def phases(self) -> dict[str, float]:
+        """The median over the timed steps of each phase, s."""
+        return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
+
+    def trajectory(self) -> Trajectory:
+        """What was recorded so far."""
+        n, every, nv = self._samples, self._every, self._simulation.model.nv
+        tau = np.zeros((n, nv))
+        if self._controls is not None:
+            tau[0] = self._controls[0, 0]
+            tau[1:] = self._controls[0, every - 1 :: every][: n - 1]
+        time = np.arange(n) * (every * self._simulation.dt)
+        return Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
 
 
 def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[str, Any]) -> None:
