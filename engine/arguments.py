@@ -32,7 +32,7 @@ def batched(
     return (array[None] if single else array), single
 
 
-def states(model: Model, dtype: str = "float64", **values: ArrayLike | None) -> tuple[list[Array], bool]:
+def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[list[Array], bool]:
     """The named arguments checked against the model and brought to one batch size.
 
     `q` is (nq,) or (batch, nq), any other name (nv,) or (batch, nv). The single rows among them serve a whole

@@ -7,8 +7,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, Joint, Model, Visual
+from engine.model import FREE, PRISMATIC, REVOLUTE, Joint, JointKind, Model, Visual
 
+_KINDS: dict[int, JointKind] = {FREE: "floating", PRISMATIC: "prismatic", REVOLUTE: "continuous"}
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 
 
@@ -37,10 +38,11 @@ def tree(n: int, seed: int = 0, branching: float = 0.3, prismatic: float = 0.0, 
 def _depth_first(parent: np.ndarray) -> np.ndarray:
     """The parents of the same tree with its nodes renumbered depth first."""
     children: list[list[int]] = [[] for _ in parent]
-    roots = []
+    roots: list[int] = []
     for i, above in enumerate(parent):
         (children[above] if above >= 0 else roots).append(i)
-    number, stack, result = {-1: -1}, roots[::-1], []
+    number, stack = {-1: -1}, roots[::-1]
+    result: list[int] = []
     while stack:
         i = stack.pop()
         number[i] = len(result)
@@ -59,7 +61,7 @@ def _random(
     kind = np.where(rng.random(n) < prismatic, PRISMATIC, REVOLUTE)
     if floating:
         kind[0] = FREE
-    R = np.tile(np.eye(3), (n, 1, 1))
+    R: lie.Array = np.tile(np.eye(3), (n, 1, 1))
     p = np.tile([0.0, 0.0, 0.1], (n, 1))
     if not straight:
         x = rng.standard_normal((n, 4))
@@ -73,8 +75,7 @@ def _random(
     joints, links, q, v = [], [], 0, 0
     for i in range(n):
         nq, nv = (7, 6) if kind[i] == FREE else (1, 1)
-        joint = "floating" if kind[i] == FREE else ("prismatic" if kind[i] == PRISMATIC else "continuous")
-        joints.append(Joint(f"joint{i + 1}", joint, slice(i, i + 1), slice(q, q + nq), slice(v, v + nv)))
+        joints.append(Joint(f"joint{i + 1}", _KINDS[int(kind[i])], slice(i, i + 1), slice(q, q + nq), slice(v, v + nv)))
         links.append(f"link{i + 1}")
         q, v = q + nq, v + nv
     unlimited = np.full(v, np.inf)

@@ -150,5 +150,6 @@ def quaternion_from_rotation(R: ArrayLike) -> Array:
         np.stack([dx, dy, dz, four[..., 3]], -1),
     ]
     best = np.argmax(four, -1)[..., None, None]
-    q = np.take_along_axis(np.stack(columns, -2), best, -2)[..., 0, :]
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    q: Array = np.take_along_axis(np.stack(columns, -2), best, -2)[..., 0, :]
+    unit: Array = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return unit

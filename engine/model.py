@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from engine import lie
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
+
+JointKind = Literal["revolute", "continuous", "prismatic", "planar", "floating"]
 
 REVOLUTE, PRISMATIC, FREE = 0, 1, 2
 WORLD = -1
@@ -59,7 +61,7 @@ class Joint:
     """
 
     name: str
-    kind: Literal["revolute", "continuous", "prismatic", "planar", "floating"]
+    kind: JointKind
     bodies: slice
     q: slice
     v: slice
@@ -288,7 +290,9 @@ class Model:
     @cached_property
     def coupling(self) -> Coupling:
         """The map from q and v to the coordinates of every body of the tree."""
-        q_index, q_scale, q_offset, v_index, v_scale = [], [], [], [], []
+        q_index: list[int] = []
+        v_index: list[int] = []
+        q_scale, q_offset, v_scale = [], [], []
         for joint in self.joints:
             owner = joint if joint.leader is None else self.joint(joint.leader)
             width = owner.q.stop - owner.q.start

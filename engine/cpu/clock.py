@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 from numba import types
 
 from engine.cpu.compile import inline
 
+_int32: Any = types.int32
 if sys.platform == "win32":
-    _query = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.intp))
+    _query: Any = types.ExternalFunction("QueryPerformanceCounter", _int32(types.voidptr))
 
     @inline
     def now(buffer):
@@ -19,7 +21,7 @@ if sys.platform == "win32":
         return buffer[0] * 100
 
 else:
-    _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+    _clock_gettime: Any = types.ExternalFunction("clock_gettime", _int32(_int32, types.voidptr))
     _MONOTONIC = 6 if sys.platform == "darwin" else 1
 
     @inline

@@ -40,12 +40,12 @@ class Joints(NamedTuple):
     """What acts on the independent coordinates: arrays (nv,) but for `q_of_v`, see `Model`."""
 
     q_of_v: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    velocity_limit: NDArray[np.float64]
-    effort_limit: NDArray[np.float64]
-    damping: NDArray[np.float64]
-    friction: NDArray[np.float64]
+    lower: NDArray[np.floating]
+    upper: NDArray[np.floating]
+    velocity_limit: NDArray[np.floating]
+    effort_limit: NDArray[np.floating]
+    damping: NDArray[np.floating]
+    friction: NDArray[np.floating]
 
 
 class System(NamedTuple):
@@ -53,8 +53,8 @@ class System(NamedTuple):
 
     coupling: PackedCoupling
     topology: NDArray[np.int64]
-    constants: NDArray[np.float64]
-    w: NDArray[np.float64]
+    constants: NDArray[np.floating]
+    w: NDArray[np.floating]
     lanes: tuple[int, ...]
 
 
@@ -71,23 +71,23 @@ class Method(NamedTuple):
 class Block(NamedTuple):
     """The scratch of a block of L robots: vectors (L, nv), coordinates (L, nq), matrices of JSIIA."""
 
-    force: NDArray[np.float64]
-    extra: NDArray[np.float64]
-    mode: NDArray[np.float64]
-    locked: NDArray[np.float64]
-    target: NDArray[np.float64]
-    qdd: NDArray[np.float64]
-    reaction: NDArray[np.float64]
-    v_stage: NDArray[np.float64]
-    v_sum: NDArray[np.float64]
-    q_stage: NDArray[np.float64]
-    q_sum: NDArray[np.float64]
-    q_rate: NDArray[np.float64]
-    tree_q: NDArray[np.float64]
-    tree_v: NDArray[np.float64]
-    M_tree: NDArray[np.float64]
-    M: NDArray[np.float64]
-    factor: NDArray[np.float64]
+    force: NDArray[np.floating]
+    extra: NDArray[np.floating]
+    mode: NDArray[np.floating]
+    locked: NDArray[np.floating]
+    target: NDArray[np.floating]
+    qdd: NDArray[np.floating]
+    reaction: NDArray[np.floating]
+    v_stage: NDArray[np.floating]
+    v_sum: NDArray[np.floating]
+    q_stage: NDArray[np.floating]
+    q_sum: NDArray[np.floating]
+    q_rate: NDArray[np.floating]
+    tree_q: NDArray[np.floating]
+    tree_v: NDArray[np.floating]
+    M_tree: NDArray[np.floating]
+    M: NDArray[np.floating]
+    factor: NDArray[np.floating]
 
 
 def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], algorithm: int) -> Block:
