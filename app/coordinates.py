@@ -83,9 +83,9 @@ def _follower(model: engine.Model, joint: engine.Joint) -> Coordinate:
     leader = model.joint(joint.leader or "")
     angular = joint.kind in ("revolute", "continuous")
     lower, upper, limited = _span(model, leader.v.start, angular)
-    ends = sorted(joint.multiplier * end + joint.offset for end in (lower, upper))
+    lower, upper = sorted(joint.multiplier * end + joint.offset for end in (lower, upper))
     return Coordinate(
-        joint.name, leader.q.start, (), *ends, angular, limited, leader.name, joint.multiplier, joint.offset
+        joint.name, leader.q.start, (), lower, upper, angular, limited, leader.name, joint.multiplier, joint.offset
     )
 
 

@@ -99,16 +99,16 @@ def _find(name: str) -> Path:
     raise ValueError(f"there is no file {name!r}; give a URDF or xacro file, or one of the robots that ship: {names}")
 
 
-def _configuration(text: str | None, model: engine.Model) -> NDArray[np.float64]:
+def _configuration(text: str | None, model: engine.Model) -> NDArray[np.floating]:
     if text is None:
         return model.neutral()
     try:
-        q = np.array([float(part) for part in text.split(",")])
+        q = np.array([float(part) for part in text.split(",")], np.float64)
     except ValueError:
         raise ValueError(f"--q is {text!r}; expected {model.nq} numbers with commas between") from None
     if q.shape != (model.nq,) or not np.all(np.isfinite(q)):
         raise ValueError(f"--q is {text!r}; {model.name} takes {model.nq} finite numbers with commas between")
-    return q
+    return np.asarray(q, np.float64)
 
 
 def _write(path: Path, picture: NDArray[np.uint8]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PyQt6.QtCore import QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QCloseEvent, QImage, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtOpenGLWidgets import QOpenGLWidget
 from PyQt6.QtWidgets import QLabel, QWidget
@@ -17,6 +17,9 @@ from app.gl.scene import Scene
 HINT = "Open a URDF or drop one here"
 TURN = np.radians(0.35)  # of the camera for each pixel of a drag
 WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
+
+SMOOTH = 0.030  # s for a frame, above which the processor draws drafts of what moves
+STILL = 250  # ms without a change, after which what moved stands still
 
 
 class Viewport(QOpenGLWidget):
@@ -41,7 +44,12 @@ class Viewport(QOpenGLWidget):
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._root = 0
-        self._framed = True
+        self._framed = self._told = True
+        self._ground = 0.0
+        self._slow = False
+        self._still = QTimer(self)
+        self._still.setSingleShot(True)
+        self._still.timeout.connect(self.update)
         self._mouse = QPointF()
         self._hint = QLabel(HINT, self)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -62,15 +70,15 @@ class Viewport(QOpenGLWidget):
         if self._scene is not None:
             self._scene.close(wait=False)
             self._replaced.append(self._scene)
-        self._scene, self._poses = None, None
+        self._scene, self._poses, self._ground = None, None, 0.0
         self._hint.setVisible(model is None)
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
             self._scene = Scene(model)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
-            self._framed = False
-            self._frame()
+            self._framed = self._told = False
+            self._settle()
             self._scene.load(self._mesh_read.emit)
         if self._renderer is not None:
             self._renderer.set_scene(self._scene)
@@ -83,13 +91,15 @@ class Viewport(QOpenGLWidget):
         poses = np.array(link_poses, float)
         if poses.shape != self._poses.shape:
             raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
-        if self.follow:
-            self.camera.target = self.camera.target + poses[self._root, :3, 3] - self._poses[self._root, :3, 3]
+        moved = poses - self._poses
         self._poses = poses
-        self._frame()
-        if self._scene.ready:
-            self._framed = True
-        self.update()
+        if not self._framed:
+            self._settle()
+            self._framed = self._scene.ready
+        if np.any(moved):
+            if self.follow:
+                self.camera.target = self.camera.target + moved[self._root, :3, 3]
+            self._change()
 
     def fit(self) -> None:
         """Bring the whole robot into view."""
@@ -100,20 +110,30 @@ class Viewport(QOpenGLWidget):
         self.update()
 
     def picture(self) -> QImage:
-        """What is shown now."""
+        """What is shown now, drawn in full."""
+        self._still.stop()
         return self.grabFramebuffer()
 
-    def _frame(self) -> None:
-        """Fit the view to a robot that is new, until its meshes are there or the user takes the camera."""
-        if not self._framed and self._scene is not None and self._poses is not None:
-            self.camera.fit(*self._scene.bounds(self._poses))
+    def _settle(self) -> None:
+        """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
+        if self._scene is not None and self._poses is not None:
+            self._ground = self._scene.ground(self._poses)
+            if not self._framed:
+                self.camera.fit(*self._scene.bounds(self._poses))
+
+    def _change(self) -> None:
+        """Draw soon; in full once nothing has changed for a moment."""
+        self._still.start(STILL)
+        self.update()
 
     def _take_meshes(self) -> None:
         scene = self._scene
-        if scene is None or not scene.update():
+        if scene is None:
             return
-        self._frame()
-        if scene.ready:
+        scene.update()
+        self._settle()
+        if scene.ready and not self._told:
+            self._told = True
             self.diagnostics.emit(list(scene.diagnostics))
         self.update()
 
@@ -131,27 +151,27 @@ class Viewport(QOpenGLWidget):
             return
         self._renderer = renderer
         renderer.set_scene(self._scene)
-        self.context().aboutToBeDestroyed.connect(self._release)
 
     def paintGL(self) -> None:
         if self._renderer is None:
             return
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        self._renderer.draw(self.camera, self._poses, width, height)
+        draft = self._slow and self._still.isActive()
+        self._renderer.ground = self._ground
+        self._renderer.draw(self.camera, self._poses, width, height, draft)
+        if not draft:
+            self._slow = self._renderer.software and self._renderer.draw_seconds > SMOOTH
         self.drawn.emit(self._renderer.draw_seconds)
-
-    def _release(self) -> None:
-        if self._renderer is not None:
-            self.makeCurrent()
-            self._renderer.release()
-            self.doneCurrent()
-            self._renderer = None
 
     def closeEvent(self, event: QCloseEvent) -> None:
         for scene in (*self._replaced, *([self._scene] if self._scene else [])):
             scene.close()
         self._replaced.clear()
+        if self._renderer is not None and self.isValid():
+            self.makeCurrent()
+            self._renderer.release()
+            self.doneCurrent()
         super().closeEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -174,12 +194,12 @@ class Viewport(QOpenGLWidget):
         else:
             return
         self._framed = True
-        self.update()
+        self._change()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self.camera.zoom(WHEEL ** event.angleDelta().y())
         self._framed = True
-        self.update()
+        self._change()
 
     def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
         self.fit()

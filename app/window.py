@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -71,7 +73,15 @@ class Window(QMainWindow):
 
     # Building.
 
-    def _action(self, text: str, slot, *keys, icon: str = "", tip: str = "", checkable: bool = False) -> QAction:
+    def _action(
+        self,
+        text: str,
+        slot: Callable[..., object],
+        *keys: str | QKeySequence.StandardKey | Qt.Key,
+        icon: str = "",
+        tip: str = "",
+        checkable: bool = False,
+    ) -> QAction:
         action = QAction(text, self, checkable=checkable)
         action.setShortcuts([QKeySequence(key) for key in keys])
         if icon:
@@ -193,7 +203,7 @@ class Window(QMainWindow):
         self.time_label.setFont(theme.figures())
         for widget in (self.progress, self.loading_label):
             bar.addWidget(widget)
-        for widget in (
+        for label in (
             self.note_label,
             self.findings_button,
             self.name_label,
@@ -201,7 +211,7 @@ class Window(QMainWindow):
             self.algorithm_label,
             self.time_label,
         ):
-            bar.addPermanentWidget(widget)
+            bar.addPermanentWidget(label)
 
     # From the simulation to the window.
 
@@ -264,9 +274,11 @@ class Window(QMainWindow):
         self._mirror()
 
     def _stopped(self, message: str, detail: str) -> None:
-        diagnostic = engine.Diagnostic(
-            "error", None, "simulation", message, detail or "press Reset, then try a smaller time step"
-        )
+        cure = "press Reset, then try a smaller time step"
+        if detail:
+            print(detail, file=sys.stderr)
+            cure = "this is a fault of Catena: please report it with what the terminal says"
+        diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
         self.diagnostics.show_file(self.workbench.path, "The run stopped", [diagnostic])
         self.diagnostics_dock.show()
         self.diagnostics_dock.raise_()

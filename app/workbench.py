@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import engine
 from app.coordinates import Coordinate, coordinates
@@ -47,7 +48,7 @@ class Workbench:
         self.time = 0.0
         self.algorithm = self.why = ""
         self.recent = list(recent or [])[:RECENT]
-        self.initial = np.zeros(0)
+        self.initial: NDArray[np.floating] = np.zeros(0)
         """(nq,): where `reset` goes back to."""
         self._opening_floating = False
         self._frames: Latest | None = None

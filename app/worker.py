@@ -156,7 +156,8 @@ class Worker:
         self._owed = self._step_cost = self._last_tick = 0.0
         self._achieved = _Achieved()
         self._at_limit = np.zeros(0, bool)
-        self._thread = threading.Thread(target=self._run, name="simulation")
+        # A daemon only for a program that dies before it can close: `close` ends the thread and waits.
+        self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
 
     # Called from any thread.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Window tests and offscreen pictures share one process, and PyOpenGL can look up contexts in one way only:
 # both Qt's xcb platform and the surfaceless renderer go through EGL. Set before the first import of either.
@@ -16,6 +19,9 @@ if sys.platform.startswith("linux"):
 
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from PyQt6.QtWidgets import QApplication
 
 ROOT = Path(__file__).parents[1]
 SEED = 20160501
@@ -54,6 +60,31 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(SEED)
 
 
+@pytest.fixture(scope="session")
+def qapp_cls() -> type[QApplication]:
+    """The application class, once OpenGL has the defaults that the application itself sets before it starts."""
+    from PyQt6.QtCore import QCoreApplication, Qt
+    from PyQt6.QtGui import QSurfaceFormat
+    from PyQt6.QtWidgets import QApplication
+
+    surface = QSurfaceFormat()
+    surface.setVersion(3, 3)
+    surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
+    surface.setDepthBufferSize(24)
+    QSurfaceFormat.setDefaultFormat(surface)
+    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    return QApplication
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Collect a test's windows when it is over: one that dies while another paints takes OpenGL's context along."""
+    answer = yield
+    if _uses_windows(item):
+        gc.collect()
+    return answer
+
+
 def _reason_against_gpu() -> str | None:
     if importlib.util.find_spec("cupy") is None:
         return "needs a GPU: CuPy is not installed (extra cuda12 or cuda13)"
@@ -66,6 +97,10 @@ def _reason_against_gpu() -> str | None:
     return None if count else "needs a GPU: CUDA finds no device"
 
 
+def _uses_windows(item: pytest.Item) -> bool:
+    return bool({"qapp", "qtbot"} & set(getattr(item, "fixturenames", ())))
+
+
 def _reason_against_windows() -> str | None:
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen or not sys.platform.startswith("linux"):
@@ -76,7 +111,7 @@ def _reason_against_windows() -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run, and say why."""
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    with_window = [item for item in items if {"qapp", "qtbot"} & set(getattr(item, "fixturenames", ()))]
+    with_window = [item for item in items if _uses_windows(item)]
     for group, reason_against in ((on_gpu, _reason_against_gpu), (with_window, _reason_against_windows)):
         reason = reason_against() if group else None
         for item in group if reason else []:

@@ -43,7 +43,10 @@ class Mesh:
 
 
 def assemble(
-    vertices: Floats, normals: Floats, faces: NDArray[np.integer], color: tuple[int, ...] | None = None
+    vertices: NDArray[np.floating],
+    normals: NDArray[np.floating],
+    faces: NDArray[np.integer],
+    color: tuple[int, ...] | None = None,
 ) -> Mesh:
     """A mesh of one colour: white, to be coloured by its instances, or its own."""
     colors = np.empty((len(vertices), 4), np.uint8)
@@ -86,7 +89,9 @@ def box(x: float, y: float, z: float, steps: int = 2) -> Mesh:
     rim = radius * np.tan(np.linspace(np.pi / 4, 0, steps + 1))
     lines = [np.concatenate([-h - rim, (h + rim)[::-1]]) for h in inner]
     count = 2 * len(rim)
-    vertices, normals, faces = [], [], []
+    vertices: list[Floats] = []
+    normals: list[Floats] = []
+    faces: list[NDArray[np.int64]] = []
     for axis in range(3):
         u, v = (axis + 1) % 3, (axis + 2) % 3
         for side in (-1.0, 1.0):

@@ -67,10 +67,10 @@ def copies(matrices: NDArray[np.float32], color: NDArray[np.float32]) -> NDArray
 
 
 class Canvas:
-    """A framebuffer with several samples a pixel, to draw into and then resolve."""
+    """A framebuffer to draw into: with several samples a pixel, or with none where `samples` is 0."""
 
     def __init__(self, width: int, height: int, samples: int):
-        self.size = (width, height)
+        self.size, self.samples = (width, height), samples
         self.framebuffer = int(GL.glGenFramebuffers(1))
         self._color, self._depth = (int(name) for name in GL.glGenRenderbuffers(2))
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffer)
@@ -84,12 +84,12 @@ class Canvas:
         GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, 0)
         complete(f"a {width}×{height} picture of {samples} samples")
 
-    def resolve(self, framebuffer: int) -> None:
-        """Write the picture into another framebuffer of the same size."""
+    def resolve(self, framebuffer: int, width: int, height: int) -> None:
+        """Write the picture into another framebuffer: of the same size, or stretched where there are no samples."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.framebuffer)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, framebuffer)
-        area = (0, 0, *self.size)
-        GL.glBlitFramebuffer(*area, *area, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
+        stretch = GL.GL_NEAREST if self.size == (width, height) else GL.GL_LINEAR
+        GL.glBlitFramebuffer(0, 0, *self.size, 0, 0, width, height, GL.GL_COLOR_BUFFER_BIT, stretch)
 
     def release(self) -> None:
         GL.glDeleteFramebuffers(1, [self.framebuffer])

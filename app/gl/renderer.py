@@ -25,24 +25,27 @@ SOFTWARE = ("llvmpipe", "softpipe", "swiftshader")
 class Renderer:
     """Draws a scene. Its OpenGL objects live in the context current at `initialize`.
 
-    `ground` is the height of the ground, m. `draw_seconds` is the wall time of the last `draw` on the
-    processor, `upload_seconds` the part of it that sent poses (and meshes, when they are new).
+    `ground` is the height of the ground, m; `software` says that the processor draws. `draw_seconds` is the wall time
+    of the last `draw` on the processor, `upload_seconds` the part of it that sent poses, and meshes when they are new.
     """
 
     def __init__(self, fine: bool = False) -> None:
         """`fine` asks for the best shadows also where the processor draws, for pictures that may take their time."""
         self._fine = fine
         self.ground = 0.0
+        self.software = False
         self.draw_seconds = 0.0
         self.upload_seconds = 0.0
         self._scene: Scene | None = None
         self._meshes: list[objects.GpuMesh] = []
         self._canvas: objects.Canvas | None = None
+        self._programs: dict[str, int] = {}
 
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost."""
         self._meshes, self._canvas = [], None
-        slow = not self._fine and any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)
+        self.software = any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)
+        slow = self.software and not self._fine
         bound = GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING)
         self._shadow = objects.ShadowMap(1024 if slow else 2048)
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
@@ -67,7 +70,9 @@ class Renderer:
         self._scene = scene
 
     def release(self) -> None:
-        """Free all OpenGL objects; the context that made them must be current."""
+        """Free all OpenGL objects; the context that made them must be current. The next `draw` makes them anew."""
+        if not self._programs:
+            return
         for program in self._programs.values():
             GL.glDeleteProgram(program)
         GL.glDeleteBuffers(2, [self._frame, self._copies])
@@ -78,14 +83,17 @@ class Renderer:
             self._canvas.release()
         self._canvas, self._programs = None, {}
 
-    def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int) -> None:
-        """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels."""
+    def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, draft: bool = False) -> None:
+        """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
+
+        A `draft` has half the resolution and rough edges, and takes a fraction of the time where the processor draws.
+        """
         began = time.perf_counter()
+        if not self._programs:
+            self.initialize()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
-        if self._canvas is None or self._canvas.size != (width, height):
-            if self._canvas:
-                self._canvas.release()
-            self._canvas = objects.Canvas(width, height, min(SAMPLES, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))))
+        half = -(-width // 2), -(-height // 2), 0
+        canvas = self._fit_canvas(*(half if draft else (width, height, SAMPLES)))
         self._upload(camera, link_poses, width / height)
         self.upload_seconds = time.perf_counter() - began
         GL.glDisable(GL.GL_BLEND)
@@ -93,19 +101,28 @@ class Renderer:
         GL.glDisable(GL.GL_SCISSOR_TEST)
         GL.glDisable(GL.GL_STENCIL_TEST)
         self._draw_shadow()
-        self._draw_picture(width, height)
-        self._canvas.resolve(bound)
+        self._draw_picture(canvas)
+        canvas.resolve(bound, width, height)
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
+        GL.glViewport(0, 0, width, height)
         self.draw_seconds = time.perf_counter() - began
+
+    def _fit_canvas(self, width: int, height: int, samples: int) -> objects.Canvas:
+        known = self._canvas
+        if known is not None and (*known.size, known.samples) == (width, height, samples):
+            return known
+        if known is not None:
+            known.release()
+        self._canvas = objects.Canvas(width, height, samples)
+        return self._canvas
 
     def _upload(self, camera: Camera, link_poses: ArrayLike | None, aspect: float) -> None:
         lower, upper = np.full(3, -0.5), np.full(3, 0.5)
-        if self._scene is not None:
+        if self._scene is None or link_poses is None:
+            self._forget_meshes(0)
+        else:
             self._scene.update()
             self._upload_meshes(self._scene)
-        else:
-            self._forget_meshes(0)
-        if self._scene is not None and link_poses is not None and self._meshes:
             lower, upper = self._scene.bounds(link_poses)
             records = objects.copies(self._scene.matrices(link_poses), self._scene.instances.color)
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
@@ -151,9 +168,9 @@ class Renderer:
             mesh.draw()
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
 
-    def _draw_picture(self, width: int, height: int) -> None:
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self._canvas.framebuffer)
-        GL.glViewport(0, 0, width, height)
+    def _draw_picture(self, canvas: objects.Canvas) -> None:
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
+        GL.glViewport(0, 0, *canvas.size)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, self._frame)
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, self._shadow.texture)

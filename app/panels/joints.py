@@ -6,6 +6,7 @@ The sliders are painted, not widgets, so that a thousand rows cost no more than 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
@@ -80,7 +81,7 @@ class JointTable(QAbstractTableModel):
             return theme.color("faint")
         return None
 
-    def setData(self, index: QModelIndex, value: object, role: int = Role.EditRole) -> bool:
+    def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
         if role != Role.EditRole or index.column() != VALUE:
             return False
         self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
@@ -95,6 +96,10 @@ class JointTable(QAbstractTableModel):
         return f"{row.name}, from {row.lower * row.scale:.1f} to {row.upper * row.scale:.1f} {row.unit}"
 
 
+def _table(index: QModelIndex) -> JointTable:
+    return cast(JointTable, index.model())
+
+
 class Painter(QStyledItemDelegate):
     """Paints the slider of a row; numbers are typed into a spin box in the row's unit."""
 
@@ -102,7 +107,7 @@ class Painter(QStyledItemDelegate):
         super().paint(painter, option, index)
         if index.column() != SLIDER:
             return
-        table: JointTable = index.model()
+        table = _table(index)
         row, groove = table.rows[index.row()], groove_of(option.rect)
         start, end = (_place(row, value, groove) for value in (min(max(0.0, row.lower), row.upper), row.value(table.q)))
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and row.leader is None
@@ -122,7 +127,7 @@ class Painter(QStyledItemDelegate):
         painter.restore()
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
-        row = index.model().rows[index.row()]
+        row = _table(index).rows[index.row()]
         box = QDoubleSpinBox(parent)
         box.setDecimals(2)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
