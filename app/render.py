@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 import engine
-from app.gl import context, offscreen
-from app.gl.camera import Camera
-from app.gl.scene import Scene
 
 DONE, NO = 0, 1
-ROBOTS = Path(__file__).resolve().parents[1] / "robots"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -52,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
 
     What is wrong with the robot (engine.ModelError) or the call (ValueError, OSError) is for the command line to tell.
     """
+    from app.gl import context  # here, so that the other commands start without the renderer's libraries
+
     try:
         report = _render(args)
     except context.NoOpenGL as error:
@@ -67,11 +62,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _render(args: argparse.Namespace) -> dict[str, Any]:
+    from PIL import Image
+
+    from app.gl import offscreen
+    from app.gl.camera import Camera
+    from app.gl.scene import Scene
+
     if args.out.suffix.lower() != ".png":
         raise ValueError(f"--out is {str(args.out)!r}; pictures are PNG, so end the name with .png")
     if not args.out.parent.is_dir():
         raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
-    model = engine.load(_find(args.robot), args.package_dir)
+    model = engine.load(engine.find_robot(args.robot), args.package_dir)
     poses = engine.link_poses(model, _configuration(args.q, model))
     scene = Scene(model)
     scene.load()
@@ -86,17 +87,11 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
         setattr(camera, name, float(np.radians(degrees)))
     camera.fit(*scene.bounds(poses))
     width, height = args.size
-    _write(args.out, offscreen.draw(scene, poses, width, height, camera))
+    picture = offscreen.draw(scene, poses, width, height, camera)
+    with engine.replacing(args.out) as file:
+        Image.fromarray(picture).save(file, "PNG")
     diagnostics = [*model.diagnostics, *scene.diagnostics]
     return {"robot": model.name, "picture": str(args.out), "width": width, "height": height, "diagnostics": diagnostics}
-
-
-def _find(name: str) -> Path:
-    for candidate in (Path(name), ROBOTS / f"{name}.urdf"):
-        if candidate.is_file():
-            return candidate
-    names = ", ".join(sorted(path.stem for path in ROBOTS.glob("*.urdf")))
-    raise ValueError(f"there is no file {name!r}; give a URDF or xacro file, or one of the robots that ship: {names}")
 
 
 def _configuration(text: str | None, model: engine.Model) -> NDArray[np.floating]:
@@ -109,18 +104,3 @@ def _configuration(text: str | None, model: engine.Model) -> NDArray[np.floating
     if q.shape != (model.nq,) or not np.all(np.isfinite(q)):
         raise ValueError(f"--q is {text!r}; {model.name} takes {model.nq} finite numbers with commas between")
     return np.asarray(q, np.float64)
-
-
-def _write(path: Path, picture: NDArray[np.uint8]) -> None:
-    """Write a PNG beside its place, then move it there: what was there stays whole until then."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            Image.fromarray(picture).save(file, "PNG")
-        except BaseException:
-            temporary.unlink()
-            raise
-    umask = os.umask(0)
-    os.umask(umask)
-    temporary.chmod(0o666 & ~umask)
-    temporary.replace(path)

@@ -7,6 +7,9 @@
 
 Conventions, stated once in `engine.lie` and `engine.model`: twists are (ω, v) and wrenches (n, f) in the
 body's own frame; SI units; z up; arrays are batch first, and one state is answered in kind.
+
+`INTEGRATORS` are the names that `Simulation` takes, the default first; `PHASES` those of the parts that a step's
+time is split into.
 """
 
 from engine.diagnostics import check
@@ -21,6 +24,7 @@ from engine.dynamics import (
     mass_matrix,
     momentum,
 )
+from engine.files import find_robot, replacing
 from engine.generate import chain, tree
 from engine.model import Diagnostic, Joint, Model, ModelError, Visual
 from engine.rollout import Trajectory, rollout
@@ -44,12 +48,14 @@ __all__ = [
     "chain",
     "check",
     "energy",
+    "find_robot",
     "forward_dynamics",
     "inverse_dynamics",
     "link_poses",
     "load",
     "mass_matrix",
     "momentum",
+    "replacing",
     "rollout",
     "tree",
 ]

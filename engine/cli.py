@@ -77,18 +77,8 @@ def add_robot(command: argparse.ArgumentParser) -> None:
 
 
 def load_robot(args: argparse.Namespace) -> Model:
-    """The robot that the arguments of `add_robot` name. Raises CallError or ModelError."""
-    return urdf.load(find_robot(args.robot), args.package_dir, floating=args.floating, mimic=not args.no_mimic)
-
-
-def find_robot(name: str) -> Path:
-    """A file as it is named, or the robot of that name that ships."""
-    shipped = Path(__file__).resolve().parent.parent / "robots"
-    for candidate in (Path(name), shipped / f"{name}.urdf"):
-        if candidate.is_file():
-            return candidate
-    names = ", ".join(sorted(path.stem for path in shipped.glob("*.urdf")))
-    raise CallError(f"there is no file {name!r}; give a URDF or xacro file, or one of the robots that ship: {names}")
+    """The robot that the arguments of `add_robot` name. Raises FileNotFoundError or ModelError."""
+    return urdf.load(files.find_robot(args.robot), args.package_dir, floating=args.floating, mimic=not args.no_mimic)
 
 
 def _add_run(commands: Any) -> None:
@@ -265,7 +255,7 @@ def _run_with_progress(recorder: Recorder, steps: int, console: Console) -> None
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """All it takes to run it again, as JSON knows it."""
     settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json")}
-    settings |= {"robot": str(find_robot(args.robot).resolve()), "out": str(args.out)}
+    settings |= {"robot": str(files.find_robot(args.robot).resolve()), "out": str(args.out)}
     settings["controls"] = str(args.controls.resolve()) if args.controls else None
     return settings
 
@@ -361,7 +351,7 @@ def check_files(args: argparse.Namespace) -> int:
     """`check`: every fault of every file."""
     broken, reports = False, {}
     for name in args.robot:
-        found = diagnostics.check(find_robot(name), args.package_dir)
+        found = diagnostics.check(files.find_robot(name), args.package_dir)
         errors = sum(diagnostic.severity == "error" for diagnostic in found)
         broken |= errors > 0
         reports[name] = [vars(diagnostic) for diagnostic in found]

@@ -1,4 +1,4 @@
-"""Writing files so that nothing a user made is ever lost."""
+"""Finding the robots that ship, and writing files so that nothing a user made is ever lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+ROBOTS = Path(__file__).resolve().parents[1] / "robots"
+
+
+def find_robot(name: str | os.PathLike[str]) -> Path:
+    """The file of that name, or that of the robot which ships under it, such as "arm7". Raises FileNotFoundError."""
+    for candidate in (Path(name), ROBOTS / f"{name}.urdf"):
+        if candidate.is_file():
+            return candidate
+    names = ", ".join(sorted(path.stem for path in ROBOTS.glob("*.urdf")))
+    raise FileNotFoundError(
+        f"there is no file {os.fspath(name)!r}; give a URDF or xacro file, or one of the robots that ship: {names}"
+    )
 
 
 @contextmanager

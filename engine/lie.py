@@ -18,7 +18,7 @@ Array = NDArray[np.floating]
 
 def skew(w: Array) -> Array:
     """The matrix ``[w]`` with ``[w] x = w × x``: (..., 3) -> (..., 3, 3)."""
-    matrix = np.zeros((*w.shape, 3), w.dtype)
+    matrix = np.zeros_like(w, shape=(*w.shape, 3))
     matrix[..., 2, 1], matrix[..., 0, 2], matrix[..., 1, 0] = w[..., 0], w[..., 1], w[..., 2]
     return matrix - np.swapaxes(matrix, -1, -2)
 
@@ -28,7 +28,7 @@ def Ad(R: Array, p: Array) -> Array:
 
     ``Ad(T_i)`` carries a twist of frame i to its parent; ``X_i = Ad(T_i⁻¹)`` the other way.
     """
-    matrix = np.zeros((*p.shape[:-1], 6, 6), p.dtype)
+    matrix = np.zeros_like(p, shape=(*p.shape[:-1], 6, 6))
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = R
     matrix[..., 3:, :3] = skew(p) @ R
     return matrix
@@ -36,7 +36,7 @@ def Ad(R: Array, p: Array) -> Array:
 
 def ad(V: Array) -> Array:
     """The Lie bracket's matrix, ``ad_V W = [V, W]``: (..., 6) -> (..., 6, 6)."""
-    matrix = np.zeros((*V.shape, 6), V.dtype)
+    matrix = np.zeros_like(V, shape=(*V.shape, 6))
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = skew(V[..., :3])
     matrix[..., 3:, :3] = skew(V[..., 3:])
     return matrix

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import generate, urdf
+from engine import files, generate, urdf
 from engine.bench import peers
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
-
-ROBOTS = Path(__file__).resolve().parents[2] / "robots"
 
 CASES: tuple[tuple[str, str, int], ...] = (
     ("arm7, one call from Python", "arm7", 1),
@@ -51,7 +49,7 @@ def _processor() -> str:
 def _model(name: str) -> Model:
     if name.startswith("chain"):
         return generate.chain(int(name.removeprefix("chain")))
-    return urdf.load(ROBOTS / f"{name}.urdf")
+    return urdf.load(files.find_robot(name))
 
 
 def run(seconds: float) -> list[dict[str, Any]]:
