@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+ROBOTS = Path(__file__).parent / "robots"
 HEADLESS = ("run", "info", "check", "bench", "generate", "render", "-h", "--help")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Carry out the command line; answers the exit code."""
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] in HEADLESS:
+    if words and (words[0] in HEADLESS or not _may_be_a_robot(words[0])):
         from app import render
         from engine import cli
 
@@ -18,6 +20,11 @@ def main(argv: list[str] | None = None) -> int:
     from app import run_app
 
     return run_app(words)
+
+
+def _may_be_a_robot(word: str) -> bool:
+    """Whether a first word that is no command names a robot to show: a file, there or not, or one that ships."""
+    return bool(Path(word).suffix) or Path(word).exists() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
 
 
 if __name__ == "__main__":

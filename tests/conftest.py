@@ -23,7 +23,6 @@ import pytest
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
 
-ROOT = Path(__file__).parents[1]
 SEED = 20160501
 UNREADABLE = {"ur3.urdf"}
 """Files of example-robot-data that are broken, and which Pinocchio does not read either."""
@@ -38,26 +37,29 @@ def _example_robots() -> list[Path]:
 
 
 EXAMPLE_ROBOTS = _example_robots()
+"""Every URDF of example-robot-data that is sound, sorted by path, for parameters of tests; empty without it."""
 
 
 @pytest.fixture(scope="session")
 def example_robots() -> list[Path]:
-    """Every URDF of example-robot-data that is sound, sorted by path. No such package, no test."""
+    """`EXAMPLE_ROBOTS`. No such package, no test."""
     if not EXAMPLE_ROBOTS:
         pytest.skip("example-robot-data is not installed; it is part of the dev group (not on Windows)")
     return EXAMPLE_ROBOTS
-
-
-@pytest.fixture(scope="session")
-def shipped_robots() -> list[Path]:
-    """Every URDF in robots/, sorted by name."""
-    return sorted((ROOT / "robots").glob("*.urdf"))
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     """The same numbers in every run, and for every test its own stream from the start."""
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests choose algorithms as where nothing was measured, and neither read nor write the user's own cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -460,7 +460,7 @@ def test_render_writes_a_picture(command, tmp_path, capsys):
 )
 def test_a_wrong_call_of_render_says_what_to_do(command, words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
         command(*words)
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,150 @@
+"""The headless commands: what they print, write and answer."""
+
+import json
+
+import numpy as np
+import pytest
+
+import engine
+import main
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command; answers its exit code, standard output and standard error."""
+
+    def run(*words):
+        try:
+            code = main.main([str(word) for word in words])
+        except SystemExit as stop:
+            code = stop.code
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_run_writes_what_it_takes_to_run_again(call, tmp_path):
+    out = tmp_path / "fall.npz"
+    words = ("run", "arm7", "--seconds", "0.5", "--every", "10", "--q", "random", "--seed", "3", "--json", "--out", out)
+    code, text, _ = call(*words)
+    assert code == 0
+    result = json.loads(text)
+    assert result["steps"] == 500
+    assert result["simulated_seconds"] == pytest.approx(0.5)
+    assert set(result["phases_us"]) == set(engine.PHASES)
+    assert [path.name for path in tmp_path.iterdir()] == ["fall.npz"]
+    with np.load(out) as file:
+        settings = json.loads(str(file["settings"]))
+        assert list(file["joint_names"]) == list(engine.load(settings["robot"]).joint_names)
+        again = engine.rollout(
+            engine.load(settings["robot"]).with_gravity(settings["gravity"]),
+            file["q"][0],
+            file["v"][0],
+            steps=500,
+            dt=settings["dt"],
+            integrator=settings["integrator"],
+            every=settings["every"],
+        )
+        np.testing.assert_array_equal(file["q"], again.q)
+        np.testing.assert_array_equal(file["v"], again.v)
+        np.testing.assert_allclose(file["time"], again.time)
+
+
+def test_run_reports_speed_drift_and_where_the_time_went(call):
+    code, text, _ = call("run", "double_pendulum", "--seconds", "1", "--integrator", "rk4")
+    assert code == 0
+    for words in ("times real time", "energy:", "inertia recursion", "seconds: load"):
+        assert words in text
+
+
+def test_a_diverged_run_answers_no_and_keeps_what_it_did(call, tmp_path):
+    stiff = tmp_path / "stiff.urdf"
+    text = (engine.find_robot("arm7")).read_text().replace('damping="', 'damping="90')
+    stiff.write_text(text)
+    out = tmp_path / "stiff.npz"
+    code, _, error = call("run", stiff, "--seconds", "2", "--v", "0.5", "--no-limits", "--out", out)
+    assert code == 1
+    assert "diverged at" in error
+    assert out.exists()
+
+
+def test_controls_from_a_file_drive_the_robot(call, tmp_path):
+    path, out = tmp_path / "tau.npy", tmp_path / "out.npz"
+    tau = np.tile([0.3], (100, 1))
+    np.save(path, tau)
+    assert call("run", "pendulum", "--seconds", "0.1", "--controls", path, "--out", out)[0] == 0
+    with np.load(out) as file:
+        expected = engine.rollout(engine.load(engine.find_robot("pendulum")), file["q"][0], controls=tau)
+        np.testing.assert_array_equal(file["q"], expected.q)
+        np.testing.assert_array_equal(file["tau"], expected.tau)
+    np.save(path, tau[:50])
+    code, _, error = call("run", "pendulum", "--seconds", "0.1", "--controls", path)
+    assert code == 2
+    assert "expected (1,) or (100, 1)" in error
+
+
+def test_info_names_what_the_robot_is_made_of(call):
+    code, text, _ = call("info", "quadruped", "--json")
+    facts = json.loads(text)
+    assert code == 0
+    assert (facts["nq"], facts["nv"]) == (19, 18)
+    assert facts["joints"][0]["type"] == "floating"
+    assert call("info", "quadruped")[1].startswith("quadruped")
+
+
+def test_check_answers_no_to_a_broken_file_and_yes_to_a_sound_one(call, tmp_path):
+    broken = tmp_path / "broken.urdf"
+    broken.write_text('<robot name="x"><link name="a"/><link name="a"/></robot>')
+    assert call("check", "arm6")[0] == 0
+    code, text, _ = call("check", "arm6", broken, "--json")
+    assert code == 1
+    reports = json.loads(text)
+    assert reports["arm6"] == []
+    assert any(found["severity"] == "error" and found["line"] == 1 for found in reports[str(broken)])
+    code, text, error = call("run", broken, "--json")
+    assert code == 1
+    assert json.loads(text)["diagnostics"]
+    assert "error" in error
+
+
+def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng):
+    for words, model in (
+        (("chain", 30, "--prismatic", 0.3), engine.chain(30, prismatic=0.3)),
+        (("tree", 20), engine.tree(20)),
+    ):
+        path = tmp_path / f"{words[0]}.urdf"
+        assert call("generate", *words, "--out", path)[0] == 0
+        loaded = engine.load(path)
+        assert loaded.joint_names == model.joint_names
+        q, v, tau = model.random(rng), rng.uniform(-1, 1, model.nv), rng.uniform(-1, 1, model.nv)
+        expected = engine.forward_dynamics(model, q, v, tau)
+        answer = engine.forward_dynamics(loaded, q, v, tau)
+        assert np.linalg.norm(answer - expected) < 1e-9 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "nowhere"), "there is no file 'nowhere'; give a URDF or xacro file, or one of the robots that ship"),
+        (("run", "arm7", "--dt", "-1"), "-1 is not a positive number"),
+        (("run", "arm7", "--q", "1,2"), "--q has 2 numbers; this robot takes 7"),
+        (("run", "arm7", "--q", "bent"), "--q is 'bent'; expected 7 numbers"),
+        (("run", "arm7", "--seconds", "0.0001"), "leave no step to keep"),
+        (("generate", "chain", "0"), "got 0 links"),
+        (("fly",), "invalid choice: 'fly'"),
+    ],
+)
+def test_a_wrong_call_says_what_came_and_what_was_expected(call, words, said):
+    code, text, error = call(*words)
+    assert code == 2
+    assert said in error
+    assert text == ""
+
+
+def test_bench_measures_every_case_beside_pinocchio(call):
+    code, text, _ = call("bench", "--seconds", "0.05", "--json")
+    assert code == 0
+    rows = json.loads(text)["rows"]
+    assert len(rows) >= 6
+    assert all(row["catena_us"] > 0 and row["pinocchio_us"] > 0 and len(row["ratio"]) == 3 for row in rows)
