@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
 
@@ -25,7 +26,7 @@ SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many tim
 def run_app(argv: Sequence[str]) -> int:
     """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
     parser = argparse.ArgumentParser(description="Open the simulator's window.")
-    parser.add_argument("robot", nargs="?", help="a URDF file to open")
+    parser.add_argument("robot", nargs="?", help="a URDF or xacro file to open, or the name of a robot that ships")
     robot = parser.parse_args(argv).robot
     if _no_screen():
         print(
@@ -59,6 +60,7 @@ def _show_window(robot: str | None) -> int:
     if sys.platform.startswith("linux"):
         os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
 
+    import engine
     from app import theme
     from app.window import Window
 
@@ -67,6 +69,8 @@ def _show_window(robot: str | None) -> int:
     window = Window(QSettings())
     window.show()
     if robot:
+        with suppress(FileNotFoundError):  # a file that is not there: the window says so
+            robot = str(engine.find_robot(robot))
         window.open(robot)
     signal.signal(signal.SIGINT, lambda *_: window.close())
     return application.exec()
