@@ -87,6 +87,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return answer
 
 
+@pytest.fixture(scope="session")
+def gl() -> None:
+    """There is a way to draw without a window."""
+    from app.gl import context
+
+    try:
+        with context.offscreen():
+            return
+    except context.NoOpenGL as missing:
+        pytest.skip(f"needs an offscreen OpenGL context: {missing}")
+
+
 def _reason_against_gpu() -> str | None:
     if importlib.util.find_spec("cupy") is None:
         return "needs a GPU: CuPy is not installed (extra cuda12 or cuda13)"
