@@ -24,7 +24,7 @@ Q = 12        # 1  coordinate
 QD = 13       # 1  its velocity q̇
 V = 14        # 6  twist
 C = 20        # 6  c = ad_V S q̇; before that, a free joint's q̇
-I = 26        # 21 articulated or composite inertia: A (6), B (9), C (6); once handed on, seen from the parent  # noqa: E741
+I = 26        # 21 articulated or composite inertia: A (6), B (9), C (6); once handed on, seen from the parent
 B = 47        # 6  bias force p; follows I, so that both go to the parent in one sweep
 U = 53        # 6  U = I S; a free joint's τ before and q̈ after
 TAU = 59      # 1  τ
