@@ -146,6 +146,7 @@ class Worker:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._newest_open = 0
+        self._known: Latest | None = None
         self._model: engine.Model | None = None
         self._simulation: engine.Simulation | None = None
         self._frames: Latest | None = None
@@ -168,22 +169,22 @@ class Worker:
         self._commands.put(partial(self._open, self._newest_open, source, settings, floating))
 
     def play(self) -> None:
-        self._commands.put(self._play)
+        self._command(self._play)
 
     def pause(self) -> None:
         self._commands.put(self._pause)
 
     def step(self, count: int = 1) -> None:
         """Pause, and advance by `count` steps."""
-        self._commands.put(partial(self._step, count))
+        self._command(partial(self._step, count))
 
     def reset(self, q: np.ndarray) -> None:
         """Back to time zero, at rest in q, (nq,); playing goes on if it was."""
-        self._commands.put(partial(self._reset, q.copy()))
+        self._command(partial(self._reset, q.copy()))
 
     def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
         """Put q[q] to `value` (rad or m), and the velocities v to rest."""
-        self._commands.put(partial(self._set_coordinate, q, v, value))
+        self._command(partial(self._set_coordinate, q, v, value))
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds asked for per wall second."""
@@ -197,8 +198,15 @@ class Worker:
         """What has happened since the last call, in order."""
         happened = []
         while not self._events.empty():
-            happened.append(self._events.get())
+            event = self._events.get()
+            if isinstance(event, Loaded):
+                self._known = event.frames
+            happened.append(event)
         return happened
+
+    def _command(self, command: Callable[[], None]) -> None:
+        """Post a command for the robot that the caller knows of, the last one that `events` told of."""
+        self._commands.put(partial(self._for, self._known, command))
 
     def close(self) -> None:
         """End the thread, and wait until it has."""
@@ -263,6 +271,10 @@ class Worker:
         self._owed, self._last_tick, self._step_cost = 0.0, time.perf_counter(), 0.0
         self._achieved = _Achieved()
         self._changed = True
+
+    def _for(self, robot: Latest | None, command: Callable[[], None]) -> None:
+        if robot is self._frames:  # else it was meant for the robot before this one
+            command()
 
     def _play(self) -> None:
         self._playing = self._simulation is not None

@@ -12,10 +12,10 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 time is split into.
 """
 
+from engine.bench.measure import measure_algorithms
 from engine.diagnostics import check
 from engine.dynamics import (
     ForwardDynamics,
-    algorithms,
     bias,
     energy,
     forward_dynamics,
@@ -28,6 +28,7 @@ from engine.files import find_robot, replacing
 from engine.generate import chain, tree
 from engine.model import Diagnostic, Joint, Model, ModelError, Visual
 from engine.rollout import Trajectory, rollout
+from engine.serves import algorithms
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.urdf import load
 
@@ -54,6 +55,7 @@ __all__ = [
     "link_poses",
     "load",
     "mass_matrix",
+    "measure_algorithms",
     "momentum",
     "replacing",
     "rollout",

@@ -19,11 +19,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import bench, diagnostics, dynamics, files, generate, urdf
+from engine import bench, choice, diagnostics, files, generate, serves, urdf
 from engine.arguments import Array
+from engine.bench import measure, threads
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
-from engine.simulation import INTEGRATORS, Diverged, Simulation
+from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 Command = Callable[[argparse.Namespace], int]
@@ -51,7 +52,11 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     check.set_defaults(function=check_files)
     _add_generate(commands)
     benchmark = commands.add_parser("bench", help="forward dynamics on the CPU, beside Pinocchio where it is installed")
+    benchmark.add_argument("--suite", choices=("cpu", "threads"), default="cpu", help="robots, or one chain on threads")
     benchmark.add_argument("--seconds", type=_positive, default=1.0, help="time spent on each case (default 1)")
+    benchmark.add_argument(
+        "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
+    )
     benchmark.add_argument("--json", action="store_true", help="print one JSON object")
     benchmark.set_defaults(function=run_bench)
     return root, commands
@@ -86,7 +91,7 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--seconds", type=_positive, default=10.0, help="time to simulate (default 10)")
     run.add_argument("--dt", type=_positive, default=1e-3, help="time step in s (default 0.001)")
     run.add_argument("--integrator", choices=INTEGRATORS, default=INTEGRATORS[0])
-    run.add_argument("--algorithm", choices=("auto", *dynamics.ALGORITHMS), default="auto")
+    run.add_argument("--algorithm", choices=("auto", *ALGORITHMS), default="auto")
     run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
     run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
     run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
@@ -291,11 +296,14 @@ def info(args: argparse.Namespace) -> int:
     """`info`: what the robot is made of."""
     model = load_robot(args)
     _warn(model)
-    chosen, why = dynamics.choose(model, "auto")
+    chosen, why = choice.choose(model)
+    changes = choice.changes(model)
     facts = {
         "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(model.parent),
         "joints": len(model.joints), "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
-        "algorithms": list(dynamics.algorithms(model)), "algorithm": chosen, "why": why, "visuals": len(model.visuals),
+        "algorithms": list(serves.algorithms(model)), "algorithm": chosen, "why": why,
+        "refused": {name: reason for reason, names in serves.unserved(model).items() for name in names},
+        "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
         "warnings": [vars(found) for found in model.diagnostics],
     }  # fmt: skip
     joints = [_joint_facts(model, joint.name) for joint in model.joints]
@@ -305,7 +313,13 @@ def info(args: argparse.Namespace) -> int:
     console = _console(args)
     bodies = f"{facts['links']} links in {facts['moving_bodies']} moving bodies"
     console.print(f"[bold]{model.name}[/bold]: {bodies}, {facts['mass_kg']:.4g} kg moving")
-    console.print(f"nq {model.nq}, nv {model.nv}, {len(model.visuals)} shapes; {why}")
+    console.print(f"nq {model.nq}, nv {model.nv}, {len(model.visuals)} shapes")
+    console.print(why, markup=False)
+    if changes:
+        console.print(f"choice by size, for robots like this one: {choice.describe(changes)}")
+    console.print(f"served by {', '.join(serves.algorithms(model))}")
+    for reason, names in serves.unserved(model).items():
+        console.print(f"not by {', '.join(names)}: {reason}", markup=False)
     table = Table(
         "joint", "type", "q", "v", "position", "velocity", "effort", "damping", "friction", box=None, pad_edge=False
     )
@@ -388,9 +402,14 @@ def write_generated(args: argparse.Namespace) -> int:
 def run_bench(args: argparse.Namespace) -> int:
     """`bench`: forward dynamics on the CPU."""
     console = _console(args)
-    rows = bench.run(args.seconds)
+    if args.measure_choice:
+        return _measure_choice(args, console)
+    rows = list(threads.run(args.seconds)) if args.suite == "threads" else bench.run(args.seconds)
     if args.json:
         print(json.dumps({"machine": bench.machine(), "rows": rows}))
+        return DONE
+    if args.suite == "threads":
+        console.print(threads.table(rows))
         return DONE
     table = Table("case", "catena, µs", "pinocchio, µs", "catena/pinocchio (25–75 %)", box=None, pad_edge=False)
     for row in rows:
@@ -400,4 +419,15 @@ def run_bench(args: argparse.Namespace) -> int:
             f"{ratio[1]:.2f} ({ratio[0]:.2f}–{ratio[2]:.2f})" if ratio else "",
         )  # fmt: skip
     console.print(table)
+    return DONE
+
+
+def _measure_choice(args: argparse.Namespace, console: Console) -> int:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("measuring")
+        table = measure.measure_algorithms(lambda done, total: progress.update(task, completed=done, total=total))
+    if args.json:
+        print(json.dumps({"machine": bench.machine(), "file": str(table.path), "rows": [vars(r) for r in table.rows]}))
+        return DONE
+    console.print("\n".join([*measure.summary(), f"written to {table.path}"]))
     return DONE

@@ -6,41 +6,27 @@ Shapes below are those of one state; a batch puts its size in front.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, lie
+from engine import arguments, choice, lie
+from engine.algorithms import abia_hybrid, cfa
+from engine.algorithms.chain import Chain
 from engine.arguments import Array
-from engine.cpu import abia, inverse, jsiia
+from engine.cpu import abia, dca, inverse, jsiia
 from engine.cpu.compile import specialise
 from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
 from engine.model import Model
 
-ALGORITHMS = ("abia", "jsiia")
-
-
-def algorithms(model: Model, device: str = "cpu") -> tuple[str, ...]:
-    """The algorithms that serve a model, the best first."""
-    arguments.one_of("device", device, ("cpu", "auto"))
-    return ("jsiia",) if model.has_mimic else ALGORITHMS
-
-
-def choose(model: Model, algorithm: str) -> tuple[str, str]:
-    """The algorithm to use, and why: `algorithm` itself where it serves the model, the best one for "auto"."""
-    serving = algorithms(model)
-    if algorithm == "auto":
-        if model.has_mimic:
-            return "jsiia", "jsiia: the one that honours mimic joints exactly (M of the tree reduced to GᵀMG)"
-        return "abia", "abia: linear in the number of links, for any tree"
-    arguments.one_of("algorithm", algorithm, ("auto", *ALGORITHMS))
-    if algorithm not in serving:
-        raise ValueError(
-            f"{algorithm} does not serve {model.name}: it has mimic joints; use jsiia, or load it with mimic=False"
-        )
-    return algorithm, f"{algorithm}: asked for"
+_TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
+    "abia-hybrid": abia_hybrid.forward_dynamics,
+    "cfa": cfa.forward_dynamics,
+}
+"""The algorithms that have no compiled form on the CPU; they run as their text, for comparison."""
 
 
 def _tree(model: Model, *, q: Array | None = None, v: Array | None = None) -> Array:
@@ -58,20 +44,28 @@ def _lanes(batch: int) -> tuple[int, ...]:
 class ForwardDynamics:
     """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
 
-    `algorithm` is "abia" ([Y] section II.C), "jsiia" ([Y] (7)) or "auto"; `device` is "cpu" or "auto".
-    `fd.algorithm` and `fd.why` say what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them and
-    answers q̈ (nv,) or (batch, nv), into `out` where that is given. One object serves one thread at a time.
+    `algorithm` is one of `engine.algorithms(model)`, or "auto": then `engine.choice` chooses for robots in batches of
+    the given size. `device` is "cpu" or "auto". `fd.algorithm` and `fd.why` say what was chosen. A call takes q (nq,),
+    v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or (batch, nv), into `out` where that is
+    given. One object serves one thread at a time. `threads` is for "dca", which works on one robot with so many; None
+    takes as many as pay.
 
     Raises ValueError for an algorithm that does not serve the model, wrong shapes and numbers that are not finite,
     and ArithmeticError where the mass matrix has no inverse.
     """
 
     def __init__(
-        self, model: Model, batch: int = 1, algorithm: str = "auto", device: str = "auto", dtype: str = "float64"
+        self,
+        model: Model,
+        batch: int = 1,
+        algorithm: str = "auto",
+        device: str = "auto",
+        dtype: str = "float64",
+        threads: int | None = None,
     ):
-        arguments.one_of("device", device, ("auto", "cpu"))
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
-        self.algorithm, self.why = choose(model, algorithm)
+        self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, device)
+        self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv, self._type = pack(model, dtype), model.nv, np.dtype(dtype)
         bodies = len(model.parent)
         self._workspaces = {1: workspace(bodies, ONE, dtype)}
@@ -82,9 +76,11 @@ class ForwardDynamics:
             example = np.zeros(1, dtype)
             fixed = (*self._packed, self._workspaces[1], ONE)
             self._one = partial(specialise(abia.forward_one, *fixed, example, example, example, example), *fixed)
+        elif self.algorithm == "dca":
+            self._one = dca.Dca(model, threads, dtype)
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
-        if self._one is not None:
+        if self._one is not None and getattr(q, "ndim", 0) == 1:
             answer = np.empty(self._nv, self._type) if out is None else out
             try:
                 if self._one(q, v, tau, answer) == abia.FITS:
@@ -108,6 +104,12 @@ class ForwardDynamics:
         return out
 
     def _compute(self, q: Array, v: Array, tau: Array, out: Array) -> bool:
+        if self._chain is not None:
+            out[:] = _TEXTS[self.algorithm](self._chain, q, v, tau)
+            return bool(np.all(np.isfinite(out)))
+        if self.algorithm == "dca":
+            q, v, tau = (x if x.flags.writeable else x.copy() for x in (q, v, tau))  # what it is compiled for
+            return all(self._one(*robot) == abia.FITS for robot in zip(q, v, tau, out, strict=True))
         if self.algorithm == "jsiia":
             return bool(
                 jsiia.forward(

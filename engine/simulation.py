@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, dynamics
+from engine import arguments, choice, dynamics
 from engine.arguments import Array
 from engine.cpu import clock, step
 from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
 from engine.model import Model
 
+ALGORITHMS = ("abia", "jsiia")
+"""Those that a step is compiled with."""
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
 PHASES = step.PHASES
 
@@ -48,7 +50,7 @@ class Simulation:
             raise ValueError(f"batch is {batch!r}; expected the number of robots, 1 or more")
         self.model, self.batch, self.dt, self.limits = model, int(batch), float(dt), bool(limits)
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
-        self.algorithm, self.why = dynamics.choose(model, algorithm)
+        self.algorithm, self.why = choice.choose(model, algorithm, self.batch, among=ALGORITHMS)
         lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
         self._algorithm = step.JSIIA if self.algorithm == "jsiia" else step.ABIA
         self._joints = step.Joints(

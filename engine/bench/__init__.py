@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from engine import files, generate, urdf
+from engine import files, generate, measurements, urdf
 from engine.bench import peers
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
@@ -30,20 +29,11 @@ CASES: tuple[tuple[str, str, int], ...] = (
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     return {
-        "processor": _processor(),
+        "processor": measurements.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def _model(name: str) -> Model:
@@ -67,12 +57,12 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     v, tau = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
     state = (q[0], v[0], tau[0]) if batch == 1 else (q, v, tau)
     fd = ForwardDynamics(model, batch)
-    contestants: list[tuple[Callable[[int], None], int]] = [(_repeated(lambda: fd(*state)), batch)]
+    contestants: list[tuple[Callable[[int], None], int]] = [(repeated(lambda: fd(*state)), batch)]
     peer = peers.pinocchio_aba(model)
     if peer is not None:
         converted = [peer.states(q[i], v[i], tau[i]) for i in range(min(batch, 64))]
         contestants.append((_over(peer.aba, converted), 1))
-    samples = _alternate(contestants, seconds)
+    samples = alternate(contestants, seconds)
     row: dict[str, Any] = {
         "case": title,
         "batch": batch,
@@ -85,7 +75,9 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     return row
 
 
-def _repeated(function: Callable[[], Any]) -> Callable[[int], None]:
+def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
+    """`function` as a contestant for `alternate`."""
+
     def repeat(times: int) -> None:
         for _ in range(times):
             function()
@@ -104,7 +96,7 @@ def _over(function: Callable[..., Any], states: list[tuple[Any, ...]]) -> Callab
     return repeat
 
 
-def _alternate(contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int = 25) -> np.ndarray:
+def alternate(contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int = 25) -> np.ndarray:
     """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round."""
     share = seconds / rounds / len(contestants)
     times = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit, typeof
+from numba.extending import intrinsic
 
 # "contract" lets a·b + c become one fused instruction; nothing is reordered and NaN stays NaN.
 _OPTIONS: dict[str, Any] = {
@@ -24,6 +25,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inline(function: Callable[..., Any]) -> Any:
     """A small function that becomes part of each kernel which calls it."""
     return njit(forceinline=True, **_OPTIONS)(function)
+
+
+def instruction(define: Callable[..., Any]) -> Any:
+    """A function for kernels in terms of LLVM's instructions: Numba's `intrinsic`."""
+    return intrinsic(define)
 
 
 def specialise(dispatcher: Any, *examples: Any) -> Any:

@@ -171,29 +171,40 @@ LARGEST_ANGLE = 1e6
 
 
 @inline
-def sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so; compiles to vector code.
+def nearest(x):
+    """x rounded to an integer, |x| < 2⁵¹."""
+    return (x + _ROUND) - _ROUND
+
+
+@inline
+def quarter_turns(x):
+    """How many quarter turns are nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of what is left.
 
     The polynomials are the minimax ones of fdlibm's k_sin and k_cos.
     """
-    k = (x * _TWO_OVER_PI + _ROUND) - _ROUND
+    k = nearest(x * _TWO_OVER_PI)
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
     z = r * r
-    s = 1.58969099521155010221e-10
-    s = -2.50507602534068634195e-08 + z * s
+    s = z * 1.58969099521155010221e-10 + -2.50507602534068634195e-08
     s = 2.75573137070700676789e-06 + z * s
     s = -1.98412698298579493134e-04 + z * s
     s = 8.33333333332248946124e-03 + z * s
     s = -1.66666666666666324348e-01 + z * s
     s = r + r * z * s
-    c = -1.13596475577881948265e-11
-    c = 2.08757232129817482790e-09 + z * c
+    c = z * -1.13596475577881948265e-11 + 2.08757232129817482790e-09
     c = -2.75573143513906633035e-07 + z * c
     c = 2.48015872894767294178e-05 + z * c
     c = -1.38888888888741095749e-03 + z * c
     c = 4.16666666666666019037e-02 + z * c
     c = 1.0 - (0.5 * z - z * z * c)
-    quadrant = k - 4.0 * ((k * 0.25 + _ROUND) - _ROUND)
+    return k, s, c
+
+
+@inline
+def sincos(x):
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so; compiles to vector code."""
+    k, s, c = quarter_turns(x)
+    quadrant = k - 4.0 * nearest(k * 0.25)
     odd = abs(quadrant) == 1.0
     sine, cosine = (c, s) if odd else (s, c)
     sine = -sine if quadrant == -1.0 or abs(quadrant) == 2.0 else sine

@@ -213,6 +213,21 @@ def test_of_several_files_the_last_asked_for_is_loaded(urdf):
     assert second not in loads
 
 
+def test_what_was_meant_for_the_robot_before_is_not_done_to_the_next(heard):
+    heard.worker.open(engine.chain(5), Settings())
+    heard.wait_for(Loaded)
+    heard.worker.open(engine.chain(2), Settings())
+    heard.worker.set_coordinate(4, (4,), 1.0)
+    heard.worker.reset(np.zeros(5))
+    heard.worker.play()
+    frames = heard.wait_for(Loaded, 2)[1].frames
+    heard.worker.step(7)
+    now, q, _ = wait_for_frame(frames, lambda frame: frame.time > 0)
+    assert now == pytest.approx(7e-3, abs=1e-12)
+    assert len(q) == 2
+    assert heard.count_of(Stopped) == 0
+
+
 def test_events_come_in_order(heard, urdf):
     good, bad = urdf(SWINGING), urdf("<robot name='none'/>")
     for count, (path, kind) in enumerate(((bad, Refused), (good, Loaded), (bad, Refused))):

@@ -224,7 +224,7 @@ def test_a_joint_that_moves_no_inertia_is_an_error_not_a_nan():
 
     model = engine.chain(2)
     empty = dataclasses.replace(
-        model, mass=[1, 0], first_moment=np.zeros((2, 3)), inertia=model.inertia * [[[1]], [[0]]]
+        model, mass=np.array([1, 0]), first_moment=np.zeros((2, 3)), inertia=model.inertia * [[[1]], [[0]]]
     )
     with pytest.raises(ArithmeticError, match="not finite"):
         engine.forward_dynamics(empty, [0.1, 0.2], [0, 0], [0, 1])

@@ -1,0 +1,75 @@
+"""ABIA: forward dynamics by articulated-body inertias, on one device, one link after the other (Featherstone 1983).
+
+Seen through its joint, the chain from link i to the tip is one body, Fᵢ = Iᵢ V̇ᵢ + pᵢ, of articulated inertia I and
+bias p. The joint gives way along S alone, where its force is τ; so the link before feels less of the inertia beyond.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.algorithms.chain import Chain
+from engine.algorithms.inverse import velocities
+from engine.blocks.arrays import dot, mv, outer, symmetrised, t
+from engine.blocks.scan import loop
+from engine.lie import Array
+
+
+class Joint(NamedTuple):
+    """A joint before an articulated body: its axis S, U = I S, D = SᵀU and u = τ − Sᵀp; (…, 6), (…, 6), (…), (…)."""
+
+    S: Array
+    U: Array
+    D: Array
+    u: Array
+
+
+def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ (batch, n) from q, v and tau (batch, n): three passes over the links."""
+    chain.check(q, v, tau)
+    X = chain.X(q)
+    _, c, b = velocities(chain, X, v, sweep=loop)
+    I, p = chain.J[-1], b[:, -1]
+    joints = [joint(chain.S[-1], I, p, tau[:, -1])]
+    for i in reversed(range(chain.n - 1)):
+        I, p = handed_on(joints[-1], X[:, i + 1], I, p, c[:, i + 1])
+        I, p = chain.J[i] + I, b[:, i] + p
+        joints.append(joint(chain.S[i], I, p, tau[:, i]))
+    a, qdd = chain.a0, []
+    for i, here in enumerate(reversed(joints)):
+        acceleration, a = moved(here, mv(X[:, i], a) + c[:, i])
+        qdd.append(acceleration)
+    return np.stack(qdd, -1)
+
+
+def joint(S: Array, I: Array, p: Array, tau: Array) -> Joint:
+    """The joint of a link from which on the chain has the articulated inertia I and bias p."""
+    U = mv(I, S)
+    return Joint(S, U, dot(S, U), tau - dot(S, p))
+
+
+def handed_on(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
+    """The inertia and the force that the link before feels of the chain beyond the joint, in its own frame."""
+    _, U, D, u = joint
+    # I' = Xᵀ (I − U Uᵀ/D) X
+    Ia = I - outer(U, U / D[..., None])
+    # p' = Xᵀ (p + (I − U Uᵀ/D) c + U u/D)
+    pa = p + mv(Ia, c) + U * (u / D)[..., None]
+    return symmetrised(t(X) @ Ia @ X), mv(t(X), pa)
+
+
+def moved(joint: Joint, a: Array) -> tuple[Array, Array]:
+    """q̈ and the link's acceleration, where a = X a_before + c is what it would be with the joint held."""
+    S, U, D, u = joint
+    # q̈ = (u − Uᵀ a)/D,  a + S q̈
+    qdd = (u - dot(U, a)) / D
+    return qdd, a + S * qdd[..., None]
+
+
+def motion(joint: Joint, X: Array, c: Array) -> tuple[Array, Array]:
+    """`moved` as an affine map of the acceleration before, a = A a_before + β: (…, 6, 6) and (…, 6)."""
+    S, U, D, u = joint
+    # A = (1 − S Uᵀ/D) X,  β = (1 − S Uᵀ/D) c + S u/D
+    return X - outer(S, mv(t(X), U) / D[..., None]), c + S * ((u - dot(U, c)) / D)[..., None]

@@ -1,0 +1,116 @@
+"""A serial chain as the arrays that the algorithms read, on the device where they run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+
+import numpy as np
+
+from engine import lie, serves
+from engine.blocks.arrays import dot, mv, symmetrised, t
+from engine.lie import Array
+from engine.model import REVOLUTE, Model
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A serial chain of n links on revolute and prismatic joints, from a fixed base.
+
+    ============  ==========  ===================================================================
+    name          shape       meaning
+    ============  ==========  ===================================================================
+    S             (n, 6)      screw axes: e₃ of a revolute joint, e₆ of a prismatic one
+    W             (n, 6, 5)   the other five coordinates, in which a joint is rigid: WᵀS = 0
+    R0            (n, 3, 3)   home poses, link i's frame in that of the link before at q = 0: R
+    p0            (n, 3)      and p, m
+    J             (n, 6, 6)   spatial inertias about the links' origins
+    a0            (6,)        the base's acceleration against free fall, (0, −gravity)
+    ============  ==========  ===================================================================
+    """
+
+    model: Model
+    S: Array
+    W: Array
+    R0: Array
+    p0: Array
+    J: Array
+    a0: Array
+
+    @classmethod
+    def of(cls, model: Model, xp: ModuleType = np, dtype: str = "float64") -> Chain:
+        """The chain of a model as arrays of the library `xp` (numpy or cupy).
+
+        Raises ValueError for what is no serial chain of 1-DoF joints on a fixed base, with the joint or link, and the
+        algorithm that serves it.
+        """
+        refuse_unless_serial(model)
+        axes = np.where(model.kind == REVOLUTE, 2, 5)
+        others = np.array([[k for k in range(6) if k != axis] for axis in axes])
+        unit, a0 = np.eye(6), np.concatenate([np.zeros(3), -model.gravity])
+        W = np.swapaxes(unit[others], 1, 2)
+        arrays = (unit[axes], W, model.home_rotation, model.home_position, model.J, a0)
+        return cls(model, *(xp.asarray(np.ascontiguousarray(array, dtype)) for array in arrays))
+
+    @property
+    def n(self) -> int:
+        return len(self.S)
+
+    @cached_property
+    def on_host(self) -> Chain:
+        """The same chain as NumPy arrays."""
+        return Chain.of(self.model, np, str(self.S.dtype))
+
+    @cached_property
+    def J_inv(self) -> Array:
+        """J⁻¹ (n, 6, 6), for `cfa`; ValueError naming a link whose inertia has none."""
+        serves.require("cfa", self.model)
+        J = self.model.J
+        # In units of each link's own mass and size no entry of J outweighs another.
+        diagonal = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
+        scale = diagonal[:, :, None] * diagonal[:, None, :]
+        inverse = symmetrised(np.linalg.inv(J / scale)) / scale
+        return np.asarray(inverse.astype(str(self.S.dtype)), like=self.S)
+
+    @cached_property
+    def own_inertia(self) -> Array:
+        """SᵀJS (n,), on the host: what each link alone sets against its joint, kg m² or kg."""
+        axis = np.where(self.model.kind == REVOLUTE, 2, 5)
+        return self.model.J[np.arange(self.n), axis, axis]
+
+    def check(self, q: Array, v: Array, tau: Array) -> None:
+        """ValueError unless all three are (batch, n); what they hold is not read, since that would wait for a GPU."""
+        for name, array in (("q", q), ("v", v), ("tau", tau)):
+            if array.ndim != 2 or array.shape != (len(q), self.n) or len(q) == 0:
+                raise ValueError(f"{name} has shape {array.shape}; expected (batch, {self.n}), one row for each robot")
+
+    def X(self, q: Array) -> Array:
+        """Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which carries twists of the link before to link i, from q (batch, n).
+
+        Tᵢ is the home pose followed by a turn about z or a shift along it.
+        """
+        angle, shift = q * self.S[:, 2], q * self.S[:, 5]
+        c, s = np.cos(angle)[..., None], np.sin(angle)[..., None]
+        x, y, z = self.R0[..., 0], self.R0[..., 1], self.R0[..., 2]
+        R = np.stack([c * x + s * y, c * y - s * x, np.broadcast_to(z, (*q.shape, 3))], -1)
+        p = self.p0 + shift[..., None] * z
+        return lie.Ad(t(R), -mv(t(R), p))
+
+    def along(self, x: Array) -> Array:
+        """S x: each joint's number along its screw axis, (batch, n) -> (batch, n, 6)."""
+        return self.S * x[..., None]
+
+    def onto(self, F: Array) -> Array:
+        """SᵀF: what of a twist or a wrench lies on the joint's axis, (batch, n, 6) -> (batch, n)."""
+        return dot(self.S, F)
+
+
+def refuse_unless_serial(model: Model) -> None:
+    """ValueError with the place and the algorithm to use, unless the model is such a chain; `engine.serves` judges."""
+    for feature in serves.SERIAL:
+        if place := serves.found(feature, model):
+            raise ValueError(
+                f"{model.name}: {place}; the parallel algorithms serve serial chains of revolute and prismatic joints "
+                f"on a fixed base; use {serves.algorithms(model)[0]}"
+            )

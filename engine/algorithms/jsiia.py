@@ -1,0 +1,86 @@
+"""JSIIA: the mass matrix and its Cholesky factor, [Y] (7): q̈ = M⁻¹ (τ − τ_bias).
+
+M comes from inverse dynamics on unit accelerations, as [Y] says, or from composite bodies. Both are scans; the factor
+costs n³/3 and makes this the algorithm of short chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.algorithms.chain import Chain
+from engine.algorithms.inverse import forces, velocities
+from engine.blocks import bidiagonal, symmetric
+from engine.blocks.arrays import blockwise_t, identity, mv, symmetrised, t
+from engine.blocks.scan import Arrays, scan
+from engine.lie import Array
+
+
+def by_unit_accelerations(chain: Chain, X: Array) -> Array:
+    """M (batch, n, n): column j is the inverse dynamics of q̈ = eⱼ at rest and without gravity; all columns at once."""
+    columns = chain.S[:, :, None] * identity(chain.n, X)[:, None, :]  # S, block diagonal: (n, 6, n)
+    # M = Sᵀ (I − Γ)⁻ᵀ J (I − Γ)⁻¹ S, [Y] below (6)
+    A = bidiagonal.solve(X, np.broadcast_to(columns, (len(X), *columns.shape)))
+    F = bidiagonal.solve_transposed(X, chain.J @ A)
+    return symmetrised((chain.S[:, None, :] @ F)[..., 0, :])
+
+
+def by_composite_bodies(chain: Chain, X: Array) -> Array:
+    """M (batch, n, n): Mᵢⱼ = Sᵢᵀ Jᶜᵢ Xᵢ ⋯ Xⱼ₊₁ Sⱼ for j ≤ i, the links from i on made one rigid body of inertia Jᶜᵢ.
+
+    M. Walker, D. Orin (1982). The products of X between two links are P_i P_j⁻¹, with P from the world to a link.
+    """
+    # Jᶜᵢ = Jᵢ + Xᵢ₊₁ᵀ Jᶜᵢ₊₁ Xᵢ₊₁
+    (felt,) = scan(_join, (X, t(X) @ chain.J @ X), _apply, _first, reverse=True)
+    Jc = chain.J + np.concatenate([felt[:, 1:], np.zeros_like(felt[:, :1])], 1)
+    # Pᵢ = Xᵢ ⋯ X₀
+    (P,) = scan(lambda left, right: (right[0] @ left[0],), (X,))
+    # Mᵢⱼ = (Pᵢᵀ Jᶜᵢ Sᵢ)ᵀ (Pⱼ⁻¹ Sⱼ): a wrench of i and a twist of j, both in the world's frame
+    wrench = mv(t(P), mv(Jc, chain.S))
+    twist = mv(blockwise_t(P), chain.S)
+    M = np.tril(wrench @ t(twist))
+    return M + t(np.tril(M, -1))
+
+
+def forward_dynamics(
+    chain: Chain,
+    q: Array,
+    v: Array,
+    tau: Array,
+    mass_matrix: Callable[[Chain, Array], Array] = by_composite_bodies,
+) -> Array:
+    """q̈ (batch, n) from q, v and tau (batch, n).
+
+    `mass_matrix` is `by_composite_bodies`, O(n²), or `by_unit_accelerations`, the same in 6n times the memory.
+    ArithmeticError where rounding leaves M without a Cholesky factor; on a GPU, which is not waited for, q̈ is not a
+    number there.
+    """
+    chain.check(q, v, tau)
+    X = chain.X(q)
+    # τ_δ = τ − τ_bias, by inverse dynamics with q̈ = 0
+    _, c, b = velocities(chain, X, v)
+    tau_delta = tau - forces(chain, X, c, b, np.zeros_like(c))
+    # M q̈ = τ_δ
+    try:
+        return symmetric.solve_large(mass_matrix(chain, X), tau_delta[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        raise ArithmeticError(
+            f"{chain.model.name}: in {X.dtype} the mass matrix of {chain.n} links is not positive definite; use abia"
+        ) from None
+
+
+def _join(left: Arrays, right: Arrays) -> Arrays:
+    """Two rigid runs of links, (X, I): the transform across and the inertia about the link before."""
+    (X1, I1), (X2, I2) = left, right
+    return X2 @ X1, I1 + t(X1) @ I2 @ X1
+
+
+def _apply(maps: Arrays, beyond: Arrays) -> Arrays:
+    (X, I), (I_beyond,) = maps, beyond
+    return (I + t(X) @ I_beyond @ X,)
+
+
+def _first(maps: Arrays) -> Arrays:
+    return (maps[1],)

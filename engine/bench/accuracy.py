@@ -1,0 +1,113 @@
+"""How accurate the texts of the algorithms are: residuals by number type and length, for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import generate
+from engine.algorithms import abia, abia_hybrid, cfa, dca, jsiia
+from engine.algorithms.chain import Chain
+from engine.arguments import Array
+from engine.dynamics import bias, inverse_dynamics
+from engine.model import Model
+
+TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
+    "abia": abia.forward_dynamics,
+    "abia-hybrid": abia_hybrid.forward_dynamics,
+    "jsiia": jsiia.forward_dynamics,
+    "cfa": cfa.forward_dynamics,
+    "dca": dca.forward_dynamics,
+}
+"""The algorithms as `engine.algorithms` has them, by their public names."""
+
+LENGTHS = (10, 50, 200, 1000, 4096)
+
+
+class Row(NamedTuple):
+    """What one algorithm leaves on one chain: infinite where it finds no answer at all."""
+
+    algorithm: str
+    dtype: str
+    links: int
+    straight: bool
+    residual: float
+
+
+class State(NamedTuple):
+    """Coordinates, velocities and torques, (batch, n) each."""
+
+    q: Array
+    v: Array
+    tau: Array
+
+
+def state(model: Model, rng: np.random.Generator, batch: int = 1) -> State:
+    """A state by which algorithms can be told apart: accelerations of about 1 at every joint, and torques to match.
+
+    Torques drawn at random would move the light end of a long chain alone. Velocities are about 1/√n, with which the
+    links' own are about 1: were the joints' so, τ_δ would be a small difference of large forces, and rounding τ alone
+    would hide what the algorithms do.
+    """
+    n = model.nv
+    q = model.random(rng, batch)
+    v, a = rng.uniform(-1, 1, (batch, n)) / np.sqrt(n), rng.uniform(-1, 1, (batch, n))
+    return State(q, v, inverse_dynamics(model, q, v, a))
+
+
+def residual(model: Model, at: State, qdd: Array) -> Array:
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ (batch,), by the compiled inverse dynamics in double precision."""
+    q, v, tau, a = (np.asarray(x, np.float64) for x in (*at, qdd))
+    if not np.all(np.isfinite(a)):
+        return np.full(len(q), np.inf)
+    missing = inverse_dynamics(model, q, v, a) - tau
+    size: Array = np.linalg.norm(missing, axis=1) / np.linalg.norm(tau - bias(model, q, v), axis=1)
+    return size
+
+
+def residuals(
+    lengths: Iterable[int] = LENGTHS, dtypes: Iterable[str] = ("float32", "float64"), batch: int = 4, xp: Any = np
+) -> list[Row]:
+    """The worst residual of each algorithm over `batch` states of random and straight chains, a third prismatic.
+
+    `xp` is the library to compute with, numpy or cupy. 4096 links take some seconds each for jsiia.
+    """
+    rows = []
+    for n in lengths:
+        for straight in (False, True):
+            model = generate.chain(n, straight=straight, prismatic=1 / 3)
+            exact = state(model, np.random.default_rng(n), batch)
+            for dtype in dtypes:
+                at, chain = State(*(x.astype(dtype) for x in exact)), Chain.of(model, xp, dtype)
+                for name, text in TEXTS.items():
+                    rows.append(Row(name, dtype, n, straight, _worst(model, chain, at, text, xp)))
+    return rows
+
+
+def _worst(
+    model: Model, chain: Chain, at: State, text: Callable[[Chain, Array, Array, Array], Array], xp: Any
+) -> float:
+    try:
+        qdd = text(chain, *(xp.asarray(x) for x in at))
+    except ArithmeticError:
+        return float("inf")
+    return float(np.max(residual(model, at, qdd if isinstance(qdd, np.ndarray) else qdd.get())))
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """A table for each number type: algorithms down, lengths across, the worse of random and straight chains."""
+    worst: dict[tuple[str, str, int], float] = {}
+    for row in rows:
+        key = row.dtype, row.algorithm, row.links
+        worst[key] = max(worst.get(key, 0.0), row.residual)
+    dtypes, names, lengths = (tuple(dict.fromkeys(part)) for part in zip(*worst, strict=True))
+    lines = []
+    for dtype in dtypes:
+        lines += ["", f"| {dtype} | {' | '.join(map(str, lengths))} |", "| --- |" + " ---: |" * len(lengths)]
+        for name in names:
+            cells = (worst.get((dtype, name, n)) for n in lengths)
+            shown = ("" if x is None else "–" if np.isinf(x) else f"{x:.0e}" for x in cells)
+            lines.append(f"| `{name}` | {' | '.join(shown)} |")
+    return "\n".join([*lines[1:], ""])

@@ -1,0 +1,90 @@
+"""The scan: every recursion along a chain in 2⌈log₂ n⌉ parallel steps or fewer.
+
+A link is a *map* from the state before it to the state after it: of velocities in `bidiagonal`, of articulated
+inertias in `engine.algorithms.dca`. Two neighbouring maps *join* into one. Joining is associative, so pairs join in
+parallel, then pairs of pairs, until one map spans the chain (the up-sweep). On the way back each map *applies* to the
+state before it, which the coarser level has just found (the down-sweep). n links take n joins and n applications
+altogether, where the plain recursion takes n applications one after the other.
+
+[Y] section II.B; G. Blelloch, "Prefix sums and their applications" (1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.lie import Array
+
+Arrays = tuple[Array, ...]
+Join = Callable[[Arrays, Arrays], Arrays]
+"""`join(left, right)`: two runs of neighbouring maps, left nearer to the base, place by place."""
+Apply = Callable[[Arrays, Arrays], Arrays]
+"""`apply(maps, states)`: the states behind the maps, from those before them."""
+First = Callable[[Arrays], Arrays]
+"""`first(maps)`: the states behind maps that nothing comes before."""
+
+
+def scan(
+    join: Join, maps: Arrays, apply: Apply | None = None, first: First | None = None, reverse: bool = False
+) -> Arrays:
+    """The states s₀ = first(m₀), sᵢ = apply(mᵢ, sᵢ₋₁) of a chain of maps, all arrays (batch, n, …).
+
+    Without `apply` and `first` the answer is the joins of all maps so far, m₀, m₀m₁, m₀m₁m₂, …: [Y]'s all-prefix-sums.
+    With `reverse` everything runs from the tip: sᵢ = apply(mᵢ, sᵢ₊₁), or mᵢ mᵢ₊₁ … mₙ₋₁.
+    """
+    join, apply, first = _operations(join, apply, first, reverse)
+    return _flip(_sweep(join, _flip(maps), apply, first)) if reverse else _sweep(join, maps, apply, first)
+
+
+def loop(
+    join: Join, maps: Arrays, apply: Apply | None = None, first: First | None = None, reverse: bool = False
+) -> Arrays:
+    """What `scan` answers, one link after the other: n − 1 applications and no join."""
+    _, apply, first = _operations(join, apply, first, reverse)
+    maps = _flip(maps) if reverse else maps
+    states = [first(_take(maps, slice(0, 1)))]
+    for i in range(1, maps[0].shape[1]):
+        states.append(apply(_take(maps, slice(i, i + 1)), states[-1]))
+    answer = tuple(np.concatenate(parts, 1) for parts in zip(*states, strict=True))
+    return _flip(answer) if reverse else answer
+
+
+def _sweep(join: Join, maps: Arrays, apply: Apply, first: First) -> Arrays:
+    n = maps[0].shape[1]
+    if n == 1:
+        return first(maps)
+    # Up: the maps of places (0, 1), (2, 3), … joined; an odd one out at the end waits.
+    pairs = join(_take(maps, slice(0, n - 1, 2)), _take(maps, slice(1, n, 2)))
+    # The half-sized problem answers the states of places 1, 3, 5, …
+    odd = _sweep(join, pairs, apply, first)
+    # Down: place 0 on its own, and places 2, 4, … each from the one before.
+    even = first(_take(maps, slice(0, 1)))
+    if n > 2:
+        behind = apply(_take(maps, slice(2, n, 2)), _take(odd, slice(0, (n - 1) // 2)))
+        even = tuple(np.concatenate(parts, 1) for parts in zip(even, behind, strict=True))
+    return tuple(_interleave(e, o) for e, o in zip(even, odd, strict=True))
+
+
+def _operations(join: Join, apply: Apply | None, first: First | None, reverse: bool) -> tuple[Join, Apply, First]:
+    """The three operations as the sweep sees them, which knows forwards only."""
+    forward: Join = (lambda before, after: join(after, before)) if reverse else join
+    if apply is None or first is None:
+        return forward, lambda maps, joined: forward(joined, maps), lambda maps: maps
+    return forward, apply, first
+
+
+def _take(arrays: Arrays, places: slice) -> Arrays:
+    return tuple(array[:, places] for array in arrays)
+
+
+def _flip(arrays: Arrays) -> Arrays:
+    return _take(arrays, slice(None, None, -1))
+
+
+def _interleave(even: Array, odd: Array) -> Array:
+    n = even.shape[1] + odd.shape[1]
+    answer = np.empty_like(odd, shape=(odd.shape[0], n, *odd.shape[2:]))
+    answer[:, 0::2], answer[:, 1::2] = even, odd
+    return answer

@@ -1,0 +1,86 @@
+"""Block 2: symmetric block tri-diagonal systems ``A x = R`` by odd-even elimination.
+
+A has the blocks D₁ … Dₙ on its diagonal and U₁ … Uₙ₋₁ beside it, as [Y] (18) draws them. Each row is rid of its two
+neighbours by subtracting multiples of theirs, which couples it to those two places away; the next step rids it of
+these, and after ⌈log₂ n⌉ steps every row stands alone. All rows take every step in parallel.
+
+D is (batch, n, m, m), U is (batch, n − 1, m, m) and R is (batch, n, m) or (batch, n, m, k) for k right-hand sides;
+A is positive definite.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.blocks import symmetric
+from engine.blocks.arrays import symmetrised, t
+from engine.lie import Array
+
+
+class Elimination(NamedTuple):
+    """What elimination does to a right-hand side: (E, K) of every step, ⌈log₂ n⌉ of them, and the D that are left."""
+
+    steps: list[tuple[Array, Array]]
+    D: Array
+
+
+def solve(D: Array, U: Array, R: Array) -> Array:
+    """x with A x = R: [Y] Algorithm 2."""
+    return substitute(eliminate(D, U), R)
+
+
+def eliminate(D: Array, U: Array) -> Elimination:
+    """The steps of [Y] (19) on the matrix, j = 1, 2, …: rows coupled over the distance s = 2ʲ⁻¹ become coupled over 2s.
+
+    Uᵢ couples row i with row i + s; there are n − s of them before a step and max(n − 2s, 0) after. Eᵢ belongs to row
+    i, Kᵢ to row i + s.
+    """
+    n, s, steps = D.shape[1], 1, []
+    while s < n:
+        E = t(symmetric.solve(D[:, s:], t(U)))  # Dᵢ₊ₛ Eᵢᵀ = Uᵢᵀ
+        K = t(symmetric.solve(D[:, : n - s], U))  # Dᵢ Kᵢᵀ = Uᵢ
+        # (19), first line: Dᵢ − Eᵢ Uᵢᵀ − Kᵢ₋ₛ Uᵢ₋ₛ
+        D = symmetrised(_both(D, E @ t(U), K @ U))
+        # (19), second line: −Eᵢ Uᵢ₊ₛ
+        U = -(E[:, : max(n - 2 * s, 0)] @ U[:, s:])
+        steps.append((E, K))
+        s *= 2
+    return Elimination(steps, D)
+
+
+def substitute(elimination: Elimination, R: Array) -> Array:
+    """x with A x = R, for an A that was eliminated before.
+
+    Algorithm 2 changes R in place. Its lines 10 and 11 touch the same row for two different i, and line 10 reads rows
+    that another i may have changed; so all of a step must be read before any of it is written, as here (and for D, in
+    lines 7 and 8, alike).
+    """
+    steps, D = elimination
+    x = R if R.ndim == D.ndim else R[..., None]
+    for E, K in steps:
+        n, k = x.shape[1], E.shape[1]
+        # (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ₋ₛ Rᵢ₋ₛ
+        x = _both(x, E @ x[:, n - k :], K @ x[:, :k])
+    return symmetric.solve(D, x).reshape(R.shape)
+
+
+def _both(x: Array, upper: Array, lower: Array) -> Array:
+    """x less `upper` in its first rows and `lower` in its last: what rows below and above take away."""
+    x, k = x.copy(), upper.shape[1]
+    x[:, :k] -= upper
+    x[:, x.shape[1] - k :] -= lower
+    return x
+
+
+def solve_sequential(D: Array, U: Array, R: Array) -> Array:
+    """What `solve` answers, by block Cholesky from one end to the other: n steps, but less work."""
+    x = R.copy() if R.ndim == D.ndim else R[..., None].copy()
+    n, pivots = D.shape[1], [D[:, 0]]
+    for i in range(1, n):
+        K = t(symmetric.solve(pivots[-1], U[:, i - 1]))
+        pivots.append(symmetrised(D[:, i] - K @ U[:, i - 1]))
+        x[:, i] -= K @ x[:, i - 1]
+    x[:, n - 1] = symmetric.solve(pivots[-1], x[:, n - 1])
+    for i in reversed(range(n - 1)):
+        x[:, i] = symmetric.solve(pivots[i], x[:, i] - U[:, i] @ x[:, i + 1])
+    return x.reshape(R.shape)

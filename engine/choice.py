@@ -1,0 +1,189 @@
+"""The automatic choice of an algorithm: by what was measured on this machine, or a sound default, and why.
+
+Among the algorithms that serve a model and are compiled for the device, the choice is the fastest by
+`engine.measurements`; one that stands earlier in `serves.ALGORITHMS` keeps its place against a gain below 5 %. An
+algorithm whose relative residual at that length is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible
+size, is no candidate. Where nothing was measured, the first in the table is taken at once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import measurements, serves
+from engine.cpu.dca import cores
+from engine.measurements import Case, Measurements
+from engine.model import Model
+
+LARGEST_RESIDUAL = {"float64": 1e-10, "float32": 1e-3}
+WORTH_A_CHANGE = 1.05
+MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
+
+
+class Choice(NamedTuple):
+    """An algorithm's name, and in one sentence why it was chosen."""
+
+    algorithm: str
+    why: str
+
+
+class Change(NamedTuple):
+    """From this number of links on, up to the next change, this algorithm is chosen; None where none is."""
+
+    links: int
+    algorithm: str | None
+
+
+class _Verdict(NamedTuple):
+    """The candidates' times in s, in the table's order, the one that is chosen, and who was left out as inaccurate."""
+
+    algorithm: str | None
+    seconds: dict[str, float]
+    inaccurate: dict[str, float]
+
+
+def choose(
+    model: Model,
+    algorithm: str = "auto",
+    batch: int = 1,
+    dtype: str = "float64",
+    device: str = "auto",
+    among: tuple[str, ...] | None = None,
+) -> Choice:
+    """`algorithm` itself, or for "auto" the fastest for a batch of such robots.
+
+    `among` are the names that the caller can carry out, by default all. Raises ValueError for an unknown name or one
+    that does not serve the model, and for "auto" where no algorithm is accurate enough in `dtype`.
+    """
+    if algorithm != "auto":
+        serves.require(algorithm, model, device)
+        if among is not None and algorithm not in among:
+            raise ValueError(
+                f"algorithm is {algorithm!r}, which gives accelerations only (engine.ForwardDynamics); "
+                f"a simulation advances by {' or '.join(among)}"
+            )
+        return Choice(algorithm, f"{algorithm}: asked for")
+    names = candidates(model, device, among)
+    if len(names) == 1:
+        return Choice(names[0], _the_only_one(names[0], model, device))
+    table, case = measurements.load(), _case(model, batch, dtype)
+    verdict = _decide(table, names, case)
+    if not verdict.seconds and not verdict.inaccurate:
+        return Choice(names[0], _unmeasured(names[0], table))
+    if verdict.algorithm is None:
+        raise ValueError(_too_inaccurate(model, verdict, dtype))
+    return Choice(verdict.algorithm, _because(table, verdict, case))
+
+
+def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """The algorithms that the automatic choice chooses from: they serve the model and are compiled for the device."""
+    where = serves.on(device)
+    return tuple(
+        name
+        for name, row in serves.ALGORITHMS.items()
+        if row.devices.get(where) == "compiled" and (among is None or name in among)
+        if serves.reason(name, model, where) is None
+    )
+
+
+def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = "auto") -> tuple[Change, ...]:
+    """What would be chosen for robots like this one with 1, 2, … links, as far as was measured.
+
+    One entry for each number of links at which the choice changes, beginning with 1; empty where nothing was measured
+    or there is only one candidate.
+    """
+    table, names = measurements.load(), candidates(model, device)
+    shape = _case(model, batch, dtype).shape
+    longest = table.longest(shape, dtype)
+    if len(names) == 1 or longest == 0:
+        return ()
+
+    def chosen(links: int) -> str | None:
+        return _decide(table, names, Case(shape, links, batch, dtype)).algorithm
+
+    found, before = [Change(1, chosen(1))], 1
+    for links in np.unique(np.geomspace(1, longest, 200).round().astype(int)).tolist():
+        if chosen(links) != found[-1].algorithm:
+            low, high = before, links  # chosen at low as before, at high no more
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if chosen(middle) == found[-1].algorithm else (low, middle)
+            found.append(Change(high, chosen(high)))
+        before = links
+    return tuple(found)
+
+
+def describe(found: tuple[Change, ...]) -> str:
+    """`changes` in words: "abia below 744 links, dca from 744 on"."""
+    parts = [f"{change.algorithm or 'none'} below {after.links} links" for change, after in pairwise(found)]
+    last = f"from {found[-1].links} on" if len(found) > 1 else "at every size"
+    return ", ".join([*parts, f"{found[-1].algorithm or 'none'} {last}"])
+
+
+def _case(model: Model, batch: int, dtype: str) -> Case:
+    return Case("tree" if serves.found("trees", model) else "chain", max(1, len(model.parent)), batch, dtype)
+
+
+def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict:
+    seconds, inaccurate = {}, {}
+    for name in names:
+        largest = serves.ALGORITHMS[name].largest
+        time, residual = table.seconds(name, case), table.residual(name, case)
+        if time is None or residual is None or (largest is not None and case.links > largest):
+            continue
+        if residual > LARGEST_RESIDUAL[case.dtype]:
+            inaccurate[name] = residual
+        else:
+            seconds[name] = time
+    if not seconds:
+        return _Verdict(None, seconds, inaccurate)
+    enough = WORTH_A_CHANGE * min(seconds.values())
+    return _Verdict(next(name for name, time in seconds.items() if time <= enough), seconds, inaccurate)
+
+
+def _the_only_one(name: str, model: Model, device: str) -> str:
+    refusals = (serves.reason(other, model, device) for other in serves.ALGORITHMS)
+    because = next((reason for reason in refusals if reason), None)
+    return f"{name}: the only algorithm here that serves {model.name}" + (f", since {because}" if because else "")
+
+
+def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
+    residuals = ", ".join(f"{name} {residual:.1g}" for name, residual in verdict.inaccurate.items())
+    cure = 'take dtype="float64", or ' if dtype == "float32" else ""
+    return (
+        f"no algorithm is accurate enough in {dtype} for the {len(model.parent)} bodies of {model.name} (relative "
+        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {cure}ask for one by its name"
+    )
+
+
+def _unmeasured(name: str, table: Measurements) -> str:
+    row = serves.ALGORITHMS[name]
+    why = f"{table.path} is damaged ({table.damage})" if table.damage else "nothing was measured on this machine yet"
+    return f"{name}: the default, O({row.work}) for n links; {why}; {MEASURE} measures in some 10 s"
+
+
+def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
+    name = verdict.algorithm
+    assert name is not None
+    others = sorted((time, other) for other, time in verdict.seconds.items() if other != name)
+    figures = _time(verdict.seconds[name])
+    if others:
+        figures += f" beside {_time(others[0][0])} for {_named(others[0][1])}"
+        if others[0][0] < verdict.seconds[name]:
+            figures += ", no gain worth a change"
+    for other, residual in verdict.inaccurate.items():
+        figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
+    robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
+    return f"{_named(name)}: {figures}{robots}, {table.basis(name, case)} on this machine"
+
+
+def _named(name: str) -> str:
+    return f"{name} on up to {cores()} threads" if serves.ALGORITHMS[name].threads else name
+
+
+def _time(seconds: float) -> str:
+    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
+    return f"{seconds * scale:.3g} {unit}"

@@ -1,0 +1,201 @@
+"""DCA-ABA on threads: forward dynamics of one long serial chain on a fixed base, in O(n/p + log p) steps on p threads.
+
+After [B] (Bhalerao, Critchley, Anderson 2012). A chunk of links is five quantities (I, Φ, Y, p, b),
+
+    F_first = I a + Φᵀ F_next + p,   a_last = Φ a − Y F_next + b,
+
+where a is the acceleration of the link before it and F_next the force on its far end. The articulated-body recursion
+builds them link by link, from the far end with I = 0, Φ = 1, Y = 0; with U = I S, D = SᵀU, u = τ − Sᵀp it adds
+
+    Y += (Φ S)(Φ S)ᵀ/D,   Φ = Φ (1 − S Uᵀ/D) X,   b += Φ S u/D,   and ΦS·F_next/D is taken from q̈,
+
+to what the ABA does (`sweeps`). Neighbours join to one chunk (`join`). Accelerations within a chunk are relative to
+those that its velocities alone give it on a base without acceleration, so that p needs no I c. A chunk that ends in a
+link without inertia of its own has no such quantities (D = 0), and one that ends in a link lighter than the next by a
+factor loses that factor in accuracy, where the ABA does not.
+
+Two things run at once: eight chunks in the lanes of vector instructions, and blocks of eight on threads (`team`). With
+one chunk it would be the ABA, and for chains too short to gain it is (`abia.forward_one`).
+
+**The split.** In [B]'s *optimal subsystems* the chunk at the tip is longer than the others, which carry Φ and Y. Here
+it shares its vector instructions with seven that carry, so that all rows of eight links cost the same and equal chunks
+are the best. What is left to choose is the number of threads T. With the measured costs of a row (c), of what a block
+takes however short it is (f, the joins of its chunks), of one more join (j) and of handing work over (h),
+
+    t(T) = c ⌈n / 8T⌉ + f + (T − 1) j + h [T > 1],   against n l for the ABA at l a link,
+
+is least for the T that is taken. They are measured once in a process, or passed in.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu import abia, clock, team
+from engine.cpu.compile import specialise
+from engine.cpu.layout import EIGHT, ONE, Packed, pack, workspace
+from engine.model import REVOLUTE, Model
+
+Vector = NDArray[np.floating]
+_LANES = len(EIGHT)
+
+
+class Costs(NamedTuple):
+    """What parts of a call cost on this machine, in s: see the module."""
+
+    link: float
+    row: float
+    block: float
+    join: float
+    handover: float
+
+    def seconds(self, n: int, blocks: int) -> float:
+        """t(T) for a chain of n links in so many blocks; for 0 blocks, the ABA's time."""
+        if blocks == 0:
+            return n * self.link
+        rows = -(-n // (_LANES * blocks))
+        return self.row * rows + self.block + (blocks - 1) * self.join + (self.handover if blocks > 1 else 0)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Dca:
+    """Forward dynamics of one chain: ``dca(q, v, tau, out)`` answers FITS, WRONG_SHAPE or NOT_FINITE, as `abia`'s.
+
+    All four are contiguous vectors (n,) of `dtype`, else TypeError. `threads` is how many take part, the caller's among
+    them; None leaves it to the costs, up to the number of cores. A chain of fewer than eight links a thread takes fewer
+    threads, and one for which the ABA is faster takes the ABA: then `blocks` is 0. Whoever does the work, the answer
+    is the same to the last bit for the same `blocks`; it need not be for another number, or from None to None.
+
+    After a call the other threads look on for half a millisecond, giving way to whoever wants the processor, and then
+    sleep; `close`, or the end of the object, ends them. One object serves one caller at a time, from any thread.
+    """
+
+    def __init__(self, model: Model, threads: int | None = None, dtype: str = "float64", costs: Costs | None = None):
+        if threads is not None and not (isinstance(threads, int) and threads >= 1):
+            raise ValueError(f"threads is {threads!r}; expected a whole number of 1 or more, or None for all cores")
+        packed = pack(model, dtype)
+        n = len(packed.topology)
+        most = max(1, min(threads or cores(), n // _LANES, team.LARGEST))
+        counts: Iterable[int] = range(1, most + 1) if threads is None else (most,)
+        costs = costs or measured(dtype)
+        self.blocks = min((0, *counts), key=lambda blocks: costs.seconds(n, blocks))
+        self._run, helpers = _solver(packed, self.blocks)
+        self._helpers = helpers
+        self._asleep = helpers.asleep
+        self._end = weakref.finalize(self, helpers.dismiss)
+
+    def __call__(self, q: Vector, v: Vector, tau: Vector, out: Vector) -> int:
+        if self._asleep:
+            self._helpers.wake()
+        return int(self._run(q, v, tau, out))
+
+    def close(self) -> None:
+        """End the other threads. Calls stay possible, on the caller's thread alone."""
+        self._end()
+
+
+class _Helpers:
+    """The threads that stand by for one chain, and how they are woken and ended."""
+
+    def __init__(self, stand_by: Callable[[int], None], count: int, shared: team.Team | None):
+        self.asleep: set[int] = set()
+        self._shared = shared  # whose memory must outlast the threads
+        self._alarms = {me: threading.Lock() for me in range(1, count + 1)}
+        for alarm in self._alarms.values():
+            alarm.acquire()
+        self._threads = [
+            threading.Thread(target=self._work, args=(stand_by, me), name=f"dca-{me}", daemon=True)
+            for me in self._alarms
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self, stand_by: Callable[[int], None], me: int) -> None:
+        while True:
+            stand_by(me)
+            if self._shared is None or self._shared.words[team.STOP]:
+                return
+            self.asleep.add(me)
+            self._alarms[me].acquire()
+
+    def wake(self) -> None:
+        """Have those that sleep look on again. They come when they can; no call waits for them."""
+        while self.asleep:
+            self._ring(self.asleep.pop())
+
+    def _ring(self, me: int) -> None:
+        if self._alarms[me].locked():
+            self._alarms[me].release()
+
+    def dismiss(self) -> None:
+        """End all threads, and wait until they have ended."""
+        if self._shared is not None:
+            self._shared.words[team.STOP] = 1
+        for me in self._alarms:
+            self._ring(me)
+        for thread in self._threads:
+            if thread is not threading.current_thread():  # a garbage collection may end an object from anywhere
+                thread.join()
+        self.asleep.clear()
+
+
+def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], _Helpers]:
+    """What carries out a call, and the threads that help."""
+    n, dtype = len(packed.topology), packed.constants.dtype.name
+    example = (np.zeros(1, dtype),) * 4
+    if blocks == 0:
+        fixed = (*packed, workspace(n, ONE, dtype), ONE)
+        return partial(specialise(abia.forward_one, *fixed, *example), *fixed), _Helpers(lambda _: None, 0, None)
+    shared, like = team.gather(packed, blocks), np.zeros(0, dtype)
+    table = team.addresses(shared, n)
+    attend = specialise(team.attend, table, like, 1, clock.buffer())
+    lead = partial(specialise(team.lead, table, like, *example), table, like)
+    return lead, _Helpers(lambda me: attend(table, like, me, clock.buffer()), blocks - 1, shared)
+
+
+@lru_cache(maxsize=4)
+def measured(dtype: str = "float64") -> Costs:
+    """The costs on this machine, from some hundred calls for chains of 64 and 256 links."""
+    plan = [(64, 0), (64, 1), (256, 1)] + ([(256, 2)] if cores() > 1 else [])
+    calls, best = [], np.full(len(plan), np.inf)
+    for n, blocks in plan:
+        run, helpers = _solver(_uniform(n, dtype), blocks)
+        calls.append((partial(run, *np.zeros((4, n), dtype)), helpers))
+    for _ in range(8):
+        for index, (call, helpers) in enumerate(calls):
+            helpers.wake()
+            for _ in range(4):
+                call()
+            start = perf_counter()
+            for _ in range(8):
+                call()
+            best[index] = min(best[index], (perf_counter() - start) / 8)
+    for _, helpers in calls:
+        helpers.dismiss()
+    aba, short, long = best[:3]
+    row = max(long - short, 0) / (192 // _LANES)
+    block = max(short - 64 // _LANES * row, 0)
+    join = block / (_LANES - 1)
+    handover = max(best[3] - 128 // _LANES * row - block - join, 0) if cores() > 1 else np.inf
+    return Costs(*(float(cost) for cost in (aba / 64, row, block, join, handover)))
+
+
+def _uniform(n: int, dtype: str) -> Packed:
+    """A chain of n like links; what a call takes does not depend on the numbers."""
+    index = np.arange(n)
+    constants = np.zeros((n + 1, 22), dtype)
+    constants[:, [0, 4, 8, 11, 12, 16, 19, 21]] = 1
+    return Packed(np.stack([index - 1, np.full(n, REVOLUTE), index, index], 1), constants)

@@ -1,0 +1,236 @@
+"""The sweeps of `dca` over one block: L chunks at once, one in each lane, from end to end.
+
+Equations and symbols are those of `dca`. S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic
+ones and none at all go the same way. ``constants``, ``links`` and ``w`` are the block's rows, ``chunk`` its line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu import chunks as at
+from engine.cpu.compile import inline, kernel
+from engine.cpu.spatial import (
+    LARGEST_ANGLE,
+    add,
+    cross,
+    dot,
+    full,
+    inertia_to_parent,
+    matmul,
+    momentum,
+    mul,
+    mul_t,
+    scale,
+    sub,
+)
+from engine.cpu.vector import load, load3, load6, load9, sincos, store, store3, store6, store9
+
+
+@inline
+def _gather(row, place, links, x, L):
+    """The numbers of x that belong to a row's links, 0 for a link that is not there."""
+    for k in range(L):
+        j = links[k]
+        if j >= 0:
+            row[place * L + k] = x[j]
+        else:
+            row[place * L + k] = 0.0
+
+
+@inline
+def _pose(row, c, lanes):
+    """T_i from q."""
+    L = len(lanes)
+    for k in range(L):
+        if abs(row[at.QD * L + k]) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
+            angle = row[at.QD * L + k]
+            row[at.QD * L + k] = np.arctan2(np.sin(angle), np.cos(angle))
+    q, H, p = load(row, at.QD, lanes), load9(c, at.HOME_R, lanes), load3(c, at.HOME_P, lanes)
+    s, o = sincos(q * load(c, at.TURNS, lanes))
+    u, v, z = (H[0], H[3], H[6]), (H[1], H[4], H[7]), (H[2], H[5], H[8])
+    x, y = add(scale(o, u), scale(s, v)), sub(scale(o, v), scale(s, u))
+    R = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+    p = add(p, scale(q * load(c, at.SLIDES, lanes), z))
+    store9(row, at.R, R)
+    store3(row, at.P, p)
+    return R, p
+
+
+@inline
+def _velocity(row, c, R, p, o, v, lanes):
+    """V = X V + S q̇, and S q̇."""
+    rate = load(row, at.QD, lanes)
+    turn, slide = rate * load(c, at.TURNS, lanes), rate * load(c, at.SLIDES, lanes)
+    o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+    return (o[0], o[1], o[2] + turn), (v[0], v[1], v[2] + slide), turn, slide
+
+
+@kernel
+def relative_motion(constants, links, w, chunk, lanes, q, v):
+    """T_i of all links, and the last link's pose and twist as seen from before the chunk. q and v are the chain's."""
+    L = len(lanes)
+    chunk[at.CR * L : at.V * L] = 0.0
+    for k in range(L):
+        chunk[at.CR * L + k], chunk[(at.CR + 4) * L + k], chunk[(at.CR + 8) * L + k] = 1.0, 1.0, 1.0
+    Rc, pc = load9(chunk, at.CR, lanes), load3(chunk, at.CP, lanes)
+    x, y = pc, pc
+    for i in range(w.shape[0]):
+        row, c = w[i], constants[i]
+        _gather(row, at.QD, links[i], q, L)
+        R, p = _pose(row, c, lanes)
+        _gather(row, at.QD, links[i], v, L)
+        x, y, _, _ = _velocity(row, c, R, p, x, y, lanes)
+        pc, Rc = add(pc, mul(Rc, p)), matmul(Rc, R)
+    store9(chunk, at.CR, Rc)
+    store3(chunk, at.CP, pc)
+    store3(chunk, at.CV, x)
+    store3(chunk, at.CV + 3, y)
+
+
+@inline
+def _inertia(row, c, I, lanes):
+    """Xᵀ (I − U Uᵀ/D) X of a link's articulated inertia, from what the link behind it hands on."""
+    A, B, C = I
+    turns, slides = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
+    J, m, h = load6(c, at.INERTIA, lanes), load(c, at.MASS, lanes), load3(c, at.MOMENT, lanes)
+    A = (A[0] + J[0], A[1] + J[1], A[2] + J[2], A[3] + J[3], A[4] + J[4], A[5] + J[5])
+    B = (B[0], B[1] - h[2], B[2] + h[1], B[3] + h[2], B[4], B[5] - h[0], B[6] - h[1], B[7] + h[0], B[8])
+    C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
+    x = add(scale(turns, (A[2], A[4], A[5])), scale(slides, (B[2], B[5], B[8])))
+    y = add(scale(turns, (B[6], B[7], B[8])), scale(slides, (C[2], C[4], C[5])))
+    dinv = 1.0 / (turns * x[2] + slides * y[2] + (1.0 - turns - slides))
+    store3(row, at.U, x)
+    store3(row, at.U + 3, y)
+    store(row, at.DINV, dinv)
+    gx, gy = scale(dinv, x), scale(dinv, y)
+    A = (
+        A[0] - gx[0] * x[0],
+        A[1] - gx[0] * x[1],
+        A[2] - gx[0] * x[2],
+        A[3] - gx[1] * x[1],
+        A[4] - gx[1] * x[2],
+        A[5] - gx[2] * x[2],
+    )
+    C = (
+        C[0] - gy[0] * y[0],
+        C[1] - gy[0] * y[1],
+        C[2] - gy[0] * y[2],
+        C[3] - gy[1] * y[1],
+        C[4] - gy[1] * y[2],
+        C[5] - gy[2] * y[2],
+    )
+    b0, b1, b2 = (
+        sub((B[0], B[1], B[2]), scale(gx[0], y)),
+        sub((B[3], B[4], B[5]), scale(gx[1], y)),
+        sub((B[6], B[7], B[8]), scale(gx[2], y)),
+    )
+    B = (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2])
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    return inertia_to_parent(R, p, A, B, C)
+
+
+@inline
+def _carry(row, c, chunk, lanes):
+    """Φ (1 − S Uᵀ/D) X and Y + (Φ S)(Φ S)ᵀ/D."""
+    turns, slides, d = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes), load(row, at.DINV, lanes)
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    Ux, Uy = load3(row, at.U, lanes), load3(row, at.U + 3, lanes)
+    for r in range(6):
+        x, y = load3(chunk, at.PHI + 6 * r, lanes), load3(chunk, at.PHI + 6 * r + 3, lanes)
+        g = turns * x[2] + slides * y[2]
+        store(row, at.G + r, g)
+        g = g * d
+        y = mul(R, sub(y, scale(g, Uy)))
+        store3(chunk, at.PHI + 6 * r, add(mul(R, sub(x, scale(g, Ux))), cross(p, y)))
+        store3(chunk, at.PHI + 6 * r + 3, y)
+    g = load6(row, at.G, lanes)
+    n = 0
+    for r in range(6):
+        e = d * g[r]
+        for s in range(r, 6):
+            store(chunk, at.Y + n, load(chunk, at.Y + n, lanes) + e * g[s])
+            n += 1
+
+
+@kernel
+def inertias(constants, w, chunk, lanes):
+    """I, Φ and Y, from the far end."""
+    L = len(lanes)
+    chunk[0 : at.CR * L] = 0.0
+    for r in range(6):
+        for k in range(L):
+            chunk[(at.PHI + 7 * r) * L + k] = 1.0
+    I = (load6(chunk, at.I, lanes), load9(chunk, at.I + 6, lanes), load6(chunk, at.I + 15, lanes))
+    for i in range(w.shape[0] - 1, -1, -1):
+        I = _inertia(w[i], constants[i], I, lanes)
+        _carry(w[i], constants[i], chunk, lanes)
+    store6(chunk, at.I, I[0])
+    store9(chunk, at.I + 6, I[1])
+    store6(chunk, at.I + 15, I[2])
+
+
+@kernel
+def forces(constants, links, w, chunk, lanes, tau):
+    """p and b: outwards each link's own force at the accelerations that velocities give, inwards the recursion.
+
+    Those accelerations, a' = X a' + ad_V S q̇ with a' = 0 before the chunk, are what all others are relative to.
+    """
+    L = len(lanes)
+    o, v = load3(chunk, at.V, lanes), load3(chunk, at.V + 3, lanes)
+    do, dv = sub(o, o), sub(o, o)
+    for i in range(w.shape[0]):
+        row, c = w[i], constants[i]
+        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+        o, v, turn, slide = _velocity(row, c, R, p, o, v, lanes)
+        do, dv = mul_t(R, do), mul_t(R, add(dv, cross(do, p)))
+        do = (do[0] + o[1] * turn, do[1] - o[0] * turn, do[2])
+        dv = (dv[0] + v[1] * turn + o[1] * slide, dv[1] - v[0] * turn - o[0] * slide, dv[2])
+        J, m, h = full(load6(c, at.INERTIA, lanes)), load(c, at.MASS, lanes), load3(c, at.MOMENT, lanes)
+        n, f = momentum(m, h, J, o, v)
+        dn, df = momentum(m, h, J, do, dv)
+        store3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
+        store3(row, at.B + 3, add(cross(o, f), df))
+    n, f = load3(chunk, at.FORCE, lanes), load3(chunk, at.FORCE + 3, lanes)
+    b0, b1 = do, dv
+    for i in range(w.shape[0] - 1, -1, -1):
+        row, c = w[i], constants[i]
+        _gather(row, at.UD, links[i], tau, L)
+        n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
+        u = load(row, at.UD, lanes) - load(c, at.TURNS, lanes) * n[2] - load(c, at.SLIDES, lanes) * f[2]
+        ud = u * load(row, at.DINV, lanes)
+        store(row, at.UD, ud)
+        n, f = add(n, scale(ud, load3(row, at.U, lanes))), add(f, scale(ud, load3(row, at.U + 3, lanes)))
+        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+        f = mul(R, f)
+        n = add(mul(R, n), cross(p, f))
+        b0, b1 = add(b0, scale(ud, load3(row, at.G, lanes))), add(b1, scale(ud, load3(row, at.G + 3, lanes)))
+    store3(chunk, at.FORCE, n)
+    store3(chunk, at.FORCE + 3, f)
+    store3(chunk, at.DRIFT, b0)
+    store3(chunk, at.DRIFT + 3, b1)
+
+
+@kernel
+def accelerations(constants, links, w, chunk, lanes, out):
+    """q̈ into the chain's `out`, from what happens at the chunks' ends; answers whether every number is finite."""
+    L = len(lanes)
+    finite = True
+    o, v = load3(chunk, at.A, lanes), load3(chunk, at.A + 3, lanes)
+    n, f = load3(chunk, at.F, lanes), load3(chunk, at.F + 3, lanes)
+    for i in range(w.shape[0]):
+        row, c = w[i], constants[i]
+        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+        o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+        x = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
+        x = x + (dot(load3(row, at.G, lanes), n) + dot(load3(row, at.G + 3, lanes), f))
+        x = load(row, at.UD, lanes) - x * load(row, at.DINV, lanes)
+        store(row, at.B, x)
+        o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * x)
+        v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * x)
+        for k in range(L):
+            j, y = links[i, k], row[at.B * L + k]
+            finite &= np.isfinite(y)
+            if j >= 0:
+                out[j] = y
+    return finite

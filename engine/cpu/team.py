@@ -1,0 +1,219 @@
+"""One call of `dca`, shared between threads that meet in memory.
+
+A call has a number, its *turn*. Whoever leads it writes down where the arguments lie and then the turn; threads that
+look on see it and take part. Each block is claimed, once a turn, by one thread; each prefers its own, and takes what
+else is left, so that a call never waits for a thread that sleeps or is late. Then nobody waits but for work that
+someone is doing:
+
+    1. T_i and the motion within each chunk, then I, Φ and Y (no velocity enters there);
+    2. with the motion of all chunks before: p and b, then the block's chunks joined to one element;
+       the last to finish joins the blocks;
+    3. accelerations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.np.numpy_support import carray
+from numpy.typing import NDArray
+
+from engine.cpu import atomic, chunks, clock, join, sweeps
+from engine.cpu.compile import inline, kernel
+from engine.cpu.layout import EIGHT, Packed
+from engine.cpu.vector import aligned
+
+FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
+LARGEST = 63
+"""Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
+IDLE_NS = 500_000
+"""How long a thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
+
+_LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
+TURN, STOP, _ARRIVED, _JOINED, _DONE, _UNFIT, _BLOCKS = (_LINE * k for k in range(7))
+
+
+class Team(NamedTuple):
+    """What the threads share: the chain in T blocks of L chunks (`chunks`, `join`), and the words they meet by."""
+
+    constants: NDArray[np.floating]
+    links: NDArray[np.int64]
+    first: NDArray[np.int64]
+    w: NDArray[np.floating]
+    """(m, WIDTH · L)."""
+    chunk: NDArray[np.floating]
+    """(T, CHUNK · L)."""
+    suffix: NDArray[np.floating]
+    """(T, L, 18, 8): the element of each chunk and all that follow it in its block."""
+    records: NDArray[np.floating]
+    """(T, L, 12, 8)."""
+    span: NDArray[np.floating]
+    """(T, 30, 8): the element of each block and all that follow it, and the record of its join."""
+    ends: NDArray[np.floating]
+    """(T + 1, 4, 6): acceleration before a block, force on its far end, scratch."""
+    scratch: NDArray[np.floating]
+    """(T, 25, 32)."""
+    gravity: NDArray[np.floating]
+    words: NDArray[np.int64]
+    arguments: NDArray[np.int64]
+    """(4,): where q, v, τ and q̈ lie."""
+
+
+def gather(packed: Packed, blocks: int) -> Team:
+    """A team for a packed serial chain, in blocks of eight chunks."""
+    n, dtype, L = len(packed.topology), packed.constants.dtype.name, len(EIGHT)
+    piece = chunks.cut(packed, blocks, L)
+    return Team(
+        *piece,
+        w=aligned((len(piece.links), chunks.WIDTH * L), dtype),
+        chunk=aligned((blocks, chunks.CHUNK * L), dtype),
+        suffix=aligned((blocks, L, 18, 8), dtype),
+        records=aligned((blocks, L, 12, 8), dtype),
+        span=aligned((blocks, 30, 8), dtype),
+        ends=aligned((blocks + 1, 4, 6), dtype),
+        scratch=aligned((blocks, 25, 32), dtype),
+        gravity=packed.constants[n, :3].copy(),
+        words=aligned((_BLOCKS + 2 * _LINE * blocks,), "int64"),
+        arguments=np.zeros(4, np.int64),
+    )
+
+
+def addresses(team: Team, n: int) -> NDArray[np.int64]:
+    """Where all that lies, for a chain of n links: one array is handed to compiled code sooner than thirteen."""
+    return np.array([n, len(team.chunk), len(team.links), *(array.ctypes.data for array in team)], np.int64)
+
+
+@inline
+def _reals(table, which, like, shape):
+    return carray(atomic.pointer(table[3 + which], like), shape)
+
+
+@inline
+def _words(table, which, shape):
+    return carray(atomic.pointer(table[3 + which], table), shape)
+
+
+@inline
+def _team(table, like):
+    """The team of which `table` holds the addresses; `like` is an array of its number type."""
+    blocks, rows, L = table[1], table[2], len(EIGHT)
+    return Team(
+        _reals(table, 0, like, (rows, chunks.CONSTANTS * L)),
+        _words(table, 1, (rows, L)),
+        _words(table, 2, (blocks + 1,)),
+        _reals(table, 3, like, (rows, chunks.WIDTH * L)),
+        _reals(table, 4, like, (blocks, chunks.CHUNK * L)),
+        _reals(table, 5, like, (blocks, L, 18, 8)),
+        _reals(table, 6, like, (blocks, L, 12, 8)),
+        _reals(table, 7, like, (blocks, 30, 8)),
+        _reals(table, 8, like, (blocks + 1, 4, 6)),
+        _reals(table, 9, like, (blocks, 25, 32)),
+        _reals(table, 10, like, (3,)),
+        _words(table, 11, (_BLOCKS + 2 * _LINE * blocks,)),
+        _words(table, 12, (4,)),
+    )
+
+
+@inline
+def _claim(t):
+    return _BLOCKS + 2 * _LINE * t
+
+
+@inline
+def _moved(t):
+    return _claim(t) + _LINE
+
+
+@inline
+def _argument(team, which, n):
+    return carray(atomic.pointer(team.arguments[which], team.w), n)
+
+
+@kernel
+def _first_part(team, t, turn, n):
+    rows = slice(team.first[t], team.first[t + 1])
+    constants, links, w, chunk = team.constants[rows], team.links[rows], team.w[rows], team.chunk[t]
+    sweeps.relative_motion(constants, links, w, chunk, EIGHT, _argument(team, 0, n), _argument(team, 1, n))
+    atomic.write(team.words, _moved(t), turn)
+    sweeps.inertias(constants, w, chunk, EIGHT)
+
+
+@kernel
+def _second_part(team, t, turn, n):
+    rows, scratch = slice(team.first[t], team.first[t + 1]), team.scratch[t]
+    twist = scratch[24, :6]
+    twist[:] = 0.0
+    for s in range(t):
+        atomic.wait_for(team.words, _moved(s), turn)
+        join.carry_twist(team.chunk[s], EIGHT, twist, False)
+    join.carry_twist(team.chunk[t], EIGHT, twist, True)
+    sweeps.forces(team.constants[rows], team.links[rows], team.w[rows], team.chunk[t], EIGHT, _argument(team, 2, n))
+    join.join_chunks(team.chunk[t], EIGHT, team.suffix[t], team.records[t], scratch[6:24, :8], scratch[:6])
+    if atomic.count(team.words, _ARRIVED) == team.chunk.shape[0] * turn:
+        join.join_blocks(team.suffix, team.span[:, :18], team.span[:, 18:], team.ends, team.gravity, scratch[:6])
+        atomic.write(team.words, _JOINED, turn)
+
+
+@kernel
+def _third_part(team, t, n):
+    rows = slice(team.first[t], team.first[t + 1])
+    constants, links, w, chunk = team.constants[rows], team.links[rows], team.w[rows], team.chunk[t]
+    join.spread(chunk, EIGHT, team.suffix[t], team.records[t], team.ends[t])
+    if not sweeps.accelerations(constants, links, w, chunk, EIGHT, _argument(team, 3, n)):
+        atomic.count(team.words, _UNFIT)
+    atomic.count(team.words, _DONE)
+
+
+@kernel
+def _take_part(team, n, me, turn):
+    """Claim blocks, thread `me` its own first, and see them through."""
+    blocks, mine = team.chunk.shape[0], 0
+    for step in range(blocks):
+        t = (me + step) % blocks
+        if atomic.exchange(team.words, _claim(t), turn - 1, turn):
+            mine |= 1 << t
+            _first_part(team, t, turn, n)
+    for t in range(blocks):
+        if mine >> t & 1:
+            _second_part(team, t, turn, n)
+    if mine:
+        atomic.wait_for(team.words, _JOINED, turn)
+    for t in range(blocks):
+        if mine >> t & 1:
+            _third_part(team, t, n)
+
+
+@kernel
+def lead(table, like, q, v, tau, out):
+    """q̈ (n,) into `out` from q, v and τ (n,); answers FITS, WRONG_SHAPE or NOT_FINITE."""
+    team, n = _team(table, like), table[0]
+    if not (q.shape[0] == n and v.shape[0] == n and tau.shape[0] == n and out.shape[0] == n):
+        return WRONG_SHAPE
+    words, arguments, turn = team.words, team.arguments, team.words[TURN] + 1
+    arguments[0], arguments[1], arguments[2] = q.ctypes.data, v.ctypes.data, tau.ctypes.data
+    arguments[3] = out.ctypes.data
+    words[_UNFIT] = 0
+    atomic.write(words, TURN, turn)
+    _take_part(team, n, 0, turn)
+    atomic.wait_for(words, _DONE, team.chunk.shape[0] * turn)
+    return FITS if atomic.read(words, _UNFIT) == 0 else NOT_FINITE
+
+
+@kernel
+def attend(table, like, me, buffer):
+    """Take part in calls as thread `me`, until none has come for IDLE_NS or the word STOP is set."""
+    team, n = _team(table, like), table[0]
+    words, seen, looks = team.words, 0, 0
+    deadline = clock.now(buffer) + IDLE_NS
+    while atomic.read(words, STOP) == 0:
+        turn = atomic.read(words, TURN)
+        looks += 1
+        if turn != seen:
+            _take_part(team, n, me, turn)
+            seen, looks = turn, 0
+            deadline = clock.now(buffer) + IDLE_NS
+        elif looks % 64 == 0 and clock.now(buffer) > deadline:
+            return
+        else:
+            atomic.linger(looks)

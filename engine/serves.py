@@ -1,0 +1,186 @@
+"""What each forward dynamics algorithm serves: one table.
+
+`algorithms`, the refusals, the automatic choice and the documentation (`markdown`) all read it. [Y] is Yang, Wu and
+Pan 2016, [B] Bhalerao, Critchley and Anderson 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from engine import arguments
+from engine.model import FREE, PRISMATIC, Model
+
+Form = Literal["compiled", "text"]
+Feature = Literal["mimic", "floating", "trees", "still", "prismatic", "massless"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A row of the table."""
+
+    name: str
+    full_name: str
+    devices: Mapping[str, Form]
+    """Where it runs: compiled for that device, or as the text in `engine.algorithms`, which is for comparison."""
+    trees: bool
+    """Robots that branch."""
+    floating: bool
+    """Free joints."""
+    still: bool
+    """Robots in which nothing moves."""
+    prismatic: bool
+    mimic: bool
+    massless: bool
+    """Bodies whose own inertia has no inverse."""
+    threads: bool
+    """On the CPU it spreads one robot over the cores."""
+    largest: int | None
+    """Bodies beyond which it is out of the question, so that the automatic choice leaves it out; None: no such size."""
+    work: str
+    """Operations for n links, of which d lie between base and tip."""
+    span: str
+    """Steps that must follow one another, with a processor for every link; on p threads where it says p."""
+    source: str
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    row.name: row
+    for row in (
+        Algorithm(
+            "abia", "articulated-body inertias", {"cpu": "compiled"},
+            trees=True, floating=True, still=True, prismatic=True, mimic=False, massless=True, threads=False,
+            largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
+        ),
+        Algorithm(
+            "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=True,
+            largest=None, work="n", span="n/p + log p", source="[B]",
+        ),
+        Algorithm(
+            "jsiia", "joint-space inertia inversion", {"cpu": "compiled"},
+            trees=True, floating=True, still=True, prismatic=True, mimic=True, massless=True, threads=False,
+            largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
+        ),
+        Algorithm(
+            "abia-hybrid", "articulated-body inertias on the CPU, scans on the device", {"cpu": "text"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=True, threads=False,
+            largest=None, work="n", span="n", source="[Y] (8)",
+        ),
+        Algorithm(
+            "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=False,
+            largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
+        ),
+    )
+}  # fmt: skip
+"""By name; of two that serve a model alike, the one to prefer stands first."""
+
+DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
+SERIAL: tuple[Feature, ...] = ("mimic", "floating", "trees", "still")
+"""What a serial chain of 1-DoF joints on a fixed base has not."""
+_FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless")
+
+
+def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
+    """The names of the algorithms that serve a model on a device, of equals the one to prefer first.
+
+    `device` is "cpu" or "auto". Raises ValueError for any other.
+    """
+    return tuple(name for name in ALGORITHMS if reason(name, model, device) is None)
+
+
+def on(device: str) -> str:
+    """The device that "auto" stands for, or `device` itself. Raises ValueError for a name that is none."""
+    arguments.one_of("device", device, ("auto", *DEVICES))
+    return DEVICES[0] if device == "auto" else device
+
+
+def refusal(name: str, model: Model, device: str = "auto") -> str | None:
+    """Why an algorithm does not serve a model, and which to use, in one sentence; None where it does."""
+    why = reason(name, model, device)
+    return why and f"{name} does not serve {model.name}: {why}; use {algorithms(model, device)[0]}"
+
+
+def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
+    """The reasons for which algorithms do not serve a model, each with the names of those."""
+    reasons: dict[str, tuple[str, ...]] = {}
+    for name in ALGORITHMS:
+        if why := reason(name, model, device):
+            reasons[why] = (*reasons.get(why, ()), name)
+    return reasons
+
+
+def require(name: str, model: Model, device: str = "auto") -> str:
+    """`name`, if it is an algorithm that serves the model; else ValueError with the reason and the one to use."""
+    arguments.one_of("algorithm", name, ("auto", *ALGORITHMS))
+    if sentence := refusal(name, model, device):
+        raise ValueError(sentence)
+    return name
+
+
+def reason(name: str, model: Model, device: str = "auto") -> str | None:
+    """What of a model an algorithm does not serve, in words; None where it serves it on that device."""
+    row, device = ALGORITHMS[name], on(device)
+    if device not in row.devices:
+        return f"it does not run on device {device!r}"
+    return next((f for feature in _FEATURES if not getattr(row, feature) and (f := found(feature, model))), None)
+
+
+@lru_cache(maxsize=256)
+def found(feature: Feature, model: Model) -> str | None:
+    """The first place where a model has a feature, in words; None where it has none."""
+    if feature == "mimic":
+        return next((f"joint {j.name!r} mimics {j.leader!r}" for j in model.joints if j.leader is not None), None)
+    if feature == "still":
+        return None if len(model.parent) else "it has no joint that moves"
+    if feature == "trees":
+        branches = np.flatnonzero(model.parent != np.arange(len(model.parent)) - 1)
+        return f"{_body(model, int(model.parent[branches[0]]))} carries several branches" if len(branches) else None
+    if feature == "massless":
+        bodies = np.flatnonzero(~_invertible(model))
+        return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
+    bodies = np.flatnonzero(model.kind == (FREE if feature == "floating" else PRISMATIC))
+    word = "free" if feature == "floating" else "prismatic"
+    return f"joint {_joint(model, int(bodies[0]))!r} is {word}" if len(bodies) else None
+
+
+def _invertible(model: Model) -> np.ndarray:
+    """(n,) bool: the bodies whose J has an inverse, judged in units of each one's own mass and size."""
+    J = model.J
+    size = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
+    size = np.where(size > 0, size, 1)
+    return np.asarray(np.linalg.eigvalsh(J / size[:, :, None] / size[:, None, :])[:, 0] > 1e-13, bool)
+
+
+def _joint(model: Model, body: int) -> str:
+    return next(joint.name for joint in model.joints if joint.bodies.start <= body < joint.bodies.stop)
+
+
+def _body(model: Model, body: int) -> str:
+    """A body by its first link's name, or by its joint's where no link rides on it, as inside a planar joint."""
+    if body < 0:
+        return "the base"
+    links = np.flatnonzero(model.link_body == body)
+    return f"link {model.link_names[links[0]]!r}" if len(links) else f"a body of joint {_joint(model, body)!r}"
+
+
+def markdown() -> str:
+    """The table for the documentation, as Markdown."""
+    heads = ("algorithm", "what it does", "trees", "floating base", "prismatic", "mimic joints", "massless links",
+             "runs on", "sensible up to", "work", "steps in a row", "source")  # fmt: skip
+    lines = [heads, ("---",) * len(heads), *(_cells(row) for row in ALGORITHMS.values())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cells(row: Algorithm) -> tuple[str, ...]:
+    cores = {"compiled": ", all cores" if row.threads else "", "text": ""}
+    runs = "; ".join(f"{device} ({form}{cores[form]})" for device, form in row.devices.items())
+    marks = ("yes" if serves else "no" for serves in (row.trees, row.floating, row.prismatic, row.mimic, row.massless))
+    largest = f"{row.largest} links" if row.largest else "any size"
+    return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)
