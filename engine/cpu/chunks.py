@@ -39,17 +39,17 @@ UD = 32        # 1  u/D; before that, τ
 WIDTH = 33
 
 # what is kept of a chunk
-I = 0          # 21 A (6), B (9), C (6) of its articulated inertia
-PHI = 21       # 36 Φ, by rows
+I = 0          # 21 A (6), B (9), C (6) of its articulated inertia; then of all that lies beyond
+PHI = 21       # 36 Φ, by rows; then the map of accelerations through it, by columns
 Y = 57         # 21 upper triangle, by rows
-FORCE = 78     # 6  p
-DRIFT = 84     # 6  b
+FORCE = 78     # 6  p; then that of all that lies beyond
+DRIFT = 84     # 6  b; then what the map of accelerations adds
 CR = 90        # 9  rotation of the last link, seen from the link before the chunk
 CP = 99        # 3  its position
 CV = 102       # 6  its twist, where the link before the chunk is at rest
 V = 108        # 6  twist of the link before the chunk
 A = 114        # 6  acceleration of that link
-F = 120        # 6  force on the chunk's far end
+END = 120      # 6  acceleration that the velocities alone give the chunk's last link
 CHUNK = 126
 # fmt: on
 

@@ -6,7 +6,8 @@ the far end of 2, the acceleration between them is
 
     a_m = (1 + Y₁I₂)⁻¹ (Φ₁ a − Y₁ (Φ₂ᵀF + p₂) + b₁) = Z a + z − Kᵀ F,   K = Φ₂ (1 + Y₁I₂)⁻¹ Y₁
 
-and I₂ a_m + p₂ + Φ₂ᵀF the force. A *record* (12, 8) keeps [Z | z] and [K] of a join until a and F are known.
+and I₂ a_m + p₂ + Φ₂ᵀF the force. Only what joining makes of I and p is used in the end: accelerations taken from such a
+system would carry the rounding of its large forces (`dca`).
 """
 
 from __future__ import annotations
@@ -88,11 +89,11 @@ def _solve(M):
 
 
 @kernel
-def join(one, two, record, out, M):
-    """The element `out` of the sub-chain made of neighbours `one` and `two`, and the record of their join.
+def join(one, two, out, K, M):
+    """The element `out` of the sub-chain made of neighbours `one` and `two`.
 
     ``Φ = Φ₂ Z``, ``b = b₂ + Φ₂ z``, ``Y = Y₂ + K Φ₂ᵀ``, ``I = I₁ + Φ₁ᵀ I₂ Z``, ``p = p₁ + Φ₁ᵀ (p₂ + I₂ z)``.
-    M (6, 32) is scratch.
+    K (6, 8) and M (6, 32) are scratch.
     """
     for r in range(6):
         x = load(two[0], 0, EIGHT) * one[12 + r, 0]
@@ -112,8 +113,7 @@ def join(one, two, record, out, M):
             x = x + z * two[r, s]
             phi = phi + z * two[6 + r, s]
             k = k + load(M[s], 2, EIGHT) * two[6 + r, s]
-        store(record[r], 0, load(M[r], 1, EIGHT))
-        store(record[6 + r], 0, k)
+        store(K[r], 0, k)
         store(out[6 + r], 0, phi)
         store(M[r], 3, x)
         out[6 + r, 6] += two[6 + r, 6]
@@ -124,63 +124,72 @@ def join(one, two, record, out, M):
         inertia, y = load(one[r], 0, EIGHT), load(two[12 + r], 0, EIGHT)
         for s in range(6):
             inertia = inertia + load(M[s], 3, EIGHT) * one[6 + s, r]
-            y = y + load(M[s], 0, EIGHT) * record[6 + r, s]
+            y = y + load(M[s], 0, EIGHT) * K[r, s]
         store(out[r], 0, inertia)
         store(out[12 + r], 0, y)
 
 
-@inline
-def _between(record, two, a, force, a_m, force_m):
-    """Acceleration and force where the second of two neighbours begins."""
-    for r in range(6):
-        x = record[r, 6]
-        for s in range(6):
-            x += record[r, s] * a[s] - record[6 + s, r] * force[s]
-        a_m[r] = x
-    for r in range(6):
-        x = two[r, 6]
-        for s in range(6):
-            x += two[r, s] * a_m[s] + two[6 + s, r] * force[s]
-        force_m[r] = x
-
-
 @kernel
-def join_chunks(chunk, lanes, suffix, records, own, M):
-    """suffix[k], (L, 18, 8): the element of a block's chunk k and all that follow it; own and M are scratch."""
+def join_chunks(chunk, lanes, suffix, own, K, M):
+    """suffix[k], (L, 18, 8): the element of a block's chunk k and all that follow it; the last three are scratch."""
     L = len(lanes)
     _element(chunk, L - 1, L, suffix[L - 1])
     for k in range(L - 2, -1, -1):
         _element(chunk, k, L, own)
-        join(own, suffix[k + 1], records[k], suffix[k], M)
+        join(own, suffix[k + 1], suffix[k], K, M)
 
 
 @kernel
-def join_blocks(suffix, span, records, ends, gravity, M):
-    """Join all blocks from the tip, whose far end is free, and give each the motion and force at its ends (4, 6)."""
+def join_blocks(suffix, span, K, M):
+    """span[t], (T, 18, 8): the element of block t and all blocks that follow it."""
     last = span.shape[0] - 1
     span[last] = suffix[last, 0]
     for t in range(last - 1, -1, -1):
-        join(suffix[t, 0], span[t + 1], records[t], span[t], M)
-    ends[0, 0] = 0.0
-    for j in range(3):
-        ends[0, 0, 3 + j] = -gravity[j]
-    ends[last, 1] = 0.0
-    for t in range(last):
-        _between(records[t], span[t + 1], ends[t, 0], ends[last, 1], ends[t + 1, 0], ends[t, 1])
+        join(suffix[t, 0], span[t + 1], span[t], K, M)
 
 
 @kernel
-def spread(chunk, lanes, suffix, records, ends):
-    """From what happens at a block's ends to what happens at those of its chunks."""
+def beyond(chunk, lanes, suffix, following, tip, whole, K, M):
+    """I and p of all that lies beyond each chunk of a block; `following` is the element of the blocks behind it.
+
+    Behind the block at the tip (`tip`) is nothing. `whole` (18, 8) is scratch too.
+    """
     L = len(lanes)
-    a, force, a_m, force_m = ends[0], ends[1], ends[2], ends[3]
     for k in range(L):
+        if k == L - 1 and tip:
+            for r in range(21):
+                chunk[(at.I + r) * L + k] = 0.0
+            for r in range(6):
+                chunk[(at.FORCE + r) * L + k] = 0.0
+            continue
+        element = suffix[min(k + 1, L - 1)]
+        if k == L - 1:
+            element = following
+        elif not tip:
+            join(element, following, whole, K, M)
+            element = whole
         for r in range(6):
-            chunk[(at.A + r) * L + k] = a[r]
-        if k < L - 1:
-            _between(records[k], suffix[k + 1], a, force, a_m, force_m)
-            a, a_m = a_m, a
-        else:
-            force_m = force
+            for s in range(r, 6):
+                half = 0.5 * (element[r, s] + element[s, r])
+                chunk[(at.I + _BLOCKS[r, s]) * L + k] = half
+            chunk[(at.FORCE + r) * L + k] = element[r, 6]
+        for r in range(3):
+            for s in range(3):
+                half = 0.5 * (element[r, 3 + s] + element[3 + s, r])
+                chunk[(at.I + _BLOCKS[r, 3 + s]) * L + k] = half
+
+
+@kernel
+def carry_acceleration(chunk, lanes, a, settle):
+    """An acceleration (6,) from before a block's chunks to behind them; `settle` keeps what it is before each."""
+    L = len(lanes)
+    for k in range(L):
+        if settle:
+            for r in range(6):
+                chunk[(at.A + r) * L + k] = a[r]
+        x0, x1, x2, x3, x4, x5 = a[0], a[1], a[2], a[3], a[4], a[5]
         for r in range(6):
-            chunk[(at.F + r) * L + k] = force_m[r]
+            y = chunk[(at.DRIFT + r) * L + k]
+            y += chunk[(at.PHI + r) * L + k] * x0 + chunk[(at.PHI + 6 + r) * L + k] * x1
+            y += chunk[(at.PHI + 12 + r) * L + k] * x2 + chunk[(at.PHI + 18 + r) * L + k] * x3
+            a[r] = y + chunk[(at.PHI + 24 + r) * L + k] * x4 + chunk[(at.PHI + 30 + r) * L + k] * x5

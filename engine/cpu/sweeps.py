@@ -170,6 +170,19 @@ def inertias(constants, w, chunk, lanes):
     store6(chunk, at.I + 15, I[2])
 
 
+@inline
+def _force(row, c, n, f, lanes):
+    """Xᵀ (p + U u/D) of a link, from what the link behind it hands on; and u/D, kept for later."""
+    n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
+    u = load(row, at.UD, lanes) - load(c, at.TURNS, lanes) * n[2] - load(c, at.SLIDES, lanes) * f[2]
+    ud = u * load(row, at.DINV, lanes)
+    store(row, at.UD, ud)
+    n, f = add(n, scale(ud, load3(row, at.U, lanes))), add(f, scale(ud, load3(row, at.U + 3, lanes)))
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    f = mul(R, f)
+    return add(mul(R, n), cross(p, f)), f, ud
+
+
 @kernel
 def forces(constants, links, w, chunk, lanes, tau):
     """p and b: outwards each link's own force at the accelerations that velocities give, inwards the recursion.
@@ -191,19 +204,14 @@ def forces(constants, links, w, chunk, lanes, tau):
         dn, df = momentum(m, h, J, do, dv)
         store3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
         store3(row, at.B + 3, add(cross(o, f), df))
+    store3(chunk, at.END, do)
+    store3(chunk, at.END + 3, dv)
     n, f = load3(chunk, at.FORCE, lanes), load3(chunk, at.FORCE + 3, lanes)
     b0, b1 = do, dv
     for i in range(w.shape[0] - 1, -1, -1):
-        row, c = w[i], constants[i]
+        row = w[i]
         _gather(row, at.UD, links[i], tau, L)
-        n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
-        u = load(row, at.UD, lanes) - load(c, at.TURNS, lanes) * n[2] - load(c, at.SLIDES, lanes) * f[2]
-        ud = u * load(row, at.DINV, lanes)
-        store(row, at.UD, ud)
-        n, f = add(n, scale(ud, load3(row, at.U, lanes))), add(f, scale(ud, load3(row, at.U + 3, lanes)))
-        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
-        f = mul(R, f)
-        n = add(mul(R, n), cross(p, f))
+        n, f, ud = _force(row, constants[i], n, f, lanes)
         b0, b1 = add(b0, scale(ud, load3(row, at.G, lanes))), add(b1, scale(ud, load3(row, at.G + 3, lanes)))
     store3(chunk, at.FORCE, n)
     store3(chunk, at.FORCE + 3, f)
@@ -212,22 +220,69 @@ def forces(constants, links, w, chunk, lanes, tau):
 
 
 @kernel
+def articulate(constants, links, w, chunk, lanes, tau):
+    """The ABA's own recursion through each chunk, from I and p of what lies beyond it: U, D and u of every joint."""
+    L = len(lanes)
+    I = (load6(chunk, at.I, lanes), load9(chunk, at.I + 6, lanes), load6(chunk, at.I + 15, lanes))
+    A, B, C = full(I[0]), I[1], full(I[2])
+    o, v = load3(chunk, at.END, lanes), load3(chunk, at.END + 3, lanes)
+    n = add(load3(chunk, at.FORCE, lanes), add(mul(A, o), mul(B, v)))
+    f = add(load3(chunk, at.FORCE + 3, lanes), add(mul_t(B, o), mul(C, v)))
+    for i in range(w.shape[0] - 1, -1, -1):
+        row = w[i]
+        _gather(row, at.UD, links[i], tau, L)
+        I = _inertia(row, constants[i], I, lanes)
+        n, f, _ = _force(row, constants[i], n, f, lanes)
+
+
+@inline
+def _through(row, c, o, v, lanes):
+    """(1 − S Uᵀ/D) X of an acceleration."""
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+    x = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
+    x = x * load(row, at.DINV, lanes)
+    o = (o[0], o[1], o[2] - load(c, at.TURNS, lanes) * x)
+    return o, (v[0], v[1], v[2] - load(c, at.SLIDES, lanes) * x), x
+
+
+@kernel
+def maps(constants, w, chunk, lanes):
+    """What becomes of an acceleration from before each chunk to its end: an affine map, column by column."""
+    L = len(lanes)
+    chunk[at.PHI * L : at.Y * L] = 0.0
+    for r in range(6):
+        for k in range(L):
+            chunk[(at.PHI + 7 * r) * L + k] = 1.0
+    o, v = load3(chunk, at.END, lanes), load3(chunk, at.END + 3, lanes)
+    o, v = sub(o, o), sub(v, v)
+    for i in range(w.shape[0]):
+        row, c = w[i], constants[i]
+        for r in range(0, 36, 6):
+            x, y, _ = _through(row, c, load3(chunk, at.PHI + r, lanes), load3(chunk, at.PHI + r + 3, lanes), lanes)
+            store3(chunk, at.PHI + r, x)
+            store3(chunk, at.PHI + r + 3, y)
+        o, v, _ = _through(row, c, o, v, lanes)
+        ud = load(row, at.UD, lanes)
+        o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * ud)
+        v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * ud)
+    store3(chunk, at.DRIFT, add(o, load3(chunk, at.END, lanes)))
+    store3(chunk, at.DRIFT + 3, add(v, load3(chunk, at.END + 3, lanes)))
+
+
+@kernel
 def accelerations(constants, links, w, chunk, lanes, out):
-    """q̈ into the chain's `out`, from what happens at the chunks' ends; answers whether every number is finite."""
+    """q̈ into the chain's `out`, from the accelerations before the chunks; answers whether every number is finite."""
     L = len(lanes)
     finite = True
     o, v = load3(chunk, at.A, lanes), load3(chunk, at.A + 3, lanes)
-    n, f = load3(chunk, at.F, lanes), load3(chunk, at.F + 3, lanes)
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
-        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
-        o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
-        x = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
-        x = x + (dot(load3(row, at.G, lanes), n) + dot(load3(row, at.G + 3, lanes), f))
-        x = load(row, at.UD, lanes) - x * load(row, at.DINV, lanes)
-        store(row, at.B, x)
-        o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * x)
-        v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * x)
+        o, v, x = _through(row, c, o, v, lanes)
+        ud = load(row, at.UD, lanes)
+        store(row, at.B, ud - x)
+        o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * ud)
+        v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * ud)
         for k in range(L):
             j, y = links[i, k], row[at.B * L + k]
             finite &= np.isfinite(y)

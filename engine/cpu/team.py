@@ -8,7 +8,8 @@ someone is doing:
     1. T_i and the motion within each chunk, then I, Φ and Y (no velocity enters there);
     2. with the motion of all chunks before: p and b, then the block's chunks joined to one element;
        the last to finish joins the blocks;
-    3. accelerations.
+    3. with I and p of all that lies beyond: the ABA's recursion, and the map of accelerations through each chunk;
+    4. with the maps of all chunks before: accelerations.
 """
 
 from __future__ import annotations
@@ -46,14 +47,10 @@ class Team(NamedTuple):
     """(T, CHUNK · L)."""
     suffix: NDArray[np.floating]
     """(T, L, 18, 8): the element of each chunk and all that follow it in its block."""
-    records: NDArray[np.floating]
-    """(T, L, 12, 8)."""
     span: NDArray[np.floating]
-    """(T, 30, 8): the element of each block and all that follow it, and the record of its join."""
-    ends: NDArray[np.floating]
-    """(T + 1, 4, 6): acceleration before a block, force on its far end, scratch."""
+    """(T, 18, 8): the element of each block and all that follow it."""
     scratch: NDArray[np.floating]
-    """(T, 25, 32)."""
+    """(T, 31, 32): M (6), an element (18), a twist or acceleration (1), K (6), see `join`."""
     gravity: NDArray[np.floating]
     words: NDArray[np.int64]
     arguments: NDArray[np.int64]
@@ -69,12 +66,10 @@ def gather(packed: Packed, blocks: int) -> Team:
         w=aligned((len(piece.links), chunks.WIDTH * L), dtype),
         chunk=aligned((blocks, chunks.CHUNK * L), dtype),
         suffix=aligned((blocks, L, 18, 8), dtype),
-        records=aligned((blocks, L, 12, 8), dtype),
-        span=aligned((blocks, 30, 8), dtype),
-        ends=aligned((blocks + 1, 4, 6), dtype),
-        scratch=aligned((blocks, 25, 32), dtype),
+        span=aligned((blocks, 18, 8), dtype),
+        scratch=aligned((blocks, 31, 32), dtype),
         gravity=packed.constants[n, :3].copy(),
-        words=aligned((_BLOCKS + 2 * _LINE * blocks,), "int64"),
+        words=aligned((_BLOCKS + 3 * _LINE * blocks,), "int64"),
         arguments=np.zeros(4, np.int64),
     )
 
@@ -105,24 +100,27 @@ def _team(table, like):
         _reals(table, 3, like, (rows, chunks.WIDTH * L)),
         _reals(table, 4, like, (blocks, chunks.CHUNK * L)),
         _reals(table, 5, like, (blocks, L, 18, 8)),
-        _reals(table, 6, like, (blocks, L, 12, 8)),
-        _reals(table, 7, like, (blocks, 30, 8)),
-        _reals(table, 8, like, (blocks + 1, 4, 6)),
-        _reals(table, 9, like, (blocks, 25, 32)),
-        _reals(table, 10, like, (3,)),
-        _words(table, 11, (_BLOCKS + 2 * _LINE * blocks,)),
-        _words(table, 12, (4,)),
+        _reals(table, 6, like, (blocks, 18, 8)),
+        _reals(table, 7, like, (blocks, 31, 32)),
+        _reals(table, 8, like, (3,)),
+        _words(table, 9, (_BLOCKS + 3 * _LINE * blocks,)),
+        _words(table, 10, (4,)),
     )
 
 
 @inline
 def _claim(t):
-    return _BLOCKS + 2 * _LINE * t
+    return _BLOCKS + 3 * _LINE * t
 
 
 @inline
 def _moved(t):
     return _claim(t) + _LINE
+
+
+@inline
+def _mapped(t):
+    return _claim(t) + 2 * _LINE
 
 
 @inline
@@ -149,17 +147,33 @@ def _second_part(team, t, turn, n):
         join.carry_twist(team.chunk[s], EIGHT, twist, False)
     join.carry_twist(team.chunk[t], EIGHT, twist, True)
     sweeps.forces(team.constants[rows], team.links[rows], team.w[rows], team.chunk[t], EIGHT, _argument(team, 2, n))
-    join.join_chunks(team.chunk[t], EIGHT, team.suffix[t], team.records[t], scratch[6:24, :8], scratch[:6])
+    join.join_chunks(team.chunk[t], EIGHT, team.suffix[t], scratch[6:24, :8], scratch[25:, :8], scratch[:6])
     if atomic.count(team.words, _ARRIVED) == team.chunk.shape[0] * turn:
-        join.join_blocks(team.suffix, team.span[:, :18], team.span[:, 18:], team.ends, team.gravity, scratch[:6])
+        join.join_blocks(team.suffix, team.span, scratch[25:, :8], scratch[:6])
         atomic.write(team.words, _JOINED, turn)
 
 
 @kernel
-def _third_part(team, t, n):
-    rows = slice(team.first[t], team.first[t + 1])
+def _third_part(team, t, turn, n):
+    rows, scratch, last = slice(team.first[t], team.first[t + 1]), team.scratch[t], team.chunk.shape[0] - 1
     constants, links, w, chunk = team.constants[rows], team.links[rows], team.w[rows], team.chunk[t]
-    join.spread(chunk, EIGHT, team.suffix[t], team.records[t], team.ends[t])
+    following, whole = team.span[min(t + 1, last)], scratch[6:24, :8]
+    join.beyond(chunk, EIGHT, team.suffix[t], following, t == last, whole, scratch[25:, :8], scratch[:6])
+    sweeps.articulate(constants, links, w, chunk, EIGHT, _argument(team, 2, n))
+    sweeps.maps(constants, w, chunk, EIGHT)
+    atomic.write(team.words, _mapped(t), turn)
+
+
+@kernel
+def _fourth_part(team, t, turn, n):
+    rows, a = slice(team.first[t], team.first[t + 1]), team.scratch[t, 24, :6]
+    constants, links, w, chunk = team.constants[rows], team.links[rows], team.w[rows], team.chunk[t]
+    for j in range(3):
+        a[j], a[3 + j] = 0.0, -team.gravity[j]
+    for s in range(t):
+        atomic.wait_for(team.words, _mapped(s), turn)
+        join.carry_acceleration(team.chunk[s], EIGHT, a, False)
+    join.carry_acceleration(chunk, EIGHT, a, True)
     if not sweeps.accelerations(constants, links, w, chunk, EIGHT, _argument(team, 3, n)):
         atomic.count(team.words, _UNFIT)
     atomic.count(team.words, _DONE)
@@ -181,7 +195,10 @@ def _take_part(team, n, me, turn):
         atomic.wait_for(team.words, _JOINED, turn)
     for t in range(blocks):
         if mine >> t & 1:
-            _third_part(team, t, n)
+            _third_part(team, t, turn, n)
+    for t in range(blocks):
+        if mine >> t & 1:
+            _fourth_part(team, t, turn, n)
 
 
 @kernel
