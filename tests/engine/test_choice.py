@@ -134,7 +134,7 @@ def test_an_inaccurate_algorithm_is_never_offered():
 
 
 def test_double_precision_is_held_to_more():
-    table(residuals={"dca": lambda n: 1e-12 * n}).save()
+    table(residuals={"dca": lambda n: 1e-13 * n}).save()
     assert choice.choose(engine.chain(90)).algorithm == "dca"
     assert choice.choose(engine.chain(200)).algorithm == "abia"
     assert choice.choose(engine.chain(200), dtype="float32").algorithm == "dca"
