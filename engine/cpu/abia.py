@@ -21,10 +21,11 @@ from engine.cpu import tree
 from engine.cpu.compile import inline, kernel
 from engine.cpu.spatial import (
     add,
-    cross,
     dot,
+    force_to_parent,
     full,
     inertia_to_parent,
+    less_rank_one,
     load3,
     load6,
     load9,
@@ -82,8 +83,8 @@ def _free(row, L):
         f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.B + 3) * L + k, L))
         o, v = _solve6(A, B, C, n, f)
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-        f = mul(R, load3(row, (at.U + 3) * L + k, L))
-        store3(row, at.B * L + k, L, add(mul(R, load3(row, at.U * L + k, L)), cross(p, f)))
+        n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
+        store3(row, at.B * L + k, L, n)
         store3(row, (at.B + 3) * L + k, L, f)
         store3(row, at.A * L + k, L, o)
         store3(row, (at.A + 3) * L + k, L, v)
@@ -118,36 +119,13 @@ def _hand_on(row, L):
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
         x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
-        gx, gy = scale(row[at.DINV * L + k], x), scale(row[at.DINV * L + k], y)
-        A = (
-            A[0] - gx[0] * x[0],
-            A[1] - gx[0] * x[1],
-            A[2] - gx[0] * x[2],
-            A[3] - gx[1] * x[1],
-            A[4] - gx[1] * x[2],
-            A[5] - gx[2] * x[2],
-        )
-        C = (
-            C[0] - gy[0] * y[0],
-            C[1] - gy[0] * y[1],
-            C[2] - gy[0] * y[2],
-            C[3] - gy[1] * y[1],
-            C[4] - gy[1] * y[2],
-            C[5] - gy[2] * y[2],
-        )
-        b0, b1, b2 = (
-            sub((B[0], B[1], B[2]), scale(gx[0], y)),
-            sub((B[3], B[4], B[5]), scale(gx[1], y)),
-            sub((B[6], B[7], B[8]), scale(gx[2], y)),
-        )
-        B = (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2])
+        A, B, C = less_rank_one(A, B, C, x, y, row[at.DINV * L + k])
         o, v, ud = load3(row, at.C * L + k, L), load3(row, (at.C + 3) * L + k, L), row[at.UD * L + k]
         n = add(add(load3(row, at.B * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
         f = add(add(load3(row, (at.B + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         A, B, C = inertia_to_parent(R, p, A, B, C)
-        f = mul(R, f)
-        n = add(mul(R, n), cross(p, f))
+        n, f = force_to_parent(R, p, n, f)
         store6(row, at.I * L + k, L, A)
         store9(row, (at.I + 6) * L + k, L, B)
         store6(row, (at.I + 15) * L + k, L, C)

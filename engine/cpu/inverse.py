@@ -7,7 +7,7 @@ import numpy as np
 from engine.cpu import layout as at
 from engine.cpu import tree
 from engine.cpu.compile import kernel
-from engine.cpu.spatial import add, cross, dot, load3, load9, matmul, momentum, mul, store3
+from engine.cpu.spatial import add, dot, force_to_parent, load3, load9, matmul, momentum, mul, store3
 from engine.model import FREE, REVOLUTE
 
 
@@ -44,8 +44,7 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
             below = w[parent]
             for k in range(L):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-                f = mul(R, load3(row, (at.B + 3) * L + k, L))
-                n = add(mul(R, load3(row, at.B * L + k, L)), cross(p, f))
+                n, f = force_to_parent(R, p, load3(row, at.B * L + k, L), load3(row, (at.B + 3) * L + k, L))
                 store3(below, at.B * L + k, L, add(load3(below, at.B * L + k, L), n))
                 store3(below, (at.B + 3) * L + k, L, add(load3(below, (at.B + 3) * L + k, L), f))
 

@@ -17,7 +17,7 @@ import numpy as np
 from engine.cpu import chunks as at
 from engine.cpu.compile import inline, kernel
 from engine.cpu.layout import EIGHT
-from engine.cpu.spatial import add, cross, load3, load9, mul_t, store3
+from engine.cpu.spatial import add, load3, load9, motion_to_child, store3
 from engine.cpu.vector import load, store
 
 # where the upper triangle by rows keeps an entry of a symmetric 6×6, and where the blocks A, B, C do
@@ -50,7 +50,7 @@ def carry_twist(chunk, lanes, twist, settle):
             store3(chunk, at.V * L + k, L, o)
             store3(chunk, (at.V + 3) * L + k, L, v)
         R, p = load9(chunk, at.CR * L + k, L), load3(chunk, at.CP * L + k, L)
-        o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+        o, v = motion_to_child(R, p, o, v)
         o = add(o, load3(chunk, at.CV * L + k, L))
         v = add(v, load3(chunk, (at.CV + 3) * L + k, L))
     store3(twist, 0, 1, o)

@@ -12,7 +12,7 @@ from engine.cpu import layout as at
 from engine.cpu import tree
 from engine.cpu.compile import inline, kernel
 from engine.cpu.inverse import forces
-from engine.cpu.spatial import add, cross, inertia_to_parent, load3, load6, load9, mul, store6, store9
+from engine.cpu.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 from engine.model import FREE, REVOLUTE
 
 
@@ -64,8 +64,7 @@ def composite_bodies(M, topology, constants, w, lanes):
                     if above < 0:
                         break
                     R, p = load9(w[j], at.R * L + k, L), load3(w[j], at.P * L + k, L)
-                    f = mul(R, (F[3], F[4], F[5]))
-                    n = add(mul(R, (F[0], F[1], F[2])), cross(p, f))
+                    n, f = force_to_parent(R, p, (F[0], F[1], F[2]), (F[3], F[4], F[5]))
                     F, j = (n[0], n[1], n[2], f[0], f[1], f[2]), above
         if parent >= 0:
             for k in range(L):

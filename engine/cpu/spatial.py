@@ -158,6 +158,47 @@ def inertia_to_parent(R, r, A, B, C):
 
 
 @inline
+def less_rank_one(A, B, C, x, y, d):
+    """[A B; Bᵀ C] − d U Uᵀ with U = (x, y): the articulated-body step."""
+    g, h = scale(d, x), scale(d, y)
+    A = (
+        A[0] - g[0] * x[0],
+        A[1] - g[0] * x[1],
+        A[2] - g[0] * x[2],
+        A[3] - g[1] * x[1],
+        A[4] - g[1] * x[2],
+        A[5] - g[2] * x[2],
+    )
+    C = (
+        C[0] - h[0] * y[0],
+        C[1] - h[0] * y[1],
+        C[2] - h[0] * y[2],
+        C[3] - h[1] * y[1],
+        C[4] - h[1] * y[2],
+        C[5] - h[2] * y[2],
+    )
+    b0, b1, b2 = (
+        sub((B[0], B[1], B[2]), scale(g[0], y)),
+        sub((B[3], B[4], B[5]), scale(g[1], y)),
+        sub((B[6], B[7], B[8]), scale(g[2], y)),
+    )
+    return A, (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2]), C
+
+
+@inline
+def motion_to_child(R, p, o, v):
+    """X (o, v) with X = Ad((R, p)⁻¹): a twist or acceleration seen from the child's frame."""
+    return mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+
+
+@inline
+def force_to_parent(R, p, n, f):
+    """Xᵀ (n, f): a wrench seen from the parent's frame."""
+    f = mul(R, f)
+    return add(mul(R, n), cross(p, f)), f
+
+
+@inline
 def momentum(m, h, inertia, w, v):
     """J V of a rigid body: mass m, first moment h, rotational inertia (9)."""
     return add(mul(inertia, w), cross(h, v)), add(scale(m, v), cross(w, h))

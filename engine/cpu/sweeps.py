@@ -15,10 +15,13 @@ from engine.cpu.spatial import (
     add,
     cross,
     dot,
+    force_to_parent,
     full,
     inertia_to_parent,
+    less_rank_one,
     matmul,
     momentum,
+    motion_to_child,
     mul,
     mul_t,
     scale,
@@ -62,7 +65,7 @@ def _velocity(row, c, R, p, o, v, lanes):
     """V = X V + S q̇, and S q̇."""
     rate = load(row, at.QD, lanes)
     turn, slide = rate * load(c, at.TURNS, lanes), rate * load(c, at.SLIDES, lanes)
-    o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+    o, v = motion_to_child(R, p, o, v)
     return (o[0], o[1], o[2] + turn), (v[0], v[1], v[2] + slide), turn, slide
 
 
@@ -103,29 +106,7 @@ def _inertia(row, c, I, lanes):
     store3(row, at.U, x)
     store3(row, at.U + 3, y)
     store(row, at.DINV, dinv)
-    gx, gy = scale(dinv, x), scale(dinv, y)
-    A = (
-        A[0] - gx[0] * x[0],
-        A[1] - gx[0] * x[1],
-        A[2] - gx[0] * x[2],
-        A[3] - gx[1] * x[1],
-        A[4] - gx[1] * x[2],
-        A[5] - gx[2] * x[2],
-    )
-    C = (
-        C[0] - gy[0] * y[0],
-        C[1] - gy[0] * y[1],
-        C[2] - gy[0] * y[2],
-        C[3] - gy[1] * y[1],
-        C[4] - gy[1] * y[2],
-        C[5] - gy[2] * y[2],
-    )
-    b0, b1, b2 = (
-        sub((B[0], B[1], B[2]), scale(gx[0], y)),
-        sub((B[3], B[4], B[5]), scale(gx[1], y)),
-        sub((B[6], B[7], B[8]), scale(gx[2], y)),
-    )
-    B = (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2])
+    A, B, C = less_rank_one(A, B, C, x, y, dinv)
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
     return inertia_to_parent(R, p, A, B, C)
 
@@ -179,8 +160,8 @@ def _force(row, c, n, f, lanes):
     store(row, at.UD, ud)
     n, f = add(n, scale(ud, load3(row, at.U, lanes))), add(f, scale(ud, load3(row, at.U + 3, lanes)))
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
-    f = mul(R, f)
-    return add(mul(R, n), cross(p, f)), f, ud
+    n, f = force_to_parent(R, p, n, f)
+    return n, f, ud
 
 
 @kernel
@@ -196,7 +177,7 @@ def forces(constants, links, w, chunk, lanes, tau):
         row, c = w[i], constants[i]
         R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
         o, v, turn, slide = _velocity(row, c, R, p, o, v, lanes)
-        do, dv = mul_t(R, do), mul_t(R, add(dv, cross(do, p)))
+        do, dv = motion_to_child(R, p, do, dv)
         do = (do[0] + o[1] * turn, do[1] - o[0] * turn, do[2])
         dv = (dv[0] + v[1] * turn + o[1] * slide, dv[1] - v[0] * turn - o[0] * slide, dv[2])
         J, m, h = full(load6(c, at.INERTIA, lanes)), load(c, at.MASS, lanes), load3(c, at.MOMENT, lanes)
@@ -239,7 +220,7 @@ def articulate(constants, links, w, chunk, lanes, tau):
 def _through(row, c, o, v, lanes):
     """(1 − S Uᵀ/D) X of an acceleration."""
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
-    o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+    o, v = motion_to_child(R, p, o, v)
     x = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
     x = x * load(row, at.DINV, lanes)
     o = (o[0], o[1], o[2] - load(c, at.TURNS, lanes) * x)

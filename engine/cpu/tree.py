@@ -17,6 +17,7 @@ from engine.cpu.spatial import (
     load9,
     matmul,
     momentum,
+    motion_to_child,
     mul,
     mul_t,
     rotation_from_quaternion,
@@ -158,8 +159,9 @@ def velocities(topology, w, lanes):
             for k in range(L):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
                 o, v = load3(above, at.V * L + k, L), load3(above, (at.V + 3) * L + k, L)
-                store3(row, at.V * L + k, L, mul_t(R, o))
-                store3(row, (at.V + 3) * L + k, L, mul_t(R, add(v, cross(o, p))))
+                o, v = motion_to_child(R, p, o, v)
+                store3(row, at.V * L + k, L, o)
+                store3(row, (at.V + 3) * L + k, L, v)
         else:
             for k in range(6 * L):
                 row[at.V * L + k] = 0.0
@@ -224,8 +226,9 @@ def base_accelerations(topology, w, lanes, gravity, i):
         for k in range(L):
             R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
             o, v = load3(above, at.A * L + k, L), load3(above, (at.A + 3) * L + k, L)
-            store3(row, at.A * L + k, L, mul_t(R, o))
-            store3(row, (at.A + 3) * L + k, L, mul_t(R, add(v, cross(o, p))))
+            o, v = motion_to_child(R, p, o, v)
+            store3(row, at.A * L + k, L, o)
+            store3(row, (at.A + 3) * L + k, L, v)
     else:
         up = (-gravity[0], -gravity[1], -gravity[2])
         for k in range(L):
