@@ -25,8 +25,15 @@ def find_robot(name: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` that takes its place once it is whole; an error leaves `path` as it was."""
+    """Open a temporary file beside `path` that takes its place once it is whole; an error leaves `path` as it was.
+
+    Raises OSError, before anything is written, where `path` is a folder or lies in none.
+    """
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {os.fspath(target.parent)!r} to write into; make it first")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:

@@ -23,7 +23,7 @@ class Resources:
         given = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else package_dirs
         self.searched = [
             *(self.folder, *self.folder.parents),
-            *(Path(entry) for entry in ros.split(os.pathsep) if entry),
+            *(Path(entry).absolute() for entry in ros.split(os.pathsep) if entry),
             *(Path(entry).absolute() for entry in given),
         ]
         self._packages: dict[str, list[Path]] = {}
