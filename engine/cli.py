@@ -19,9 +19,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import bench, choice, diagnostics, files, generate, serves, urdf
+from engine import choice, diagnostics, files, generate, serves, urdf
 from engine.arguments import Array
-from engine.bench import measure, threads
+from engine.bench.command import SUITES
+from engine.bench.command import run as run_bench
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
@@ -52,7 +53,14 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     check.set_defaults(function=check_files)
     _add_generate(commands)
     benchmark = commands.add_parser("bench", help="forward dynamics on the CPU, beside Pinocchio where it is installed")
-    benchmark.add_argument("--suite", choices=("cpu", "threads"), default="cpu", help="robots, or one chain on threads")
+    benchmark.add_argument(
+        "--suite", choices=tuple(SUITES), default="cpu",
+        help="robots beside Pinocchio (cpu, the default), one chain on threads, every algorithm over the number of "
+        "links, or what the algorithms' texts leave (accuracy)",
+    )  # fmt: skip
+    benchmark.add_argument(
+        "--picture", type=Path, metavar="FILE.svg", help="draw the rows as well: .svg, .png or .pdf; not of cpu"
+    )
     benchmark.add_argument("--seconds", type=_positive, default=1.0, help="time spent on each case (default 1)")
     benchmark.add_argument(
         "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
@@ -396,38 +404,4 @@ def write_generated(args: argparse.Namespace) -> int:
         print(json.dumps({"robot": model.name, "links": args.links, "file": str(args.out) if args.out else None}))
     elif args.out is None:
         print(text)
-    return DONE
-
-
-def run_bench(args: argparse.Namespace) -> int:
-    """`bench`: forward dynamics on the CPU."""
-    console = _console(args)
-    if args.measure_choice:
-        return _measure_choice(args, console)
-    rows = list(threads.run(args.seconds)) if args.suite == "threads" else bench.run(args.seconds)
-    if args.json:
-        print(json.dumps({"machine": bench.machine(), "rows": rows}))
-        return DONE
-    if args.suite == "threads":
-        console.print(threads.table(rows))
-        return DONE
-    table = Table("case", "catena, µs", "pinocchio, µs", "catena/pinocchio (25–75 %)", box=None, pad_edge=False)
-    for row in rows:
-        peer, ratio = row.get("pinocchio_us"), row.get("ratio")
-        table.add_row(
-            row["case"], f"{row['catena_us']:.3g}", f"{peer:.3g}" if peer else "not installed",
-            f"{ratio[1]:.2f} ({ratio[0]:.2f}–{ratio[2]:.2f})" if ratio else "",
-        )  # fmt: skip
-    console.print(table)
-    return DONE
-
-
-def _measure_choice(args: argparse.Namespace, console: Console) -> int:
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("measuring")
-        table = measure.measure_algorithms(lambda done, total: progress.update(task, completed=done, total=total))
-    if args.json:
-        print(json.dumps({"machine": bench.machine(), "file": str(table.path), "rows": [vars(r) for r in table.rows]}))
-        return DONE
-    console.print("\n".join([*measure.summary(), f"written to {table.path}"]))
     return DONE

@@ -7,14 +7,14 @@ from numpy.typing import ArrayLike
 
 from engine import arguments, choice, dynamics
 from engine.arguments import Array
-from engine.cpu import clock, step
+from engine.cpu import accelerate, clock, step
 from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
 from engine.model import Model
 
 ALGORITHMS = ("abia", "jsiia")
 """Those that a step is compiled with."""
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
-PHASES = step.PHASES
+PHASES = accelerate.PHASES
 
 
 class Diverged(ArithmeticError):
@@ -52,8 +52,8 @@ class Simulation:
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
         self.algorithm, self.why = choice.choose(model, algorithm, self.batch, among=ALGORITHMS)
         lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
-        self._algorithm = step.JSIIA if self.algorithm == "jsiia" else step.ABIA
-        self._joints = step.Joints(
+        self._algorithm = accelerate.JSIIA if self.algorithm == "jsiia" else accelerate.ABIA
+        self._joints = accelerate.Joints(
             model.q_of_v,
             model.lower,
             model.upper,
@@ -66,9 +66,9 @@ class Simulation:
         self._free = np.array(free, np.int64).reshape(-1, 2)
         self._limited = self.limits and bool(np.any(model.bounded | np.isfinite(model.velocity_limit)))
         self._rough = self._limited or bool(np.any(model.friction > 0))
-        self._block = step.block(model.nq, model.nv, model.tree_nq, model.tree_nv, lanes, self._algorithm)
+        self._block = accelerate.block(model.nq, model.nv, model.tree_nq, model.tree_nv, lanes, self._algorithm)
         w = workspace(len(model.parent), lanes)
-        self._system = step.System(pack_coupling(model), *pack(model), w, lanes)
+        self._system = accelerate.System(pack_coupling(model), *pack(model), w, lanes)
         self._phases, self._clock = np.zeros(len(PHASES), np.int64), clock.buffer()
         self.q, self.v = np.empty((self.batch, model.nq)), np.empty((self.batch, model.nv))
         self.tau = np.zeros((self.batch, model.nv))
@@ -107,7 +107,9 @@ class Simulation:
         self._phases[:] = 0
         nothing = np.empty((0, 0, 0))
         record_q, record_v = record if record is not None else (nothing, nothing)
-        method = step.Method(self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited, self._rough)
+        method = accelerate.Method(
+            self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited, self._rough
+        )
         diverged = step.run(
             self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, n,
             method, self._joints, self._free, self._block, self._system, self._phases, self._clock,

@@ -96,18 +96,24 @@ def _worst(
     return float(np.max(residual(model, at, qdd if isinstance(qdd, np.ndarray) else qdd.get())))
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """A table for each number type: algorithms down, lengths across, the worse of random and straight chains."""
-    worst: dict[tuple[str, str, int], float] = {}
+def worst(rows: Iterable[Row]) -> dict[tuple[str, str, int], float]:
+    """The worse residual of random and straight chains, by number type, algorithm and links."""
+    found: dict[tuple[str, str, int], float] = {}
     for row in rows:
         key = row.dtype, row.algorithm, row.links
-        worst[key] = max(worst.get(key, 0.0), row.residual)
-    dtypes, names, lengths = (tuple(dict.fromkeys(part)) for part in zip(*worst, strict=True))
+        found[key] = max(found.get(key, 0.0), row.residual)
+    return found
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """A table for each number type: algorithms down, lengths across, the worse of random and straight chains."""
+    left = worst(rows)
+    dtypes, names, lengths = (tuple(dict.fromkeys(part)) for part in zip(*left, strict=True))
     lines = []
     for dtype in dtypes:
         lines += ["", f"| {dtype} | {' | '.join(map(str, lengths))} |", "| --- |" + " ---: |" * len(lengths)]
         for name in names:
-            cells = (worst.get((dtype, name, n)) for n in lengths)
+            cells = (left.get((dtype, name, n)) for n in lengths)
             shown = ("" if x is None else "–" if np.isinf(x) else f"{x:.0e}" for x in cells)
             lines.append(f"| `{name}` | {' | '.join(shown)} |")
     return "\n".join([*lines[1:], ""])

@@ -10,9 +10,9 @@ builds them link by link, from the far end with I = 0, Φ = 1, Y = 0; with U = I
     Y += (Φ S)(Φ S)ᵀ/D,   Φ = Φ (1 − S Uᵀ/D) X,   b += Φ S u/D
 
 to what the ABA does (`sweeps`). Neighbours join to one chunk (`join`). Joining from the tip gives the (I, p) of all
-that lies beyond each chunk, and from these the ABA's own recursion runs through every chunk at once. Accelerations then pass
-through each chunk as one affine map, the product of its joints' own: taken from a join's system instead they would
-carry the rounding of its large forces, 1e-8 at 4000 links where the ABA has 1e-15. So the chunks cost a second
+that lies beyond each chunk, and from these the ABA's own recursion runs through every chunk at once. Accelerations
+then pass through each chunk as one affine map, the product of its joints' own: taken from a join's system instead they
+would carry the rounding of its large forces, 1e-8 at 4000 links where the ABA has 1e-15. So the chunks cost a second
 recursion, and the answer is as accurate as the ABA's. Within a chunk accelerations are relative to those that its
 velocities alone give it on a base without acceleration, so that p needs no I c. A chunk that ends in a link without
 inertia of its own has no such quantities (D = 0).

@@ -1,259 +1,16 @@
-"""Whole simulation steps for blocks of robots: forces, forward dynamics, limits, integration.
-
-Friction and limits act on the velocity at the end of a step, v⁺. Coulomb friction of size f and the bounds
-lo ≤ v⁺ ≤ hi that position and velocity limits give, lo ≤ 0 ≤ hi, hi = (upper − q)/dt at most, together ask of the
-force r at a joint
-
-    v⁺ > 0: r = −f     v⁺ < 0: r = f     v⁺ = 0: |r| ≤ f     v⁺ = hi: r ≤ −f (f if hi = 0)     v⁺ = lo: r ≥ f (−f)
-
-a monotone law, which with the mass matrix has one solution: a linear complementarity problem, solved by block
-principal pivoting (Júdice and Pires 1994) and, after BLOCK_PIVOTS rounds, by Murty's least index rule. v⁺ is the
-proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
-take energy and never give any.
-"""
+"""Whole simulation steps for blocks of robots: forces, forward dynamics, limits, integration."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.cpu import abia, jsiia, tree
-from engine.cpu import layout as at
+from engine.cpu.accelerate import solve, solve_lawful
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
-from engine.cpu.layout import PackedCoupling
 from engine.cpu.spatial import mul, quaternion_step, rotation_from_quaternion
 
-ABIA, JSIIA = 0, 1
 SEMI_IMPLICIT, RK4, IMPLICIT = 0, 1, 2
-PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
-
-LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # where a joint stands on that law
-REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing when a step begins
-BLOCK_PIVOTS = 8
 DIVERGED = 1e12  # a velocity that no robot has
-
-
-class Joints(NamedTuple):
-    """What acts on the independent coordinates: arrays (nv,) but for `q_of_v`, see `Model`."""
-
-    q_of_v: NDArray[np.int64]
-    lower: NDArray[np.floating]
-    upper: NDArray[np.floating]
-    velocity_limit: NDArray[np.floating]
-    effort_limit: NDArray[np.floating]
-    damping: NDArray[np.floating]
-    friction: NDArray[np.floating]
-
-
-class System(NamedTuple):
-    """What the kernels solve with: the model's arrays, the workspace and the lanes, see `layout`."""
-
-    coupling: PackedCoupling
-    topology: NDArray[np.int64]
-    constants: NDArray[np.floating]
-    w: NDArray[np.floating]
-    lanes: tuple[int, ...]
-
-
-class Method(NamedTuple):
-    """How a step is made."""
-
-    dt: float
-    integrator: int
-    algorithm: int
-    limited: bool  # position and velocity limits act
-    rough: bool  # they, or friction, do
-
-
-class Block(NamedTuple):
-    """The scratch of a block of L robots: vectors (L, nv), coordinates (L, nq), matrices of JSIIA."""
-
-    force: NDArray[np.floating]
-    extra: NDArray[np.floating]
-    mode: NDArray[np.floating]
-    locked: NDArray[np.floating]
-    target: NDArray[np.floating]
-    qdd: NDArray[np.floating]
-    reaction: NDArray[np.floating]
-    v_stage: NDArray[np.floating]
-    v_sum: NDArray[np.floating]
-    q_stage: NDArray[np.floating]
-    q_sum: NDArray[np.floating]
-    q_rate: NDArray[np.floating]
-    tree_q: NDArray[np.floating]
-    tree_v: NDArray[np.floating]
-    M_tree: NDArray[np.floating]
-    M: NDArray[np.floating]
-    factor: NDArray[np.floating]
-
-
-def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], algorithm: int) -> Block:
-    """Scratch for blocks of that many robots; the matrices only where the algorithm has them."""
-    L, dense = len(lanes), (tree_nv, nv) if algorithm == JSIIA else (0, 0)
-    vectors = [np.zeros((L, nv)) for _ in range(9)]
-    coordinates = [np.zeros((L, nq)) for _ in range(3)]
-    whole = [np.zeros((1, tree_nq)), np.zeros((1, tree_nv)), np.zeros((1, dense[0], dense[0]))]
-    square = [np.zeros((dense[1], dense[1])) for _ in range(2)]
-    return Block._make([*vectors, *coordinates, *whole, *square])
-
-
-@inline
-def _lap(phases, phase, clock, since):
-    """Add the time since `since` to a phase; nothing where no phases are asked for."""
-    if phases.size == 0:
-        return since
-    time = now(clock)
-    phases[phase] += time - since
-    return time
-
-
-@inline
-def _solve_abia(q, v, b, system, gravity, phases, clock):
-    _, topology, constants, w, lanes = system
-    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
-    tree.scatter_q(q, 0, topology, constants, w, lanes)
-    tree.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
-    tree.scatter_v(b.force, 0, topology, w, lanes, at.TAU, at.U)
-    tree.scatter_additions(b.extra, b.locked, b.target, topology, w, lanes)
-    tree.poses(topology, constants, w, lanes)
-    tree.velocities(topology, w, lanes)
-    time = _lap(phases, 0, clock, time)
-    tree.bias_forces(topology, constants, w, lanes)
-    time = _lap(phases, 1, clock, time)
-    tree.rigid_inertias(topology, constants, w, lanes)
-    abia.inertia_recursion(topology, w, lanes)
-    time = _lap(phases, 2, clock, time)
-    abia.accelerations(topology, w, lanes, gravity)
-    tree.gather_v(b.qdd, 0, topology, w, lanes, at.QDD, at.U)
-    tree.gather_v(b.reaction, 0, topology, w, lanes, at.REACTION, at.U)
-    _lap(phases, 3, clock, time)
-
-
-@inline
-def _solve_jsiia(q, v, b, system, gravity, phases, clock):
-    coupling, topology, constants, w, lanes = system
-    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
-    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, b.tree_q[0])
-    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, b.tree_v[0])
-    tree.scatter_q(b.tree_q, 0, topology, constants, w, lanes)
-    tree.scatter_v(b.tree_v, 0, topology, w, lanes, at.QD, at.C)
-    tree.poses(topology, constants, w, lanes)
-    tree.velocities(topology, w, lanes)
-    time = _lap(phases, 0, clock, time)
-    jsiia.bias(b.tree_v, topology, constants, w, lanes, gravity)
-    time = _lap(phases, 1, clock, time)
-    jsiia.composite_bodies(b.M_tree, topology, constants, w, lanes)
-    time = _lap(phases, 2, clock, time)
-    jsiia.accelerations(
-        b.force[0], b.extra[0], b.locked[0], b.target[0], b.qdd[0], b.reaction[0],
-        coupling.v_index, coupling.v_factor, b.tree_v[0], b.M_tree[0], b.M, b.factor,
-    )  # fmt: skip
-    _lap(phases, 3, clock, time)
-
-
-@inline
-def _solve(algorithm, q, v, b, system, gravity, phases, clock):
-    """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
-    if algorithm == ABIA:
-        _solve_abia(q, v, b, system, gravity, phases, clock)
-    else:
-        _solve_jsiia(q, v, b, system, gravity, phases, clock)
-
-
-@inline
-def _bounds(method, joints, j, q):
-    """lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi."""
-    if not method.limited:
-        return -np.inf, np.inf
-    low, high = min(0.0, joints.lower[j] - q) / method.dt, max(0.0, joints.upper[j] - q) / method.dt
-    return max(-joints.velocity_limit[j], low), min(joints.velocity_limit[j], high)
-
-
-@inline
-def _set_mode(b, k, j, mode, friction, v, low, high, dt):
-    """Put joint j of robot k into a mode, `b.force` and `b.target` with it."""
-    before = b.mode[k, j]
-    b.force[k, j] += friction * ((before if abs(before) == 1.0 else 0.0) - (mode if abs(mode) == 1.0 else 0.0))
-    b.mode[k, j] = mode
-    b.locked[k, j] = 0.0 if abs(mode) == 1.0 else 1.0
-    b.target[k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
-
-
-@inline
-def _guess(q, v, method, joints, b):
-    """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
-    b.locked[:] = 0.0
-    b.mode[:] = 0.0
-    for k in range(q.shape[0]):
-        for j in range(v.shape[1]):
-            index = joints.q_of_v[j]
-            if index < 0:
-                continue
-            low, high = _bounds(method, joints, j, q[k, index])
-            mode = FORWARD if v[k, j] >= 0.0 else BACKWARD
-            if abs(v[k, j]) <= REST:
-                if high * method.dt <= REST:
-                    mode = HIGH
-                elif low * method.dt >= -REST:
-                    mode = LOW
-                elif joints.friction[j] > 0.0:
-                    mode = STUCK
-            _set_mode(b, k, j, mode, joints.friction[j], v[k, j], low, high, method.dt)
-
-
-@inline
-def _next_mode(mode, after, r, f, low, high, slack, slack_r):
-    """The mode that the law of the module asks for, given what came of the present one."""
-    if mode == STUCK:
-        return BACKWARD if r > f + slack_r else (FORWARD if r < -f - slack_r else mode)
-    if mode == HIGH:
-        if r <= (-f if high > 0.0 else f) + slack_r:
-            return mode
-        return FORWARD if high > 0.0 else BACKWARD
-    if mode == LOW:
-        if r >= (f if low < 0.0 else -f) - slack_r:
-            return mode
-        return BACKWARD if low < 0.0 else FORWARD
-    if after > high + slack:
-        return HIGH
-    if after < low - slack:
-        return LOW
-    return STUCK if f > 0.0 and mode * after < -slack else mode
-
-
-@inline
-def _pivot(q, v, method, joints, b, single):
-    """Move each joint to the mode its result asks for; `single`: only the last such joint of each robot."""
-    changed = False
-    for k in range(q.shape[0]):
-        for j in range(v.shape[1] - 1, -1, -1):
-            index = joints.q_of_v[j]
-            if index < 0:
-                continue
-            low, high = _bounds(method, joints, j, q[k, index])
-            after, slack = v[k, j] + method.dt * b.qdd[k, j], 1e-12 * (1.0 + abs(v[k, j]))
-            f, slack_r = joints.friction[j], 1e-10 * (joints.friction[j] + abs(b.force[k, j]))
-            mode = _next_mode(b.mode[k, j], after, b.reaction[k, j], f, low, high, slack, slack_r)
-            if mode != b.mode[k, j]:
-                changed = True
-                _set_mode(b, k, j, mode, f, v[k, j], low, high, method.dt)
-                if single:
-                    break
-    return changed
-
-
-@inline
-def _solve_rough(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
-    """`_solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
-    _guess(gap_q, ahead, method, joints, b)
-    _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
-    for attempt in range(BLOCK_PIVOTS + 4 * v.shape[1]):
-        if not _pivot(gap_q, ahead, method, joints, b, attempt >= BLOCK_PIVOTS):
-            break
-        _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
 
 
 @inline
@@ -313,10 +70,7 @@ def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
     _smooth_forces(tau, v, joints, b, dt, method.integrator == IMPLICIT)
-    if method.rough:
-        _solve_rough(q, v, q, v, method, joints, b, system, gravity, phases, clock)
-    else:
-        _solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+    solve_lawful(q, v, q, v, method, joints, b, system, gravity, phases, clock)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += dt * b.qdd[k, j]
@@ -350,7 +104,7 @@ def _rk4_step(q, v, tau, method, joints, free, b, system, phases, clock):
     b.locked[:] = 0.0
     for stage in range(4):
         _smooth_forces(tau, b.v_stage, joints, b, dt, False)
-        _solve(method.algorithm, b.q_stage, b.v_stage, b, system, gravity, phases, clock)
+        solve(method.algorithm, b.q_stage, b.v_stage, b, system, gravity, phases, clock)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
@@ -373,7 +127,7 @@ def _rk4_step(q, v, tau, method, joints, free, b, system, phases, clock):
     if method.rough:
         b.v_sum[:] = 0.0
         b.force[:] = 0.0
-        _solve_rough(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
+        solve_lawful(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
     for k in range(v.shape[0]):
         if method.rough:
             for j in range(v.shape[1]):

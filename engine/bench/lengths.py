@@ -1,0 +1,61 @@
+"""Every algorithm over the number of links: one forward dynamics call for one serial chain, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine import bench, generate, serves
+from engine.bench.accuracy import residual, state
+from engine.dynamics import ForwardDynamics
+from engine.model import Model
+
+LINKS = tuple(1 << power for power in range(1, 13))
+ROUNDS = 7
+"""Turns within the time of a case; the slowest algorithms take a second for each of theirs."""
+
+
+def run(seconds: float, links: Iterable[int] = LINKS) -> Iterator[dict[str, Any]]:
+    """For each number of links, by about `seconds` of turns, every algorithm that serves such a chain on the CPU.
+
+    `us` holds the medians of a call's time in µs, `residual` ‖ID(q̈) − τ‖ / ‖τ_δ‖, both by the algorithms' names. One
+    beyond its largest sensible size is left out.
+    """
+    for n in links:
+        yield _measure(generate.chain(n), seconds)
+
+
+def _measure(model: Model, seconds: float) -> dict[str, Any]:
+    at = state(model, np.random.default_rng(0))
+    q, v, tau = (x[0] for x in at)
+    calls, left = {}, {}
+    for name in serves.algorithms(model, "cpu"):
+        largest = serves.ALGORITHMS[name].largest
+        if largest is not None and model.nv > largest:
+            continue
+        fd = ForwardDynamics(model, algorithm=name, device="cpu")
+        out = fd(q, v, tau)
+        left[name] = float(residual(model, at, out[None])[0])
+        calls[name] = bench.repeated(partial(fd, q, v, tau, out=out))
+    times = np.median(bench.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS), axis=1) * 1e6
+    return {"links": model.nv, "us": dict(zip(calls, map(float, times), strict=True)), "residual": left}
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Two tables, times and residuals: algorithms down, lengths across."""
+    names = dict.fromkeys(name for row in rows for name in row["us"])
+    heads = " | ".join(str(row["links"]) for row in rows)
+    lines = []
+    for title, key, form in (("µs a call", "us", _short), ("residual", "residual", "{:.0e}".format)):
+        lines += ["", f"| {title} | {heads} |", "| --- |" + " ---: |" * len(rows)]
+        for name in names:
+            cells = (form(row[key][name]) if name in row[key] else "" for row in rows)
+            lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join([*lines[1:], ""])
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -1,0 +1,363 @@
+"""q̈ of a block of robots under its forces, friction and limits.
+
+Friction and limits act on the velocity at the end of a step, v⁺. Coulomb friction of size f and the bounds
+lo ≤ v⁺ ≤ hi that position and velocity limits give, lo ≤ 0 ≤ hi, hi = (upper − q)/dt at most, together ask of the
+force r at a joint
+
+    v⁺ > 0: r = −f     v⁺ < 0: r = f     v⁺ = 0: |r| ≤ f     v⁺ = hi: r ≤ −f (f if hi = 0)     v⁺ = lo: r ≥ f (−f)
+
+a monotone law, which with the mass matrix has one solution: a linear complementarity problem, solved by block
+principal pivoting (Júdice and Pires 1994), which as a rule takes one or two rounds and may go round in circles: then,
+after BLOCK_PIVOTS rounds, by a primal active set method, which cannot. v⁺ is the
+proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
+take energy and never give any.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu import abia, jsiia, tree
+from engine.cpu import layout as at
+from engine.cpu.clock import now
+from engine.cpu.compile import inline, kernel
+from engine.cpu.layout import PackedCoupling
+
+ABIA, JSIIA = 0, 1
+PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
+
+LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # where a joint stands on that law
+REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing when a step begins
+BLOCK_PIVOTS = 8  # rounds of moving all joints at once
+DESCENT = 20  # steps of descent for each coordinate, at most: far more than it takes
+
+
+class Joints(NamedTuple):
+    """What acts on the independent coordinates: arrays (nv,) but for `q_of_v`, see `Model`."""
+
+    q_of_v: NDArray[np.int64]
+    lower: NDArray[np.floating]
+    upper: NDArray[np.floating]
+    velocity_limit: NDArray[np.floating]
+    effort_limit: NDArray[np.floating]
+    damping: NDArray[np.floating]
+    friction: NDArray[np.floating]
+
+
+class System(NamedTuple):
+    """What the kernels solve with: the model's arrays, the workspace and the lanes, see `layout`."""
+
+    coupling: PackedCoupling
+    topology: NDArray[np.int64]
+    constants: NDArray[np.floating]
+    w: NDArray[np.floating]
+    lanes: tuple[int, ...]
+
+
+class Method(NamedTuple):
+    """How a step is made."""
+
+    dt: float
+    integrator: int
+    algorithm: int
+    limited: bool  # position and velocity limits act
+    rough: bool  # they, or friction, do
+
+
+class Block(NamedTuple):
+    """The scratch of a block of L robots: vectors (L, nv), coordinates (L, nq), matrices of JSIIA."""
+
+    force: NDArray[np.floating]
+    extra: NDArray[np.floating]
+    mode: NDArray[np.floating]
+    locked: NDArray[np.floating]
+    target: NDArray[np.floating]
+    qdd: NDArray[np.floating]
+    reaction: NDArray[np.floating]
+    v_stage: NDArray[np.floating]
+    v_sum: NDArray[np.floating]
+    q_stage: NDArray[np.floating]
+    q_sum: NDArray[np.floating]
+    q_rate: NDArray[np.floating]
+    tree_q: NDArray[np.floating]
+    tree_v: NDArray[np.floating]
+    M_tree: NDArray[np.floating]
+    M: NDArray[np.floating]
+    factor: NDArray[np.floating]
+
+
+def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], algorithm: int) -> Block:
+    """Scratch for blocks of that many robots; the matrices only where the algorithm has them."""
+    L, dense = len(lanes), (tree_nv, nv) if algorithm == JSIIA else (0, 0)
+    vectors = [np.zeros((L, nv)) for _ in range(9)]
+    coordinates = [np.zeros((L, nq)) for _ in range(3)]
+    whole = [np.zeros((1, tree_nq)), np.zeros((1, tree_nv)), np.zeros((1, dense[0], dense[0]))]
+    square = [np.zeros((dense[1], dense[1])) for _ in range(2)]
+    return Block._make([*vectors, *coordinates, *whole, *square])
+
+
+@inline
+def _lap(phases, phase, clock, since):
+    """Add the time since `since` to a phase; nothing where no phases are asked for."""
+    if phases.size == 0:
+        return since
+    time = now(clock)
+    phases[phase] += time - since
+    return time
+
+
+@inline
+def _solve_abia(q, v, b, system, gravity, phases, clock):
+    _, topology, constants, w, lanes = system
+    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
+    tree.scatter_q(q, 0, topology, constants, w, lanes)
+    tree.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
+    tree.scatter_v(b.force, 0, topology, w, lanes, at.TAU, at.U)
+    tree.scatter_additions(b.extra, b.locked, b.target, topology, w, lanes)
+    tree.poses(topology, constants, w, lanes)
+    tree.velocities(topology, w, lanes)
+    time = _lap(phases, 0, clock, time)
+    tree.bias_forces(topology, constants, w, lanes)
+    time = _lap(phases, 1, clock, time)
+    tree.rigid_inertias(topology, constants, w, lanes)
+    abia.inertia_recursion(topology, w, lanes)
+    time = _lap(phases, 2, clock, time)
+    abia.accelerations(topology, w, lanes, gravity)
+    tree.gather_v(b.qdd, 0, topology, w, lanes, at.QDD, at.U)
+    tree.gather_v(b.reaction, 0, topology, w, lanes, at.REACTION, at.U)
+    _lap(phases, 3, clock, time)
+
+
+@inline
+def _solve_jsiia(q, v, b, system, gravity, phases, clock):
+    coupling, topology, constants, w, lanes = system
+    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
+    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, b.tree_q[0])
+    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, b.tree_v[0])
+    tree.scatter_q(b.tree_q, 0, topology, constants, w, lanes)
+    tree.scatter_v(b.tree_v, 0, topology, w, lanes, at.QD, at.C)
+    tree.poses(topology, constants, w, lanes)
+    tree.velocities(topology, w, lanes)
+    time = _lap(phases, 0, clock, time)
+    jsiia.bias(b.tree_v, topology, constants, w, lanes, gravity)
+    time = _lap(phases, 1, clock, time)
+    jsiia.composite_bodies(b.M_tree, topology, constants, w, lanes)
+    time = _lap(phases, 2, clock, time)
+    jsiia.accelerations(
+        b.force[0], b.extra[0], b.locked[0], b.target[0], b.qdd[0], b.reaction[0],
+        coupling.v_index, coupling.v_factor, b.tree_v[0], b.M_tree[0], b.M, b.factor,
+    )  # fmt: skip
+    _lap(phases, 3, clock, time)
+
+
+@inline
+def solve(algorithm, q, v, b, system, gravity, phases, clock):
+    """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
+    if algorithm == ABIA:
+        _solve_abia(q, v, b, system, gravity, phases, clock)
+    else:
+        _solve_jsiia(q, v, b, system, gravity, phases, clock)
+
+
+@inline
+def _bounds(method, joints, j, q):
+    """lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi."""
+    if not method.limited:
+        return -np.inf, np.inf
+    low, high = min(0.0, joints.lower[j] - q) / method.dt, max(0.0, joints.upper[j] - q) / method.dt
+    return max(-joints.velocity_limit[j], low), min(joints.velocity_limit[j], high)
+
+
+@inline
+def _set_mode(b, k, j, mode, friction, v, low, high, dt):
+    """Put joint j of robot k into a mode, `b.force` and `b.target` with it."""
+    before = b.mode[k, j]
+    b.force[k, j] += friction * ((before if abs(before) == 1.0 else 0.0) - (mode if abs(mode) == 1.0 else 0.0))
+    b.mode[k, j] = mode
+    b.locked[k, j] = 0.0 if abs(mode) == 1.0 else 1.0
+    b.target[k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
+
+
+@inline
+def _guess(q, v, method, joints, b):
+    """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
+    b.locked[:] = 0.0
+    b.mode[:] = 0.0
+    for k in range(q.shape[0]):
+        for j in range(v.shape[1]):
+            index = joints.q_of_v[j]
+            if index < 0:
+                continue
+            low, high = _bounds(method, joints, j, q[k, index])
+            mode = FORWARD if v[k, j] >= 0.0 else BACKWARD
+            if abs(v[k, j]) <= REST:
+                if high * method.dt <= REST:
+                    mode = HIGH
+                elif low * method.dt >= -REST:
+                    mode = LOW
+                elif joints.friction[j] > 0.0:
+                    mode = STUCK
+            _set_mode(b, k, j, mode, joints.friction[j], v[k, j], low, high, method.dt)
+
+
+@inline
+def _next_mode(mode, after, r, f, low, high, slack, slack_r):
+    """The mode that the law of the module asks for, given what came of the present one."""
+    if mode == STUCK:
+        return BACKWARD if r > f + slack_r else (FORWARD if r < -f - slack_r else mode)
+    if mode == HIGH:
+        if r <= (-f if high > 0.0 else f) + slack_r:
+            return mode
+        return FORWARD if high > 0.0 else BACKWARD
+    if mode == LOW:
+        if r >= (f if low < 0.0 else -f) - slack_r:
+            return mode
+        return BACKWARD if low < 0.0 else FORWARD
+    if after > high + slack:
+        return HIGH
+    if after < low - slack:
+        return LOW
+    return STUCK if f > 0.0 and mode * after < -slack else mode
+
+
+@inline
+def _pivot(q, v, method, joints, b):
+    """Move each joint to the mode its result asks for; answers whether any has to."""
+    changed = False
+    for k in range(q.shape[0]):
+        for j in range(v.shape[1]):
+            index = joints.q_of_v[j]
+            if index < 0:
+                continue
+            low, high = _bounds(method, joints, j, q[k, index])
+            after, slack = v[k, j] + method.dt * b.qdd[k, j], 1e-12 * (1.0 + abs(v[k, j]))
+            f, slack_r = joints.friction[j], 1e-10 * (joints.friction[j] + abs(b.force[k, j]))
+            mode = _next_mode(b.mode[k, j], after, b.reaction[k, j], f, low, high, slack, slack_r)
+            if mode != b.mode[k, j]:
+                changed = True
+                _set_mode(b, k, j, mode, f, v[k, j], low, high, method.dt)
+    return changed
+
+
+@inline
+def _interval(b, k, j, low, high, f):
+    """Where v⁺ may lie while joint j of robot k slides: on its own side of rest, where there is friction."""
+    if f > 0.0:
+        return (0.0, high) if b.mode[k, j] == FORWARD else (low, 0.0)
+    return low, high
+
+
+@inline
+def _enter(gap_q, ahead, method, joints, b):
+    """A feasible velocity, kept in `v_stage`: the last one tried, brought into its bounds, and the modes it has."""
+    for k in range(ahead.shape[0]):
+        for j in range(ahead.shape[1]):
+            after, index = ahead[k, j] + method.dt * b.qdd[k, j], joints.q_of_v[j]
+            if index >= 0:
+                low, high = _bounds(method, joints, j, gap_q[k, index])
+                after = min(max(after, low), high)
+                f = joints.friction[j]
+                mode = FORWARD if after >= 0.0 else BACKWARD
+                if after == high:
+                    mode = HIGH
+                elif after == low:
+                    mode = LOW
+                elif after == 0.0 and f > 0.0:
+                    mode = STUCK
+                _set_mode(b, k, j, mode, f, ahead[k, j], low, high, method.dt)
+            b.v_stage[k, j] = after
+
+
+@inline
+def _blocked(k, gap_q, ahead, method, joints, b):
+    """How far robot k gets towards the velocity of its modes, 1 at most, and which joint stops it, −1 for none."""
+    share, blocking = 1.0, -1
+    for j in range(ahead.shape[1]):
+        index = joints.q_of_v[j]
+        if index < 0 or b.locked[k, j] != 0.0:
+            continue
+        low, high = _bounds(method, joints, j, gap_q[k, index])
+        low, high = _interval(b, k, j, low, high, joints.friction[j])
+        here, there = b.v_stage[k, j], ahead[k, j] + method.dt * b.qdd[k, j]
+        slack = 1e-12 * (1.0 + abs(here))
+        if there > high + slack and share * (there - here) > high - here:
+            share, blocking = max(0.0, high - here) / (there - here), j
+        elif there < low - slack and share * (there - here) < low - here:
+            share, blocking = min(0.0, low - here) / (there - here), j
+    return share, blocking
+
+
+@inline
+def _release(k, gap_q, ahead, method, joints, b):
+    """Let go of the held joint of robot k that pulls the most; answers whether there was one."""
+    worst, which, mode_of_worst = 0.0, -1, 0.0
+    for j in range(ahead.shape[1]):
+        index = joints.q_of_v[j]
+        if index < 0 or b.locked[k, j] == 0.0:
+            continue
+        low, high = _bounds(method, joints, j, gap_q[k, index])
+        f, r, mode = joints.friction[j], b.reaction[k, j], b.mode[k, j]
+        slack = 1e-10 * (f + abs(b.force[k, j]))
+        following = _next_mode(mode, 0.0, r, f, low, high, 0.0, slack)
+        if following != mode and low < high:
+            pull = abs(r) - f if mode == STUCK else abs(r - (f if (mode == LOW) == (low < 0.0) else -f))
+            if pull > worst or which < 0:
+                worst, which, mode_of_worst = pull, j, following
+    if which < 0:
+        return False
+    low, high = _bounds(method, joints, which, gap_q[k, joints.q_of_v[which]])
+    _set_mode(b, k, which, mode_of_worst, joints.friction[which], ahead[k, which], low, high, method.dt)
+    return True
+
+
+@inline
+def _descend(gap_q, ahead, method, joints, b):
+    """One step of every robot towards the least of the law's energy; answers whether any has still to go."""
+    going = False
+    for k in range(ahead.shape[0]):
+        share, blocking = _blocked(k, gap_q, ahead, method, joints, b)
+        for j in range(ahead.shape[1]):
+            after = ahead[k, j] + method.dt * b.qdd[k, j]
+            b.v_stage[k, j] += share * (after - b.v_stage[k, j])
+        if blocking >= 0:
+            going = True
+            f, index = joints.friction[blocking], joints.q_of_v[blocking]
+            low, high = _bounds(method, joints, blocking, gap_q[k, index])
+            bottom, top = _interval(b, k, blocking, low, high, f)
+            up = ahead[k, blocking] + method.dt * b.qdd[k, blocking] > b.v_stage[k, blocking]
+            edge = top if up else bottom
+            mode = (HIGH if edge == high else STUCK) if up else (LOW if edge == low else STUCK)
+            b.v_stage[k, blocking] = edge
+            _set_mode(b, k, blocking, mode, f, ahead[k, blocking], low, high, method.dt)
+        elif _release(k, gap_q, ahead, method, joints, b):
+            going = True
+    return going
+
+
+@kernel
+def _solve_by_descent(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
+    """The same solution, by a primal active set: feasible throughout, the law's energy falling, one joint at a time."""
+    _enter(gap_q, ahead, method, joints, b)
+    for _ in range(DESCENT * v.shape[1]):
+        solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+        if not _descend(gap_q, ahead, method, joints, b):
+            break
+    for k in range(v.shape[0]):
+        for j in range(v.shape[1]):
+            b.qdd[k, j] = (b.v_stage[k, j] - ahead[k, j]) / method.dt
+
+
+@inline
+def solve_lawful(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
+    """`solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
+    b.locked[:] = 0.0
+    if method.rough:
+        _guess(gap_q, ahead, method, joints, b)
+    for _ in range(1 + BLOCK_PIVOTS):
+        solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+        if not method.rough or not _pivot(gap_q, ahead, method, joints, b):
+            return
+    _solve_by_descent(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock)

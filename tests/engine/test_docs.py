@@ -1,0 +1,66 @@
+"""docs/scheme.md against the code: its tables, its figures, and equations that GitHub typesets."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine import serves
+from engine.bench import accuracy
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "scheme.md").read_text("utf-8")
+PROSE = re.sub(r"```.*?```|`[^`]*`", "", PAGE, flags=re.DOTALL)
+DISPLAYED = re.findall(r"\$\$(.*?)\$\$", PROSE, re.DOTALL)
+INLINE = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", PROSE, flags=re.DOTALL))
+
+
+def test_the_table_of_what_is_served_is_that_of_the_code():
+    assert f"\n\n{serves.markdown()}\n" in PAGE
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_residuals_are_of_all_texts_and_lengths_and_can_be_measured_again(dtype):
+    """Within a factor of 30: other processors round otherwise."""
+    (table,) = re.findall(rf"\| {dtype} \|(.*?)\n\n", PAGE, re.DOTALL)
+    head, _, *rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    assert tuple(map(int, head)) == accuracy.LENGTHS
+    printed = {row[0]: row[1:] for row in rows}
+    assert list(printed) == list(accuracy.TEXTS)
+    few = accuracy.LENGTHS[:3]
+    for (_, name, n), measured in accuracy.worst(accuracy.residuals(few, (dtype,))).items():
+        assert 1 / 30 < measured / float(printed[name][few.index(n)]) < 30, f"{name}, {n} links"
+
+
+def test_figures_are_there_and_small():
+    figures = re.findall(r"!\[[^]]+\]\((.+?)\)", PAGE)
+    assert len(figures) == 3
+    assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
+    assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}
+
+
+def test_files_that_the_page_names_exist():
+    root = DOCS.parent
+    folders = (root, root / "engine" / "algorithms")
+    names = set(re.findall(r"`([\w/]+\.py)`", PAGE))
+    assert names
+    assert {name for name in names if not any((folder / name).is_file() for folder in folders)} == set()
+
+
+def test_every_equation_is_one_that_github_typesets():
+    """Markdown eats a backslash before punctuation; GitHub refuses \\operatorname; $ comes in pairs, in one line."""
+    assert DISPLAYED
+    assert INLINE
+    for equation in (*DISPLAYED, *INLINE):
+        assert not re.search(r"\\[^A-Za-z]|operatorname|newcommand|[<>*|\n]", equation), equation
+        assert equation.count("{") == equation.count("}"), equation
+    for line in PROSE.splitlines():
+        assert re.fullmatch(r"\$\$ .+ \$\$", line) or "$$" not in line, line
+        assert line.count("$") % 2 == 0, line
+
+
+def test_equations_are_numbered_in_order_and_what_is_cited_is_there():
+    numbers = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", PAGE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    cited = {int(n) for n in re.findall(r"(?<!\[Y\] )\((\d{1,2})\)", re.sub(r"\|.*\||- .*", "", PAGE))}
+    assert cited <= set(numbers)
