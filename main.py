@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _may_be_a_robot(word: str) -> bool:
     """Whether a first word that is no command names a robot to show: a file, there or not, or one that ships."""
-    return bool(Path(word).suffix) or Path(word).exists() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
+    return bool(Path(word).suffix) or Path(word).is_file() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ from engine.serves import algorithms
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.urdf import load
 
+__version__ = "0.1.0"
+
 __all__ = [
     "INTEGRATORS",
     "PHASES",

@@ -18,6 +18,8 @@ def batched(
     Raises ValueError or TypeError with one sentence that names the argument, what came and what was expected.
     """
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex numbers")
         array = np.ascontiguousarray(value, dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(
@@ -42,6 +44,7 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
     for name, value in values.items():
         if name == "q":
             array, single = batched(name, value, model.nq, f"the {model.nq} coordinates of {model.name}", dtype)
+            _require_rotations(model, array)
         else:
             array, single = batched(
                 name, value, model.nv, f"one number for each of the {model.nv} velocities of {model.name}", dtype
@@ -56,6 +59,34 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
         batch = sizes.pop()
         arrays = [np.ascontiguousarray(np.broadcast_to(array, (batch, array.shape[1]))) for array in arrays]
     return arrays, all(singles)
+
+
+def _require_rotations(model: Model, q: Array) -> None:
+    """ValueError where the quaternion of a free joint is zero, which is no rotation; any other length will do."""
+    for joint in model.joints:
+        if joint.kind == "floating" and not np.all(np.any(q[:, joint.q][:, 3:], axis=1)):
+            raise ValueError(f"the quaternion of joint {joint.name!r} in q is zero; expected x, y, z, w of length 1")
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """`value` as an int of `least` or more; ValueError with one sentence if it is none."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; expected a whole number of {least} or more")
+    return int(value)
+
+
+def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
+    """`out` if an answer of that shape and type can be written there, a new array if it is None."""
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; expected a {dtype} array of shape {shape}")
+    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(
+            f"out has shape {out.shape} and type {out.dtype}; "
+            f"expected a contiguous, writeable {dtype} array of shape {shape}"
+        )
+    return out
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -107,8 +109,8 @@ def _add_run(commands: Any) -> None:
         "--gravity", type=float, nargs=3, default=EARTH, metavar=("X", "Y", "Z"), help="m/s² (default 0 0 -9.81)"
     )
     run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
-    run.add_argument("--every", type=int, default=1, metavar="N", help="keep every N-th state (default 1)")
-    run.add_argument("--seed", type=int, default=0, help="for --q random (default 0)")
+    run.add_argument("--every", type=_count, default=1, metavar="N", help="keep every N-th state (default 1)")
+    run.add_argument("--seed", type=_seed, default=0, help="for --q random (default 0)")
     run.add_argument("--out", type=Path, metavar="FILE.npz", help="where the trajectory goes (default: nowhere)")
 
 
@@ -122,7 +124,7 @@ def _add_generate(commands: Any) -> None:
     command.add_argument(
         "--prismatic", type=float, default=0.0, metavar="SHARE", help="share of prismatic joints, 0 to 1"
     )
-    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--seed", type=_seed, default=0)
     command.add_argument("--out", type=Path, metavar="FILE.urdf", help="default: standard output")
 
 
@@ -131,6 +133,18 @@ def _positive(text: str) -> float:
     if not (np.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
+    return int(text)
 
 
 def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
@@ -149,7 +163,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     except Diverged as error:
         print(error, file=sys.stderr)
         return NO
-    except (CallError, ValueError, TypeError, OSError) as error:
+    except (CallError, ValueError, TypeError, OSError, MemoryError) as error:
         print(f"catena {args.command}: {error}", file=sys.stderr)
         return WRONG_CALL
     except KeyboardInterrupt:
@@ -192,11 +206,16 @@ def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
 def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
     if args.controls is None:
         return None
-    controls = np.load(args.controls, allow_pickle=False)
+    try:
+        controls = np.load(args.controls, allow_pickle=False)
+    except ValueError:
+        raise CallError(f"{args.controls} is no .npy file of numbers; write one with numpy.save") from None
     if controls.shape not in ((model.nv,), (steps, model.nv)):
         raise CallError(
             f"{args.controls} holds an array of shape {controls.shape}; expected ({model.nv},) or ({steps}, {model.nv})"
         )
+    if not np.all(np.isfinite(controls)):
+        raise CallError(f"{args.controls} holds a number that is not finite; every control must be finite")
     return np.ascontiguousarray(np.broadcast_to(controls, (1, steps, model.nv)), float)
 
 
@@ -207,7 +226,9 @@ def run_robot(args: argparse.Namespace) -> int:
     _warn(model)
     every = args.every
     steps = round(args.seconds / args.dt / every) * every
-    if every < 1 or steps < 1:
+    if args.out is not None and not args.out.parent.is_dir():
+        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
     q, v = _start(args, model)
     controls = _controls(args, model, steps)
@@ -215,7 +236,7 @@ def run_robot(args: argparse.Namespace) -> int:
     simulation = Simulation(model, 1, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v)
     simulation.step(0)  # compiles, or reads the compiled code
     compiled = perf_counter()
-    recorder = Recorder(simulation, steps, every, controls)
+    recorder = Recorder(simulation, steps, every, controls, keep=args.out is not None)
     energies = [_total_energy(simulation)]
     failure, start = "", perf_counter()
     try:
@@ -225,7 +246,8 @@ def run_robot(args: argparse.Namespace) -> int:
     wall = perf_counter() - start
     energies.append(_total_energy(simulation))
     if args.out is not None:
-        save(args.out, model, recorder.trajectory(), _settings(args))
+        with _undisturbed():
+            save(args.out, model, recorder.trajectory(), _settings(args, simulation), controls)
     result = {
         "robot": model.name,
         "algorithm": simulation.algorithm,
@@ -265,12 +287,26 @@ def _run_with_progress(recorder: Recorder, steps: int, console: Console) -> None
         recorder.run(lambda done: progress.update(task, completed=done))
 
 
-def _settings(args: argparse.Namespace) -> dict[str, Any]:
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until this is done: what was simulated is written first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any]:
     """All it takes to run it again, as JSON knows it."""
-    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json")}
-    settings |= {"robot": str(files.find_robot(args.robot).resolve()), "out": str(args.out)}
-    settings["controls"] = str(args.controls.resolve()) if args.controls else None
-    return settings
+    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
+    return settings | {
+        "robot": str(files.find_robot(args.robot).resolve()),
+        "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
+        "controls": str(args.controls.resolve()) if args.controls else None,
+        "algorithm": simulation.algorithm,
+        "catena": __version__,
+    }
 
 
 def _total_energy(simulation: Simulation) -> float:
@@ -373,7 +409,10 @@ def check_files(args: argparse.Namespace) -> int:
     """`check`: every fault of every file."""
     broken, reports = False, {}
     for name in args.robot:
-        found = diagnostics.check(files.find_robot(name), args.package_dir)
+        path = Path(name)
+        with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
+            path = files.find_robot(name)
+        found = diagnostics.check(path, args.package_dir)
         errors = sum(diagnostic.severity == "error" for diagnostic in found)
         broken |= errors > 0
         reports[name] = [vars(diagnostic) for diagnostic in found]

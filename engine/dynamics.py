@@ -63,6 +63,7 @@ class ForwardDynamics:
         dtype: str = "float64",
         threads: int | None = None,
     ):
+        batch = arguments.whole("batch", batch, 1)
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
         self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, device)
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
@@ -89,13 +90,7 @@ class ForwardDynamics:
                 pass  # not vectors of this number type: taken or refused below
         (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
         shape = (self.model.nv,) if single else (len(q), self.model.nv)
-        if out is None:
-            out = np.empty(shape, self.dtype)
-        elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
-            raise ValueError(
-                f"out has shape {out.shape} and type {out.dtype}; "
-                f"expected a contiguous {self.dtype} array of shape {shape}"
-            )
+        out = arguments.result(out, shape, self.dtype)
         if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
             raise ArithmeticError(
                 f"{self.model.name}: the accelerations are not finite; "

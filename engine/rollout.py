@@ -84,15 +84,18 @@ def _controls(model: Model, controls: ArrayLike | None, batch: int, steps: int |
 
 
 class Recorder:
-    """Runs a single robot's simulation in short stretches, so that a caller can look up; keeps states and timings.
+    """Runs one robot's simulation in short stretches, so that a caller can look up; keeps states and timings.
 
-    `controls` are (1, steps, nv) or None. After `run`, also one cut short by an exception, `trajectory` holds what
-    was done and `phases` the median seconds of the phases of a step.
+    `controls` are (1, steps, nv) or None; with `keep` false only the timings are kept. After `run`, also one cut short
+    by an exception, `trajectory` holds what was done and `phases` the median seconds of the phases of a step.
     """
 
-    def __init__(self, simulation: Simulation, steps: int, every: int = 1, controls: Array | None = None):
+    def __init__(
+        self, simulation: Simulation, steps: int, every: int = 1, controls: Array | None = None, keep: bool = True
+    ):
         self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
-        model, samples = simulation.model, steps // every
+        model, samples = simulation.model, steps // every if keep else 0
+        self._keep = keep
         self._q, self._v = np.empty((1, samples + 1, model.nq)), np.empty((1, samples + 1, model.nv))
         self._q[:, 0], self._v[:, 0] = simulation.q, simulation.v
         self._phases: list[dict[str, float]] = []
@@ -112,13 +115,14 @@ class Recorder:
 
     def _advance(self, done: int, n: int) -> None:
         model, samples = self._simulation.model, n // self._every
-        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
         controls = None if self._controls is None else np.ascontiguousarray(self._controls[:, done : done + n])
-        self._simulation.advance(n, controls, self._every, record)
-        first = self._samples
-        self._q[:, first : first + samples], self._v[:, first : first + samples] = record
-        self._samples += samples
+        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
+        self._simulation.advance(n, controls, self._every, record if self._keep else None)
         self._phases.append(self._simulation.phases)
+        if self._keep:
+            first = self._samples
+            self._q[:, first : first + samples], self._v[:, first : first + samples] = record
+            self._samples += samples
 
     def phases(self) -> dict[str, float]:
         """The median over the timed steps of each phase, s."""
@@ -135,10 +139,13 @@ class Recorder:
         return Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
 
 
-def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[str, Any]) -> None:
+def save(
+    path: str | Path, model: Model, trajectory: Trajectory, settings: dict[str, Any], controls: Array | None = None
+) -> None:
     """Write a trajectory and all it takes to run it again to an .npz file, whole or not at all.
 
-    The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, and `settings` as JSON text.
+    The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, `settings` as JSON text and, where
+    there are any, all `controls` (1, steps, nv).
     """
     with files.replacing(path) as file:
         np.savez_compressed(
@@ -147,4 +154,5 @@ def save(path: str | Path, model: Model, trajectory: Trajectory, settings: dict[
             joint_names=np.array(model.joint_names),
             coordinate_names=np.array(model.coordinate_names),
             settings=np.array(json.dumps(settings)),
+            **({} if controls is None else {"controls": controls[0]}),
         )

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from engine import arguments, choice, dynamics
 from engine.arguments import Array
 from engine.cpu import accelerate, clock, step
+from engine.cpu.inverse import all_finite
 from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
 from engine.model import Model
 
@@ -44,11 +45,10 @@ class Simulation:
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
     ):
-        if not (np.isfinite(dt) and dt > 0):
+        if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
-        if batch < 1:
-            raise ValueError(f"batch is {batch!r}; expected the number of robots, 1 or more")
-        self.model, self.batch, self.dt, self.limits = model, int(batch), float(dt), bool(limits)
+        self.model, self.batch = model, arguments.whole("batch", batch, 1)
+        self.dt, self.limits = float(dt), bool(limits)
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
         self.algorithm, self.why = choice.choose(model, algorithm, self.batch, among=ALGORITHMS)
         lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
@@ -104,6 +104,9 @@ class Simulation:
 
         `record` is a pair of arrays (batch, n // every, nq) and (batch, n // every, nv).
         """
+        n = arguments.whole("n", n, 0)
+        if not all_finite(self.tau):
+            raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
         self._phases[:] = 0
         nothing = np.empty((0, 0, 0))
         record_q, record_v = record if record is not None else (nothing, nothing)

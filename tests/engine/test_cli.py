@@ -78,6 +78,9 @@ def test_controls_from_a_file_drive_the_robot(call, tmp_path):
         expected = engine.rollout(engine.load(engine.find_robot("pendulum")), file["q"][0], controls=tau)
         np.testing.assert_array_equal(file["q"], expected.q)
         np.testing.assert_array_equal(file["tau"], expected.tau)
+        np.testing.assert_array_equal(file["controls"], tau)
+    path.write_text("no numbers")
+    assert "is no .npy file of numbers" in call("run", "pendulum", "--controls", path)[2]
     np.save(path, tau[:50])
     code, _, error = call("run", "pendulum", "--seconds", "0.1", "--controls", path)
     assert code == 2
@@ -131,6 +134,9 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         (("run", "arm7", "--q", "1,2"), "--q has 2 numbers; this robot takes 7"),
         (("run", "arm7", "--q", "bent"), "--q is 'bent'; expected 7 numbers"),
         (("run", "arm7", "--seconds", "0.0001"), "leave no step to keep"),
+        (("run", "arm7", "--every", "0"), "0 is not a whole number of 1 or more"),
+        (("run", "arm7", "--seconds", "1e12", "--out", "far.npz"), "Unable to allocate"),
+        (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is no folder; make it first"),
         (("generate", "chain", "0"), "got 0 links"),
         (("fly",), "invalid choice: 'fly'"),
     ],

@@ -215,8 +215,19 @@ def test_wrong_arguments_are_refused_in_one_sentence(change, error, words):
 
 def test_out_of_the_wrong_kind_is_refused():
     fd = engine.ForwardDynamics(engine.chain(3))
-    with pytest.raises(ValueError, match="out has shape"):
-        fd(np.zeros(3), np.zeros(3), np.zeros(3), out=np.empty(4))
+    read_only = np.empty(3)
+    read_only.flags.writeable = False
+    for out in (np.empty(4), np.empty(3, np.float32), np.empty(6)[::2], read_only):
+        with pytest.raises(ValueError, match="out has shape"):
+            fd(np.zeros(3), np.zeros(3), np.zeros(3), out=out)
+    with pytest.raises(TypeError, match="out is a list"):
+        fd(np.zeros(3), np.zeros(3), np.zeros(3), out=[0.0, 0.0, 0.0])
+
+
+def test_a_quaternion_that_is_no_rotation_is_refused():
+    model = engine.tree(3, floating=True)
+    with pytest.raises(ValueError, match="the quaternion of joint 'joint1' in q is zero"):
+        engine.link_poses(model, np.zeros(model.nq))
 
 
 def test_a_joint_that_moves_no_inertia_is_an_error_not_a_nan():

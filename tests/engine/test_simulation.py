@@ -116,6 +116,39 @@ def test_limits_and_friction_never_add_energy(robot, pytestconfig):
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+def test_many_limits_at_once_are_solved_too(integrator, pytestconfig):
+    """Starts from which block pivoting goes round in circles: 50 joints, half of them thrown against their limits."""
+    model = engine.load(pytestconfig.rootpath / "robots" / "snake50.urdf")
+    for seed, speed in ((5, 0.0), (2, 3.0), (1, 3.0)):
+        rng = np.random.default_rng(seed)
+        q = model.random(rng, 16)
+        v = np.clip(speed * rng.standard_normal((16, model.nv)), -model.velocity_limit, model.velocity_limit)
+        simulation = engine.Simulation(model, batch=16, integrator=integrator, q=q, v=v)
+        for _ in range(500):
+            before_q, before_v = simulation.q.copy(), simulation.v.copy()
+            simulation.step(1)
+            outside = np.maximum(simulation.q - model.upper, model.lower - simulation.q)
+            assert outside.max() <= 1e-9
+            if integrator == "semi-implicit":
+                pull = engine.forward_dynamics(model, before_q, before_v, -model.damping * before_v)
+                free = engine.energy(model, before_q, before_v + simulation.dt * pull)[0]
+                assert np.all(engine.energy(model, before_q, simulation.v)[0] <= free * (1 + 1e-12))
+
+
+def test_forces_that_are_not_finite_are_refused(double_pendulum):
+    simulation = engine.Simulation(double_pendulum)
+    simulation.tau[0, 1] = np.nan
+    with pytest.raises(ValueError, match=r"sim\.tau\[0, 1\] is not finite"):
+        simulation.step(1)
+
+
+@pytest.mark.parametrize("n", [-1, 1.5, "a"])
+def test_a_number_of_steps_is_a_whole_number(double_pendulum, n):
+    with pytest.raises(ValueError, match=r"n is .*; expected a whole number of 0 or more"):
+        engine.Simulation(double_pendulum).step(n)
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 def test_a_hard_stop_takes_the_energy_of_what_hits_it(integrator):
     """A frictionless pendulum falls onto its limit and stays there: no bounce, no creep, no gain."""
     model = engine.chain(1, straight=True)
