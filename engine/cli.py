@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import choice, diagnostics, files, generate, serves, urdf
+from engine import __version__, choice, diagnostics, files, generate, serves, urdf
 from engine.arguments import Array
 from engine.bench.command import SUITES
 from engine.bench.command import run as run_bench
