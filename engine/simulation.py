@@ -53,22 +53,22 @@ class Simulation:
         self.algorithm, self.why = choice.choose(model, algorithm, self.batch, among=ALGORITHMS)
         lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
         self._algorithm = accelerate.JSIIA if self.algorithm == "jsiia" else accelerate.ABIA
-        self._joints = accelerate.Joints(
-            model.q_of_v,
-            model.lower,
-            model.upper,
-            model.velocity_limit,
-            model.effort_limit,
-            model.damping,
-            model.friction,
+        self._joints = np.stack(
+            [model.lower, model.upper, model.velocity_limit, model.effort_limit, model.damping, model.friction]
         )
         free = [(joint.q.start, joint.v.start) for joint in model.joints if joint.kind == "floating"]
         self._free = np.array(free, np.int64).reshape(-1, 2)
         self._limited = self.limits and bool(np.any(model.bounded | np.isfinite(model.velocity_limit)))
         self._rough = self._limited or bool(np.any(model.friction > 0))
-        self._block = accelerate.block(model.nq, model.nv, model.tree_nq, model.tree_nv, lanes, self._algorithm)
-        w = workspace(len(model.parent), lanes)
-        self._system = accelerate.System(pack_coupling(model), *pack(model), w, lanes)
+        L = len(lanes)
+        self._scratch = np.zeros((9, L, model.nv)), np.zeros((3, L, model.nq))
+        self._system = accelerate.System(
+            pack_coupling(model),
+            *pack(model),
+            workspace(len(model.parent), lanes),
+            lanes,
+            accelerate.dense(model, self._algorithm),
+        )
         self._phases, self._clock = np.zeros(len(PHASES), np.int64), clock.buffer()
         self.q, self.v = np.empty((self.batch, model.nq)), np.empty((self.batch, model.nv))
         self.tau = np.zeros((self.batch, model.nv))
@@ -115,7 +115,8 @@ class Simulation:
         )
         diverged = step.run(
             self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, n,
-            method, self._joints, self._free, self._block, self._system, self._phases, self._clock,
+            method, self.model.q_of_v, self._joints, self._free, *self._scratch, self._system,
+            self._phases, self._clock,
         )  # fmt: skip
         self.steps += n if diverged < 0 else diverged + 1
         if diverged >= 0:

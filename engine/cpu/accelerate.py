@@ -25,6 +25,7 @@ from engine.cpu import layout as at
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
 from engine.cpu.layout import PackedCoupling
+from engine.model import Model
 
 ABIA, JSIIA = 0, 1
 PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
@@ -35,16 +36,22 @@ BLOCK_PIVOTS = 8  # rounds of moving all joints at once
 DESCENT = 20  # steps of descent for each coordinate, at most: far more than it takes
 
 
-class Joints(NamedTuple):
-    """What acts on the independent coordinates: arrays (nv,) but for `q_of_v`, see `Model`."""
+# What is known of the independent coordinates, rows of `joints` (6, nv); see `Model`
+LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION = range(6)
+# What is kept of a block of L robots, in b (9, L, nv) …
+FORCE, EXTRA, MODE, LOCKED, TARGET, QDD, REACTION, V_STAGE, V_SUM = range(9)
+# … and, of their coordinates, in c (3, L, nq)
+Q_STAGE, Q_SUM, Q_RATE = range(3)
 
-    q_of_v: NDArray[np.int64]
-    lower: NDArray[np.floating]
-    upper: NDArray[np.floating]
-    velocity_limit: NDArray[np.floating]
-    effort_limit: NDArray[np.floating]
-    damping: NDArray[np.floating]
-    friction: NDArray[np.floating]
+
+class Dense(NamedTuple):
+    """What JSIIA works in: the tree's coordinates (1, tree_nq) and velocities, and matrices; empty for ABIA."""
+
+    tree_q: NDArray[np.floating]
+    tree_v: NDArray[np.floating]
+    M_tree: NDArray[np.floating]
+    M: NDArray[np.floating]
+    factor: NDArray[np.floating]
 
 
 class System(NamedTuple):
@@ -55,6 +62,7 @@ class System(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
+    dense: Dense
 
 
 class Method(NamedTuple):
@@ -67,36 +75,33 @@ class Method(NamedTuple):
     rough: bool  # they, or friction, do
 
 
-class Block(NamedTuple):
-    """The scratch of a block of L robots: vectors (L, nv), coordinates (L, nq), matrices of JSIIA."""
-
-    force: NDArray[np.floating]
-    extra: NDArray[np.floating]
-    mode: NDArray[np.floating]
-    locked: NDArray[np.floating]
-    target: NDArray[np.floating]
-    qdd: NDArray[np.floating]
-    reaction: NDArray[np.floating]
-    v_stage: NDArray[np.floating]
-    v_sum: NDArray[np.floating]
-    q_stage: NDArray[np.floating]
-    q_sum: NDArray[np.floating]
-    q_rate: NDArray[np.floating]
-    tree_q: NDArray[np.floating]
-    tree_v: NDArray[np.floating]
-    M_tree: NDArray[np.floating]
-    M: NDArray[np.floating]
-    factor: NDArray[np.floating]
+def dense(model: Model, algorithm: int) -> Dense:
+    """What JSIIA works in, for a model; empty for ABIA."""
+    n, m = (model.tree_nv, model.nv) if algorithm == JSIIA else (0, 0)
+    whole = [np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)), np.zeros((1, n, n))]
+    return Dense._make([*whole, np.zeros((m, m)), np.zeros((m, m))])
 
 
-def block(nq: int, nv: int, tree_nq: int, tree_nv: int, lanes: tuple[int, ...], algorithm: int) -> Block:
-    """Scratch for blocks of that many robots; the matrices only where the algorithm has them."""
-    L, dense = len(lanes), (tree_nv, nv) if algorithm == JSIIA else (0, 0)
-    vectors = [np.zeros((L, nv)) for _ in range(9)]
-    coordinates = [np.zeros((L, nq)) for _ in range(3)]
-    whole = [np.zeros((1, tree_nq)), np.zeros((1, tree_nv)), np.zeros((1, dense[0], dense[0]))]
-    square = [np.zeros((dense[1], dense[1])) for _ in range(2)]
-    return Block._make([*vectors, *coordinates, *whole, *square])
+@inline
+def fill(x, value):
+    """Every number of a matrix to `value`: written out, which compiles sooner than an assignment to a slice."""
+    for k in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[k, j] = value
+
+
+@inline
+def copy_row(x, out):
+    """A vector into another, likewise."""
+    for j in range(x.size):
+        out[j] = x[j]
+
+
+@inline
+def copy(x, out):
+    """A matrix into another, likewise."""
+    for k in range(x.shape[0]):
+        copy_row(x[k], out[k])
 
 
 @inline
@@ -109,14 +114,15 @@ def _lap(phases, phase, clock, since):
     return time
 
 
-@inline
-def _solve_abia(q, v, b, system, gravity, phases, clock):
-    _, topology, constants, w, lanes = system
+@kernel
+def _solve_abia(
+    q, v, force, extra, locked, target, qdd, reaction, topology, constants, w, lanes, gravity, phases, clock
+):
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
     tree.scatter_q(q, 0, topology, constants, w, lanes)
     tree.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
-    tree.scatter_v(b.force, 0, topology, w, lanes, at.TAU, at.U)
-    tree.scatter_additions(b.extra, b.locked, b.target, topology, w, lanes)
+    tree.scatter_v(force, 0, topology, w, lanes, at.TAU, at.U)
+    tree.scatter_additions(extra, locked, target, topology, w, lanes)
     tree.poses(topology, constants, w, lanes)
     tree.velocities(topology, w, lanes)
     time = _lap(phases, 0, clock, time)
@@ -126,38 +132,41 @@ def _solve_abia(q, v, b, system, gravity, phases, clock):
     abia.inertia_recursion(topology, w, lanes)
     time = _lap(phases, 2, clock, time)
     abia.accelerations(topology, w, lanes, gravity)
-    tree.gather_v(b.qdd, 0, topology, w, lanes, at.QDD, at.U)
-    tree.gather_v(b.reaction, 0, topology, w, lanes, at.REACTION, at.U)
+    tree.gather_v(qdd, 0, topology, w, lanes, at.QDD, at.U)
+    tree.gather_v(reaction, 0, topology, w, lanes, at.REACTION, at.U)
     _lap(phases, 3, clock, time)
 
 
-@inline
+@kernel
 def _solve_jsiia(q, v, b, system, gravity, phases, clock):
-    coupling, topology, constants, w, lanes = system
+    coupling, topology, constants, w, lanes, dense = system
     time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
-    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, b.tree_q[0])
-    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, b.tree_v[0])
-    tree.scatter_q(b.tree_q, 0, topology, constants, w, lanes)
-    tree.scatter_v(b.tree_v, 0, topology, w, lanes, at.QD, at.C)
+    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
+    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
+    tree.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
+    tree.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.C)
     tree.poses(topology, constants, w, lanes)
     tree.velocities(topology, w, lanes)
     time = _lap(phases, 0, clock, time)
-    jsiia.bias(b.tree_v, topology, constants, w, lanes, gravity)
+    jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity)
     time = _lap(phases, 1, clock, time)
-    jsiia.composite_bodies(b.M_tree, topology, constants, w, lanes)
+    jsiia.composite_bodies(dense.M_tree, topology, constants, w, lanes)
     time = _lap(phases, 2, clock, time)
     jsiia.accelerations(
-        b.force[0], b.extra[0], b.locked[0], b.target[0], b.qdd[0], b.reaction[0],
-        coupling.v_index, coupling.v_factor, b.tree_v[0], b.M_tree[0], b.M, b.factor,
+        b[FORCE, 0], b[EXTRA, 0], b[LOCKED, 0], b[TARGET, 0], b[QDD, 0], b[REACTION, 0],
+        coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
     )  # fmt: skip
     _lap(phases, 3, clock, time)
 
 
-@inline
+@kernel
 def solve(algorithm, q, v, b, system, gravity, phases, clock):
     """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
     if algorithm == ABIA:
-        _solve_abia(q, v, b, system, gravity, phases, clock)
+        _solve_abia(
+            q, v, b[FORCE], b[EXTRA], b[LOCKED], b[TARGET], b[QDD], b[REACTION],
+            system.topology, system.constants, system.w, system.lanes, gravity, phases, clock,
+        )  # fmt: skip
     else:
         _solve_jsiia(q, v, b, system, gravity, phases, clock)
 
@@ -167,28 +176,28 @@ def _bounds(method, joints, j, q):
     """lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi."""
     if not method.limited:
         return -np.inf, np.inf
-    low, high = min(0.0, joints.lower[j] - q) / method.dt, max(0.0, joints.upper[j] - q) / method.dt
-    return max(-joints.velocity_limit[j], low), min(joints.velocity_limit[j], high)
+    low, high = min(0.0, joints[LOWER, j] - q) / method.dt, max(0.0, joints[UPPER, j] - q) / method.dt
+    return max(-joints[VELOCITY_LIMIT, j], low), min(joints[VELOCITY_LIMIT, j], high)
 
 
 @inline
 def _set_mode(b, k, j, mode, friction, v, low, high, dt):
-    """Put joint j of robot k into a mode, `b.force` and `b.target` with it."""
-    before = b.mode[k, j]
-    b.force[k, j] += friction * ((before if abs(before) == 1.0 else 0.0) - (mode if abs(mode) == 1.0 else 0.0))
-    b.mode[k, j] = mode
-    b.locked[k, j] = 0.0 if abs(mode) == 1.0 else 1.0
-    b.target[k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
+    """Put joint j of robot k into a mode, `b[FORCE]` and `b[TARGET]` with it."""
+    before = b[MODE, k, j]
+    b[FORCE, k, j] += friction * ((before if abs(before) == 1.0 else 0.0) - (mode if abs(mode) == 1.0 else 0.0))
+    b[MODE, k, j] = mode
+    b[LOCKED, k, j] = 0.0 if abs(mode) == 1.0 else 1.0
+    b[TARGET, k, j] = ((high if mode == HIGH else (low if mode == LOW else 0.0)) - v) / dt
 
 
 @inline
-def _guess(q, v, method, joints, b):
+def _guess(q, v, method, q_of_v, joints, b):
     """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
-    b.locked[:] = 0.0
-    b.mode[:] = 0.0
+    fill(b[LOCKED], 0.0)
+    fill(b[MODE], 0.0)
     for k in range(q.shape[0]):
         for j in range(v.shape[1]):
-            index = joints.q_of_v[j]
+            index = q_of_v[j]
             if index < 0:
                 continue
             low, high = _bounds(method, joints, j, q[k, index])
@@ -198,9 +207,9 @@ def _guess(q, v, method, joints, b):
                     mode = HIGH
                 elif low * method.dt >= -REST:
                     mode = LOW
-                elif joints.friction[j] > 0.0:
+                elif joints[FRICTION, j] > 0.0:
                     mode = STUCK
-            _set_mode(b, k, j, mode, joints.friction[j], v[k, j], low, high, method.dt)
+            _set_mode(b, k, j, mode, joints[FRICTION, j], v[k, j], low, high, method.dt)
 
 
 @inline
@@ -224,19 +233,19 @@ def _next_mode(mode, after, r, f, low, high, slack, slack_r):
 
 
 @inline
-def _pivot(q, v, method, joints, b):
+def _pivot(q, v, method, q_of_v, joints, b):
     """Move each joint to the mode its result asks for; answers whether any has to."""
     changed = False
     for k in range(q.shape[0]):
         for j in range(v.shape[1]):
-            index = joints.q_of_v[j]
+            index = q_of_v[j]
             if index < 0:
                 continue
             low, high = _bounds(method, joints, j, q[k, index])
-            after, slack = v[k, j] + method.dt * b.qdd[k, j], 1e-12 * (1.0 + abs(v[k, j]))
-            f, slack_r = joints.friction[j], 1e-10 * (joints.friction[j] + abs(b.force[k, j]))
-            mode = _next_mode(b.mode[k, j], after, b.reaction[k, j], f, low, high, slack, slack_r)
-            if mode != b.mode[k, j]:
+            after, slack = v[k, j] + method.dt * b[QDD, k, j], 1e-12 * (1.0 + abs(v[k, j]))
+            f, slack_r = joints[FRICTION, j], 1e-10 * (joints[FRICTION, j] + abs(b[FORCE, k, j]))
+            mode = _next_mode(b[MODE, k, j], after, b[REACTION, k, j], f, low, high, slack, slack_r)
+            if mode != b[MODE, k, j]:
                 changed = True
                 _set_mode(b, k, j, mode, f, v[k, j], low, high, method.dt)
     return changed
@@ -246,20 +255,20 @@ def _pivot(q, v, method, joints, b):
 def _interval(b, k, j, low, high, f):
     """Where v⁺ may lie while joint j of robot k slides: on its own side of rest, where there is friction."""
     if f > 0.0:
-        return (0.0, high) if b.mode[k, j] == FORWARD else (low, 0.0)
+        return (0.0, high) if b[MODE, k, j] == FORWARD else (low, 0.0)
     return low, high
 
 
 @inline
-def _enter(gap_q, ahead, method, joints, b):
+def _enter(gap_q, ahead, method, q_of_v, joints, b):
     """A feasible velocity, kept in `v_stage`: the last one tried, brought into its bounds, and the modes it has."""
     for k in range(ahead.shape[0]):
         for j in range(ahead.shape[1]):
-            after, index = ahead[k, j] + method.dt * b.qdd[k, j], joints.q_of_v[j]
+            after, index = ahead[k, j] + method.dt * b[QDD, k, j], q_of_v[j]
             if index >= 0:
                 low, high = _bounds(method, joints, j, gap_q[k, index])
                 after = min(max(after, low), high)
-                f = joints.friction[j]
+                f = joints[FRICTION, j]
                 mode = FORWARD if after >= 0.0 else BACKWARD
                 if after == high:
                     mode = HIGH
@@ -268,20 +277,20 @@ def _enter(gap_q, ahead, method, joints, b):
                 elif after == 0.0 and f > 0.0:
                     mode = STUCK
                 _set_mode(b, k, j, mode, f, ahead[k, j], low, high, method.dt)
-            b.v_stage[k, j] = after
+            b[V_STAGE, k, j] = after
 
 
 @inline
-def _blocked(k, gap_q, ahead, method, joints, b):
+def _blocked(k, gap_q, ahead, method, q_of_v, joints, b):
     """How far robot k gets towards the velocity of its modes, 1 at most, and which joint stops it, −1 for none."""
     share, blocking = 1.0, -1
     for j in range(ahead.shape[1]):
-        index = joints.q_of_v[j]
-        if index < 0 or b.locked[k, j] != 0.0:
+        index = q_of_v[j]
+        if index < 0 or b[LOCKED, k, j] != 0.0:
             continue
         low, high = _bounds(method, joints, j, gap_q[k, index])
-        low, high = _interval(b, k, j, low, high, joints.friction[j])
-        here, there = b.v_stage[k, j], ahead[k, j] + method.dt * b.qdd[k, j]
+        low, high = _interval(b, k, j, low, high, joints[FRICTION, j])
+        here, there = b[V_STAGE, k, j], ahead[k, j] + method.dt * b[QDD, k, j]
         slack = 1e-12 * (1.0 + abs(here))
         if there > high + slack and share * (there - here) > high - here:
             share, blocking = max(0.0, high - here) / (there - here), j
@@ -291,16 +300,16 @@ def _blocked(k, gap_q, ahead, method, joints, b):
 
 
 @inline
-def _release(k, gap_q, ahead, method, joints, b):
+def _release(k, gap_q, ahead, method, q_of_v, joints, b):
     """Let go of the held joint of robot k that pulls the most; answers whether there was one."""
     worst, which, mode_of_worst = 0.0, -1, 0.0
     for j in range(ahead.shape[1]):
-        index = joints.q_of_v[j]
-        if index < 0 or b.locked[k, j] == 0.0:
+        index = q_of_v[j]
+        if index < 0 or b[LOCKED, k, j] == 0.0:
             continue
         low, high = _bounds(method, joints, j, gap_q[k, index])
-        f, r, mode = joints.friction[j], b.reaction[k, j], b.mode[k, j]
-        slack = 1e-10 * (f + abs(b.force[k, j]))
+        f, r, mode = joints[FRICTION, j], b[REACTION, k, j], b[MODE, k, j]
+        slack = 1e-10 * (f + abs(b[FORCE, k, j]))
         following = _next_mode(mode, 0.0, r, f, low, high, 0.0, slack)
         if following != mode and low < high:
             pull = abs(r) - f if mode == STUCK else abs(r - (f if (mode == LOW) == (low < 0.0) else -f))
@@ -308,56 +317,56 @@ def _release(k, gap_q, ahead, method, joints, b):
                 worst, which, mode_of_worst = pull, j, following
     if which < 0:
         return False
-    low, high = _bounds(method, joints, which, gap_q[k, joints.q_of_v[which]])
-    _set_mode(b, k, which, mode_of_worst, joints.friction[which], ahead[k, which], low, high, method.dt)
+    low, high = _bounds(method, joints, which, gap_q[k, q_of_v[which]])
+    _set_mode(b, k, which, mode_of_worst, joints[FRICTION, which], ahead[k, which], low, high, method.dt)
     return True
 
 
 @inline
-def _descend(gap_q, ahead, method, joints, b):
+def _descend(gap_q, ahead, method, q_of_v, joints, b):
     """One step of every robot towards the least of the law's energy; answers whether any has still to go."""
     going = False
     for k in range(ahead.shape[0]):
-        share, blocking = _blocked(k, gap_q, ahead, method, joints, b)
+        share, blocking = _blocked(k, gap_q, ahead, method, q_of_v, joints, b)
         for j in range(ahead.shape[1]):
-            after = ahead[k, j] + method.dt * b.qdd[k, j]
-            b.v_stage[k, j] += share * (after - b.v_stage[k, j])
+            after = ahead[k, j] + method.dt * b[QDD, k, j]
+            b[V_STAGE, k, j] += share * (after - b[V_STAGE, k, j])
         if blocking >= 0:
             going = True
-            f, index = joints.friction[blocking], joints.q_of_v[blocking]
+            f, index = joints[FRICTION, blocking], q_of_v[blocking]
             low, high = _bounds(method, joints, blocking, gap_q[k, index])
             bottom, top = _interval(b, k, blocking, low, high, f)
-            up = ahead[k, blocking] + method.dt * b.qdd[k, blocking] > b.v_stage[k, blocking]
+            up = ahead[k, blocking] + method.dt * b[QDD, k, blocking] > b[V_STAGE, k, blocking]
             edge = top if up else bottom
             mode = (HIGH if edge == high else STUCK) if up else (LOW if edge == low else STUCK)
-            b.v_stage[k, blocking] = edge
+            b[V_STAGE, k, blocking] = edge
             _set_mode(b, k, blocking, mode, f, ahead[k, blocking], low, high, method.dt)
-        elif _release(k, gap_q, ahead, method, joints, b):
+        elif _release(k, gap_q, ahead, method, q_of_v, joints, b):
             going = True
     return going
 
 
 @kernel
-def _solve_by_descent(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
+def _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock):
     """The same solution, by a primal active set: feasible throughout, the law's energy falling, one joint at a time."""
-    _enter(gap_q, ahead, method, joints, b)
+    _enter(gap_q, ahead, method, q_of_v, joints, b)
     for _ in range(DESCENT * v.shape[1]):
         solve(method.algorithm, q, v, b, system, gravity, phases, clock)
-        if not _descend(gap_q, ahead, method, joints, b):
+        if not _descend(gap_q, ahead, method, q_of_v, joints, b):
             break
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            b.qdd[k, j] = (b.v_stage[k, j] - ahead[k, j]) / method.dt
+            b[QDD, k, j] = (b[V_STAGE, k, j] - ahead[k, j]) / method.dt
 
 
 @inline
-def solve_lawful(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock):
+def solve_lawful(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock):
     """`solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
-    b.locked[:] = 0.0
+    fill(b[LOCKED], 0.0)
     if method.rough:
-        _guess(gap_q, ahead, method, joints, b)
+        _guess(gap_q, ahead, method, q_of_v, joints, b)
     for _ in range(1 + BLOCK_PIVOTS):
         solve(method.algorithm, q, v, b, system, gravity, phases, clock)
-        if not method.rough or not _pivot(gap_q, ahead, method, joints, b):
+        if not method.rough or not _pivot(gap_q, ahead, method, q_of_v, joints, b):
             return
-    _solve_by_descent(q, v, gap_q, ahead, method, joints, b, system, gravity, phases, clock)
+    _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock)

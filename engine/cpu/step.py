@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.accelerate import solve, solve_lawful
+from engine.cpu.accelerate import (
+    DAMPING,
+    EFFORT_LIMIT,
+    EXTRA,
+    FORCE,
+    LOCKED,
+    LOWER,
+    MODE,
+    Q_RATE,
+    Q_STAGE,
+    Q_SUM,
+    QDD,
+    UPPER,
+    V_STAGE,
+    V_SUM,
+    copy,
+    copy_row,
+    fill,
+    solve,
+    solve_lawful,
+)  # fmt: skip
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
 from engine.cpu.spatial import mul, quaternion_step, rotation_from_quaternion
@@ -14,13 +34,13 @@ DIVERGED = 1e12  # a velocity that no robot has
 
 
 @inline
-def _smooth_forces(tau, v, joints, b, dt, implicit):
+def _smooth_forces(tau, v, q_of_v, joints, b, dt, implicit):
     """Clipped controls less damping into `force`; where damping is implicit its share of the matrix into `extra`."""
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            limit = joints.effort_limit[j]
-            b.force[k, j] = min(max(tau[k, j], -limit), limit) - joints.damping[j] * v[k, j]
-            b.extra[k, j] = dt * joints.damping[j] if implicit and joints.q_of_v[j] >= 0 else 0.0
+            limit = joints[EFFORT_LIMIT, j]
+            b[FORCE, k, j] = min(max(tau[k, j], -limit), limit) - joints[DAMPING, j] * v[k, j]
+            b[EXTRA, k, j] = dt * joints[DAMPING, j] if implicit and q_of_v[j] >= 0 else 0.0
 
 
 @inline
@@ -38,21 +58,21 @@ def _advance_free(x, at_q, u, at_v, dt):
 
 
 @inline
-def _advance(q, v, dt, joints, free):
+def _advance(q, v, dt, q_of_v, free):
     """q moved by v for dt, one robot: q (nq,), v (nv,)."""
     for j in range(v.size):
-        if joints.q_of_v[j] >= 0:
-            q[joints.q_of_v[j]] += dt * v[j]
+        if q_of_v[j] >= 0:
+            q[q_of_v[j]] += dt * v[j]
     for f in range(free.shape[0]):
         _advance_free(q, free[f, 0], v, free[f, 1], dt)
 
 
 @inline
-def _rates(q, v, rate, joints, free):
+def _rates(q, v, rate, q_of_v, free):
     """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
     for j in range(v.size):
-        if joints.q_of_v[j] >= 0:
-            rate[joints.q_of_v[j]] = v[j]
+        if q_of_v[j] >= 0:
+            rate[q_of_v[j]] = v[j]
     for f in range(free.shape[0]):
         a, c = free[f, 0], free[f, 1]
         x, y, z, s = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
@@ -66,77 +86,81 @@ def _rates(q, v, rate, joints, free):
 
 
 @inline
-def _euler_step(q, v, tau, method, joints, free, b, system, phases, clock):
+def _euler_step(q, v, tau, method, q_of_v, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    _smooth_forces(tau, v, joints, b, dt, method.integrator == IMPLICIT)
-    solve_lawful(q, v, q, v, method, joints, b, system, gravity, phases, clock)
+    _smooth_forces(tau, v, q_of_v, joints, b, dt, method.integrator == IMPLICIT)
+    solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases, clock)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            v[k, j] += dt * b.qdd[k, j]
-        _advance(q[k], v[k], dt, joints, free)
+            v[k, j] += dt * b[QDD, k, j]
+        _advance(q[k], v[k], dt, q_of_v, free)
 
 
 @inline
-def _settle(q, after, v, mode, method, joints):
+def _settle(q, after, v, mode, method, q_of_v, joints):
     """Take RK4's coordinates `after` for q, but q + dt v⁺ for a joint that was held or would pass its limit."""
     for j in range(v.size):
-        index = joints.q_of_v[j]
+        index = q_of_v[j]
         if index >= 0:
             held = method.rough and abs(mode[j]) != 1.0
-            outside = method.limited and not (joints.lower[j] <= after[index] <= joints.upper[j])
+            outside = method.limited and not (joints[LOWER, j] <= after[index] <= joints[UPPER, j])
             if held or outside:
                 after[index] = q[index] + method.dt * v[j]
-    q[:] = after
+    copy_row(after, q)
 
 
 @kernel
-def _rk4_step(q, v, tau, method, joints, free, b, system, phases, clock):
+def _rk4_step(q, v, tau, method, q_of_v, joints, free, b, c, system, phases, clock):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any, then correct the velocity at the step's end.
     """
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    b.q_sum[:] = 0.0
-    b.v_sum[:] = 0.0
-    b.q_stage[:] = q
-    b.v_stage[:] = v
-    b.locked[:] = 0.0
+    fill(c[Q_SUM], 0.0)
+    fill(b[V_SUM], 0.0)
+    copy(q, c[Q_STAGE])
+    copy(v, b[V_STAGE])
+    fill(b[LOCKED], 0.0)
     for stage in range(4):
-        _smooth_forces(tau, b.v_stage, joints, b, dt, False)
-        solve(method.algorithm, b.q_stage, b.v_stage, b, system, gravity, phases, clock)
+        _smooth_forces(tau, b[V_STAGE], q_of_v, joints, b, dt, False)
+        solve(method.algorithm, c[Q_STAGE], b[V_STAGE], b, system, gravity, phases, clock)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
         for k in range(v.shape[0]):
-            _rates(b.q_stage[k], b.v_stage[k], b.q_rate[k], joints, free)
+            _rates(c[Q_STAGE, k], b[V_STAGE, k], c[Q_RATE, k], q_of_v, free)
             for j in range(q.shape[1]):
-                b.q_sum[k, j] += weight * b.q_rate[k, j]
-                b.q_stage[k, j] = q[k, j] + ahead * dt * b.q_rate[k, j]
+                c[Q_SUM, k, j] += weight * c[Q_RATE, k, j]
+                c[Q_STAGE, k, j] = q[k, j] + ahead * dt * c[Q_RATE, k, j]
             for j in range(v.shape[1]):
-                b.v_sum[k, j] += weight * b.qdd[k, j]
-                b.v_stage[k, j] = v[k, j] + ahead * dt * b.qdd[k, j]
+                b[V_SUM, k, j] += weight * b[QDD, k, j]
+                b[V_STAGE, k, j] = v[k, j] + ahead * dt * b[QDD, k, j]
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
-            b.q_stage[k, j] = q[k, j] + dt / 6.0 * b.q_sum[k, j]
+            c[Q_STAGE, k, j] = q[k, j] + dt / 6.0 * c[Q_SUM, k, j]
         for j in range(v.shape[1]):
-            v[k, j] += dt / 6.0 * b.v_sum[k, j]
+            v[k, j] += dt / 6.0 * b[V_SUM, k, j]
         for f in range(free.shape[0]):
-            x = b.q_stage[k, free[f, 0] + 3 : free[f, 0] + 7]
-            x /= np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3])
+            x, a = c[Q_STAGE, k], free[f, 0] + 3
+            n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
+            for r in range(4):
+                x[a + r] /= n
     if method.rough:
-        b.v_sum[:] = 0.0
-        b.force[:] = 0.0
-        solve_lawful(b.q_stage, b.v_sum, q, v, method, joints, b, system, np.zeros(3), phases, clock)
+        fill(b[V_SUM], 0.0)
+        fill(b[FORCE], 0.0)
+        solve_lawful(c[Q_STAGE], b[V_SUM], q, v, method, q_of_v, joints, b, system, np.zeros(3), phases, clock)
     for k in range(v.shape[0]):
         if method.rough:
             for j in range(v.shape[1]):
-                v[k, j] += dt * b.qdd[k, j]
-        _settle(q[k], b.q_stage[k], v[k], b.mode[k], method, joints)
+                v[k, j] += dt * b[QDD, k, j]
+        _settle(q[k], c[Q_STAGE, k], v[k], b[MODE, k], method, q_of_v, joints)
 
 
 @kernel
-def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, free, b, system, phases, clock):
+def run(
+    q, v, tau, controls, record_q, record_v, every, steps, method, q_of_v, joints, free, b, c, system, phases, clock
+):
     """Advance q (batch, nq) and v (batch, nv) in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `tau` (batch, nv), or `controls` (batch, steps, nv) where it is not empty. Where `record_q`
@@ -148,17 +172,19 @@ def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, f
     for start in range(0, batch, L):
         for k in range(L):
             robot = min(start + k, batch - 1)
-            block_q[k], block_v[k], block_tau[k] = q[robot], v[robot], tau[robot]
+            copy_row(q[robot], block_q[k])
+            copy_row(v[robot], block_v[k])
+            copy_row(tau[robot], block_tau[k])
         for step in range(steps):
             timed = phases if step == steps - 1 and start == 0 else untimed
             began = now(clock) if timed.size else 0
             if controls.shape[1] > 0:
                 for k in range(L):
-                    block_tau[k] = controls[min(start + k, batch - 1), step]
+                    copy_row(controls[min(start + k, batch - 1), step], block_tau[k])
             if method.integrator == RK4:
-                _rk4_step(block_q, block_v, block_tau, method, joints, free, b, system, timed, clock)
+                _rk4_step(block_q, block_v, block_tau, method, q_of_v, joints, free, b, c, system, timed, clock)
             else:
-                _euler_step(block_q, block_v, block_tau, method, joints, free, b, system, timed, clock)
+                _euler_step(block_q, block_v, block_tau, method, q_of_v, joints, free, b, system, timed, clock)
             if timed.size:
                 timed[4] = now(clock) - began - timed[0] - timed[1] - timed[2] - timed[3]
             sound = True
@@ -170,8 +196,9 @@ def run(q, v, tau, controls, record_q, record_v, every, steps, method, joints, f
                 break
             if record_q.shape[1] > 0 and (step + 1) % every == 0:
                 for k in range(min(L, batch - start)):
-                    record_q[start + k, (step + 1) // every - 1] = block_q[k]
-                    record_v[start + k, (step + 1) // every - 1] = block_v[k]
+                    copy_row(block_q[k], record_q[start + k, (step + 1) // every - 1])
+                    copy_row(block_v[k], record_v[start + k, (step + 1) // every - 1])
         for k in range(min(L, batch - start)):
-            q[start + k], v[start + k] = block_q[k], block_v[k]
+            copy_row(block_q[k], q[start + k])
+            copy_row(block_v[k], v[start + k])
     return diverged
