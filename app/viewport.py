@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PyQt6.QtCore import QPointF, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QCloseEvent, QImage, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtOpenGLWidgets import QOpenGLWidget
-from PyQt6.QtWidgets import QLabel, QWidget
+from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
 import engine
 from app.gl.camera import Camera
-from app.gl.renderer import Renderer
+from app.gl.renderer import DETAILS, Renderer
 from app.gl.scene import Scene
 
 HINT = "Open a URDF or drop one here"
 TURN = np.radians(0.35)  # of the camera for each pixel of a drag
 WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
 
-SMOOTH = 0.030  # s for a frame, above which the processor draws drafts of what moves
+SMOOTH = 0.025  # s for a frame, above which the processor draws what moves with less detail
+EASY = 0.012  # s for a frame, below which it could draw more
+EASE = 30  # easy frames in a row, after which it does
 STILL = 250  # ms without a change, after which what moved stands still
 
 
@@ -46,10 +50,12 @@ class Viewport(QOpenGLWidget):
         self._root = 0
         self._framed = self._told = True
         self._ground = 0.0
-        self._slow = False
+        self._detail = 0  # of what moves, as `Renderer.draw` counts it
+        self._easy = 0
+        self._next = 0.0  # when the next draft is due, so that the window comes to its other work
         self._still = QTimer(self)
         self._still.setSingleShot(True)
-        self._still.timeout.connect(self.update)
+        self._still.timeout.connect(self._rest)
         self._mouse = QPointF()
         self._hint = QLabel(HINT, self)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -100,6 +106,8 @@ class Viewport(QOpenGLWidget):
             if self.follow:
                 self.camera.target = self.camera.target + moved[self._root, :3, 3]
             self._change()
+        elif self._still.isActive():
+            self._still.start(STILL)
 
     def fit(self) -> None:
         """Bring the whole robot into view."""
@@ -124,7 +132,26 @@ class Viewport(QOpenGLWidget):
     def _change(self) -> None:
         """Draw soon; in full once nothing has changed for a moment."""
         self._still.start(STILL)
-        self.update()
+        if time.perf_counter() >= self._next:
+            self.update()
+
+    def _rest(self) -> None:
+        """Draw in full, but not under the user's hand: that may take a while."""
+        if QApplication.mouseButtons() == Qt.MouseButton.NoButton:
+            self.update()
+        else:
+            self._still.start(STILL)
+
+    def _adapt(self, detail: int, seconds: float) -> None:
+        """Choose the detail of what moves, after a frame of some detail took so long."""
+        if not detail:
+            self._detail = max(self._detail, 1) if self._renderer.software and seconds > SMOOTH else 0
+            return
+        self._easy = self._easy + 1 if seconds < EASY else 0
+        if seconds > SMOOTH:
+            self._detail = min(detail + 1, len(DETAILS) - 1)
+        elif self._easy == EASE:
+            self._detail, self._easy = max(detail - 1, 1), 0
 
     def _take_meshes(self) -> None:
         scene = self._scene
@@ -157,11 +184,11 @@ class Viewport(QOpenGLWidget):
             return
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        draft = self._slow and self._still.isActive()
+        detail = self._detail if self._still.isActive() else 0
         self._renderer.ground = self._ground
-        self._renderer.draw(self.camera, self._poses, width, height, draft)
-        if not draft:
-            self._slow = self._renderer.software and self._renderer.draw_seconds > SMOOTH
+        self._renderer.draw(self.camera, self._poses, width, height, detail)
+        self._adapt(detail, self._renderer.draw_seconds)
+        self._next = time.perf_counter() + self._renderer.draw_seconds if detail else 0.0
         self.drawn.emit(self._renderer.draw_seconds)
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -176,6 +203,7 @@ class Viewport(QOpenGLWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._still.start(STILL)
         self._hint.setGeometry(self.rect().adjusted(24, 24, -24, -24))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -10,6 +10,10 @@ from app.gl.camera import Camera
 KEY = np.array([0.75, -0.15, 1.0])
 """Towards the key light; light.glsl says the same."""
 
+SHADOWLESS = np.zeros((4, 4))
+"""A clip matrix (4, 4) that puts every point outside the shadow map, where all is lit."""
+SHADOWLESS[0, 3] = SHADOWLESS[3, 3] = 3.0
+
 FRAME = np.dtype(
     [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")]
     + [(name, "4f4") for name in ("right", "up", "forward", "eye", "grid", "spacing")]

@@ -18,6 +18,8 @@ from app.gl.camera import Camera
 from app.gl.scene import Scene
 
 SAMPLES = 4
+DETAILS = ((1, SAMPLES, True), (2, 0, True), (2, 0, False), (3, 0, False), (4, 0, False), (6, 0, False))
+"""From the finest picture to the fastest: the divisor of its resolution, samples a pixel, whether there are shadows."""
 SOFTWARE = ("llvmpipe", "softpipe", "swiftshader")
 """Renderers that run on the processor, as their names say: shadows are plainer where they have to be fast."""
 
@@ -83,24 +85,25 @@ class Renderer:
             self._canvas.release()
         self._canvas, self._programs = None, {}
 
-    def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, draft: bool = False) -> None:
+    def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, detail: int = 0) -> None:
         """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
 
-        A `draft` has half the resolution and rough edges, and takes a fraction of the time where the processor draws.
+        `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws.
         """
         began = time.perf_counter()
         if not self._programs:
             self.initialize()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
-        half = -(-width // 2), -(-height // 2), 0
-        canvas = self._fit_canvas(*(half if draft else (width, height, SAMPLES)))
-        self._upload(camera, link_poses, width / height)
+        divisor, samples, shadows = DETAILS[detail]
+        canvas = self._fit_canvas(-(-width // divisor), -(-height // divisor), samples)
+        self._upload(camera, link_poses, width / height, shadows)
         self.upload_seconds = time.perf_counter() - began
         GL.glDisable(GL.GL_BLEND)
         GL.glDisable(GL.GL_CULL_FACE)
         GL.glDisable(GL.GL_SCISSOR_TEST)
         GL.glDisable(GL.GL_STENCIL_TEST)
-        self._draw_shadow()
+        if shadows:
+            self._draw_shadow()
         self._draw_picture(canvas)
         canvas.resolve(bound, width, height)
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
@@ -116,20 +119,21 @@ class Renderer:
         self._canvas = objects.Canvas(width, height, samples)
         return self._canvas
 
-    def _upload(self, camera: Camera, link_poses: ArrayLike | None, aspect: float) -> None:
+    def _upload(self, camera: Camera, link_poses: ArrayLike | None, aspect: float, shadows: bool) -> None:
         lower, upper = np.full(3, -0.5), np.full(3, 0.5)
         if self._scene is None or link_poses is None:
             self._forget_meshes(0)
         else:
             self._scene.update()
             self._upload_meshes(self._scene)
-            lower, upper = self._scene.bounds(link_poses)
+            if shadows:
+                lower, upper = self._scene.bounds(link_poses)
             records = objects.copies(self._scene.matrices(link_poses), self._scene.instances.color)
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
             GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
         size = self._shadow.size
-        self._light, texel = frame.light_view(lower, upper, size)
+        self._light, texel = frame.light_view(lower, upper, size) if shadows else (frame.SHADOWLESS, 0.0)
         record = frame.pack(camera, aspect, self._light, texel, size, self.ground)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import engine
-from app.gl import mesh, meshfile
+from app.gl import mesh, meshfile, skeleton
 from app.gl.mesh import Mesh
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
@@ -44,7 +44,7 @@ class Instances:
 
 
 class Scene:
-    """A model's visuals as unique meshes and the copies of them.
+    """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
 
     `load` reads mesh files in a thread; what it has read enters the scene in `update`, on the thread that draws.
     Until then, and for good where a file is missing or broken, a cross stands in its place. A mesh of several colours
@@ -54,7 +54,8 @@ class Scene:
     def __init__(self, model: engine.Model):
         self.diagnostics: list[engine.Diagnostic] = []
         self.meshes: list[Mesh] = []
-        self._visuals = [visual for visual in model.visuals if visual.color is None or visual.color[3] > 0]
+        shown = model.visuals or skeleton.visuals(model)
+        self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
         self._read: queue.SimpleQueue[tuple[str, Mesh | meshfile.MeshError]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._loader: threading.Thread | None = None

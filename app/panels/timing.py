@@ -124,6 +124,8 @@ class StackedPlot(pg.PlotWidget):
     def __init__(self, history: History, title: str, per_second: float, colors: Sequence[str]):
         super().__init__(background=theme.COLORS["ground"])
         self._history, self._per_second = history, per_second
+        # Else every plot has the whole window put together anew, one after the other.
+        self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(90)
         self.getPlotItem().setContentsMargins(0, 8, 10, 8)
@@ -149,6 +151,7 @@ class StackedPlot(pg.PlotWidget):
         if len(stacked):
             # A rare outlier may leave the picture; it is in the table's last column.
             self.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
+        self.viewport().update()
 
 
 class TimingPanel(QWidget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import trimesh
 from PIL import Image
 
 import engine
-from app.gl import context, mesh, meshfile, offscreen, scene, shaders
+from app.gl import context, mesh, meshfile, offscreen, scene, shaders, skeleton
 from app.gl.camera import UPRIGHT, Camera
 from app.gl.scene import Scene
 
@@ -214,6 +215,26 @@ def test_alike_shapes_share_a_mesh_and_crowds_are_stretched():
     assert crowd.matrices(poses).shape == (len(crowd.instances.mesh), 4, 4)
 
 
+def test_a_robot_that_shows_nothing_is_drawn_as_its_skeleton(arm):
+    bare = replace(arm, visuals=(), first_moment=np.array([[0.0, -0.5, 0.0]]))
+    built = Scene(bare)
+    kinds = [visual.shape for visual in skeleton.visuals(bare)]
+    assert sorted(kinds) == ["cylinder", "cylinder", "sphere", "sphere"]
+    center = engine.link_poses(bare, [0.0])[1, :3, :3].T @ (bare.link_rotation[1].T @ [0.0, -0.5, 0.0])
+    for angle in (0.0, 1.0):
+        poses = engine.link_poses(bare, [angle])
+        matrices = built.matrices(poses)[:, :3, 3]
+        shown = sorted(matrices.tolist())
+        tip = poses[1, :3, :3] @ center / 2 + [0, 0, 0.2]
+        np.testing.assert_allclose(shown, sorted([[0, 0, 0], [0, 0, 0.1], [0, 0, 0.2], tip.tolist()]), atol=1e-6)
+
+
+def test_a_skeleton_has_no_bar_across_a_floating_joint():
+    floating = engine.load(engine.find_robot("quadruped"))
+    assert "world" in floating.link_names
+    assert {visual.link for visual in skeleton.visuals(floating)} == set(np.flatnonzero(floating.link_body >= 0))
+
+
 def test_meshes_are_read_once_in_the_background(load, tmp_path, monkeypatch):
     trimesh.creation.box().export(tmp_path / "cube.stl")
     reads: list[tuple[str, str]] = []
@@ -329,7 +350,7 @@ def test_a_caller_keeps_its_own_context(arm):
 def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
     from OpenGL import GL
 
-    from app.gl.renderer import Renderer
+    from app.gl.renderer import DETAILS, Renderer
 
     with context.offscreen():
         target = _target(*SIZE)
@@ -337,8 +358,8 @@ def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
         renderer.initialize()
         renderer.set_scene(Scene(arm))
         poses = engine.link_poses(arm, [0.3])
-        for draft in (False, True):
-            renderer.draw(Camera(), poses, *SIZE, draft)
+        for detail in range(len(DETAILS)):
+            renderer.draw(Camera(), poses, *SIZE, detail)
             assert GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING) == target
             for name in (GL.GL_CURRENT_PROGRAM, GL.GL_VERTEX_ARRAY_BINDING, GL.GL_TEXTURE_BINDING_2D):
                 assert GL.glGetIntegerv(name) == 0
@@ -348,6 +369,32 @@ def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
             assert GL.glGetIntegerv(GL.GL_VIEWPORT).tolist() == [0, 0, *SIZE]
             assert 0 < renderer.upload_seconds <= renderer.draw_seconds
         renderer.release()
+
+
+@pytest.mark.usefixtures("gl")
+def test_drafts_show_the_same_but_coarser(arm):
+    from app.gl.renderer import DETAILS, Renderer
+
+    poses = engine.link_poses(arm, [0.6])
+    camera = Camera()
+    camera.fit(*Scene(arm).bounds(poses))
+    with context.offscreen():
+        _target(*SIZE)
+        renderer, pictures = Renderer(), []
+        renderer.set_scene(Scene(arm))
+        for detail in range(len(DETAILS)):
+            renderer.draw(camera, poses, *SIZE, detail)
+            pictures.append(_pixels(*SIZE)[..., :3].astype(int))
+        renderer.set_scene(None)
+        renderer.draw(camera, None, *SIZE)
+        empty = _pixels(*SIZE)[..., :3].astype(int)
+        renderer.release()
+    robot = np.abs(pictures[0] - empty).max(-1) > 60
+    assert robot.sum() > 2000
+    for drawn in pictures[1:]:
+        away = np.abs(drawn - pictures[0])
+        assert away.max() > 0
+        assert away[robot].mean() < 0.3 * np.abs(empty - pictures[0])[robot].mean()
 
 
 @pytest.mark.usefixtures("gl")

@@ -11,7 +11,8 @@ from PyQt6.QtGui import QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 import engine
-from app.viewport import Viewport
+from app.gl.renderer import DETAILS
+from app.viewport import EASE, EASY, SMOOTH, STILL, Viewport
 
 ROBOT = """<robot name="robot">
   <link name="base"/>
@@ -160,3 +161,70 @@ def test_closing_ends_its_threads_and_it_can_be_shown_again(qtbot, viewport, rob
     with qtbot.waitSignal(viewport.drawn):
         viewport.show()
     assert np.ptp(colors(viewport)) > 60
+
+
+@pytest.fixture
+def details(viewport, robot, monkeypatch):
+    """The details of the frames drawn, on a processor that takes `details.seconds[detail]` for each."""
+
+    class Details(list):
+        seconds = np.full(len(DETAILS), 2 * SMOOTH)
+
+    drawn, renderer = Details(), viewport._renderer
+
+    def draw(*arguments) -> None:
+        drawn.append(arguments[-1])
+        renderer.draw_seconds = float(drawn.seconds[arguments[-1]])
+
+    viewport.set_model(robot())
+    viewport.set_poses(engine.link_poses(robot(), [0.0]))
+    renderer.software = True
+    monkeypatch.setattr(renderer, "draw", draw)
+    viewport.grab()
+    return drawn
+
+
+def move(viewport: Viewport, model: engine.Model, frames: int) -> None:
+    """Draw so many frames of a robot that moves without a rest."""
+    for frame in range(frames):
+        viewport.set_poses(engine.link_poses(model, [1e-3 * (frame + 1)]))
+        viewport.grab()
+
+
+def test_what_moves_loses_detail_until_it_is_smooth_and_regains_it(viewport, robot, details):
+    model = robot()
+    move(viewport, model, 10)
+    assert max(details) == len(DETAILS) - 1
+    assert details[-10:] == sorted(details[-10:])
+    details.seconds[:] = EASY / 2
+    details.clear()
+    move(viewport, model, EASE * len(DETAILS))
+    assert details[-1] == 1
+    assert details == sorted(details, reverse=True)
+
+
+def test_a_detail_that_fits_stays(viewport, robot, details):
+    details.seconds[2:] = 0.5 * (EASY + SMOOTH)
+    move(viewport, robot(), 2 * EASE)
+    assert len(set(details[-EASE:])) == 1
+    assert details[-1] < len(DETAILS) - 1
+
+
+def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, details):
+    center = viewport.rect().center()
+    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=center)
+    move(viewport, robot(), 3)
+    qtbot.wait(3 * STILL)
+    assert details[-1] > 0
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=center)
+    qtbot.waitUntil(lambda: details[-1] == 0)
+
+
+def test_the_full_picture_waits_for_a_simulation_that_still_sends_poses(qtbot, viewport, robot, details):
+    model = robot()
+    move(viewport, model, 3)
+    for _ in range(2 * STILL // 50):
+        viewport.set_poses(engine.link_poses(model, [3e-3]))
+        qtbot.wait(50)
+    assert details[-1] > 0
+    qtbot.waitUntil(lambda: details[-1] == 0)
