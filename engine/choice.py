@@ -13,13 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import measurements, serves
+from engine import arguments, measurements, serves
 from engine.cpu.dca import cores
+from engine.cuda import device as gpu
 from engine.measurements import Case, Measurements
 from engine.model import Model
 
 LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
 WORTH_A_CHANGE = 1.05
+WORTH_ASKING, WORTH_A_GPU = 256, 16384
+"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all; from there on the GPU where nothing was
+measured."""
 MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
 
 
@@ -27,6 +31,13 @@ class Choice(NamedTuple):
     """An algorithm's name, and in one sentence why it was chosen."""
 
     algorithm: str
+    why: str
+
+
+class Place(NamedTuple):
+    """A device, "cpu" or "cuda", and what there is to say of why it is not the other, else ""."""
+
+    device: str
     why: str
 
 
@@ -43,6 +54,50 @@ class _Verdict(NamedTuple):
     algorithm: str | None
     seconds: dict[str, float]
     inaccurate: dict[str, float]
+
+
+def place(
+    model: Model,
+    device: str = "auto",
+    algorithm: str = "auto",
+    batch: int = 1,
+    dtype: str = "float64",
+    among: tuple[str, ...] | None = None,
+) -> Place:
+    """Where to compute: `device` itself, or for "auto" the faster one for a batch of such robots.
+
+    A GPU is asked after only for so many bodies that it may pay. Raises `cuda.device.NoGpu`, a RuntimeError with the
+    reason, where "cuda" is asked for in vain.
+    """
+    arguments.one_of("device", device, ("auto", *serves.DEVICES))
+    if device != "auto":
+        if device == "cuda":
+            gpu.require()
+        return Place(device, "")
+    bodies = batch * len(model.parent)
+    if bodies < WORTH_ASKING or not _serving(model, "cuda", algorithm, among):
+        return Place("cpu", "")
+    if reason := gpu.why_not():
+        return Place("cpu", f"; on the CPU, since {reason}")
+    best = {}
+    for where in serves.DEVICES:
+        names = _serving(model, where, algorithm, among)
+        verdict = _decide(measurements.load(where), names, _case(model, batch, dtype))
+        if verdict.seconds:
+            best[where] = min(verdict.seconds.values())
+    if len(best) == len(serves.DEVICES):
+        where = min(best, key=best.__getitem__)
+        times = " and ".join(f"{_time(seconds)} on {device}" for device, seconds in best.items())
+        return Place(where, f"; on {where}, by {times}")
+    where = "cuda" if bodies >= WORTH_A_GPU else "cpu"
+    return Place(where, f"; on {where}, the default for {bodies} bodies, since not both devices were measured")
+
+
+def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The algorithms asked for that serve the model on a device, compiled."""
+    if algorithm == "auto":
+        return candidates(model, device, among)
+    return (algorithm,) if algorithm in serves.ALGORITHMS and not serves.reason(algorithm, model, device) else ()
 
 
 def choose(
@@ -69,7 +124,7 @@ def choose(
     names = candidates(model, device, among)
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
-    table, case = measurements.load(), _case(model, batch, dtype)
+    table, case = measurements.load(serves.on(device)), _case(model, batch, dtype)
     verdict = _decide(table, names, case)
     if not verdict.seconds and not verdict.inaccurate:
         return Choice(names[0], _unmeasured(names[0], table))
@@ -95,7 +150,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     One entry for each number of links at which the choice changes, beginning with 1; empty where nothing was measured
     or there is only one candidate.
     """
-    table, names = measurements.load(), candidates(model, device)
+    table, names = measurements.load(serves.on(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
     longest = table.longest(shape, dtype)
     if len(names) == 1 or longest == 0:

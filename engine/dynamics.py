@@ -19,8 +19,10 @@ from engine.algorithms.chain import Chain
 from engine.arguments import Array
 from engine.cpu import abia, dca, inverse, jsiia
 from engine.cpu.compile import specialise
-from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
+from engine.cpu.layout import EIGHT, ONE, workspace
+from engine.cuda import arrays, forward
 from engine.model import Model
+from engine.packing import pack, pack_coupling
 
 _TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
     "abia-hybrid": abia_hybrid.forward_dynamics,
@@ -45,13 +47,18 @@ class ForwardDynamics:
     """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
 
     `algorithm` is one of `engine.algorithms(model)`, or "auto": then `engine.choice` chooses for robots in batches of
-    the given size. `device` is "cpu" or "auto". `fd.algorithm` and `fd.why` say what was chosen. A call takes q (nq,),
-    v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or (batch, nv), into `out` where that is
-    given. One object serves one thread at a time. `threads` is for "dca", which works on one robot with so many; None
-    takes as many as pay.
+    the given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
+    what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
+    (batch, nv), into `out` where that is given. One object serves one thread at a time. `threads` is for "dca" on the
+    CPU, which works on one robot with so many; None takes as many as pay.
+
+    On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) are answered by a CuPy array without a copy and
+    without waiting; so nothing looks at their numbers, and what is not finite shows in the answer. Others are copied
+    there and back.
 
     Raises ValueError for an algorithm that does not serve the model, wrong shapes and numbers that are not finite,
-    and ArithmeticError where the mass matrix has no inverse.
+    ArithmeticError where the mass matrix has no inverse, RuntimeError where there is no GPU to be had, and MemoryError
+    where its memory does not suffice.
     """
 
     def __init__(
@@ -65,14 +72,19 @@ class ForwardDynamics:
     ):
         batch = arguments.whole("batch", batch, 1)
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
-        self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, device)
+        self.device, where = choice.place(model, device, algorithm, batch, dtype)
+        self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, self.device)
+        self.why += where
+        self._one: Any = None
+        if self.device == "cuda":
+            self._kernels = forward.kernels(model, self.algorithm, dtype)
+            return
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv, self._type = pack(model, dtype), model.nv, np.dtype(dtype)
         bodies = len(model.parent)
         self._workspaces = {1: workspace(bodies, ONE, dtype)}
         if batch > 1:
             self._workspaces[8] = workspace(bodies, EIGHT, dtype)
-        self._one: Any = None
         if self.algorithm == "abia":
             example = np.zeros(1, dtype)
             fixed = (*self._packed, self._workspaces[1], ONE)
@@ -81,6 +93,9 @@ class ForwardDynamics:
             self._one = dca.Dca(model, threads, dtype)
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
+        if self.device == "cuda":
+            answer: Array = self._on_gpu(q, v, tau, out)
+            return answer
         if self._one is not None and getattr(q, "ndim", 0) == 1:
             answer = np.empty(self._nv, self._type) if out is None else out
             try:
@@ -92,10 +107,30 @@ class ForwardDynamics:
         shape = (self.model.nv,) if single else (len(q), self.model.nv)
         out = arguments.result(out, shape, self.dtype)
         if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
-            raise ArithmeticError(
-                f"{self.model.name}: the accelerations are not finite; "
-                "a joint moves no inertia, or the velocities are beyond any robot's"
-            )
+            raise self._not_finite()
+        return out
+
+    def _not_finite(self) -> ArithmeticError:
+        return ArithmeticError(
+            f"{self.model.name}: the accelerations are not finite; "
+            "a joint moves no inertia, or the velocities are beyond any robot's"
+        )
+
+    def _on_gpu(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        if arrays.on_device(q):
+            (q, v, tau), single = arrays.states(self.model, self.dtype, q=q, v=v, tau=tau)
+            shape = (self.model.nv,) if single else (len(q), self.model.nv)
+            out = arrays.result(out, shape, self.dtype)
+            self._kernels(q, v, tau, out.reshape(len(q), self.model.nv))
+            return out
+        host, single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
+        out = arguments.result(out, (self.model.nv,) if single else host[1].shape, self.dtype)
+        answer = arrays.empty(host[1].shape, self.dtype)
+        q, v, tau = (arrays.to_device(x) for x in host)
+        self._kernels(q, v, tau, answer)
+        out[...] = arrays.to_host(answer).reshape(out.shape)
+        if not np.all(np.isfinite(out)):
+            raise self._not_finite()
         return out
 
     def _compute(self, q: Array, v: Array, tau: Array, out: Array) -> bool:
@@ -132,6 +167,7 @@ def forward_dynamics(
     which is faster for repeated calls.
     """
     rows = np.shape(q)[0] if np.ndim(q) == 2 else 1
+    device = "cuda" if device == "auto" and arrays.on_device(q) else device
     return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau)
 
 

@@ -1,8 +1,9 @@
-"""Finding the robots that ship, and writing files so that nothing a user made is ever lost."""
+"""Finding the robots that ship, the cache, and writing files so that nothing a user made is ever lost."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,15 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def cache_folder() -> Path:
+    """Where this platform keeps what programs can make again: XDG_CACHE_HOME, where it is set, on all of them."""
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "catena"
+    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / "catena" / "cache"
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
 
 
 def _umask() -> int:

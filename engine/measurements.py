@@ -11,7 +11,6 @@ import hashlib
 import importlib.metadata
 import json
 import math
-import os
 import platform
 import sys
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from typing import Literal, NamedTuple
 
 from engine import files
 from engine.cpu.dca import cores
+from engine.cuda import device as gpu
 
 Shape = Literal["chain", "tree"]
 
@@ -58,6 +58,7 @@ class Measurements:
     path: Path
     rows: tuple[Row, ...] = ()
     damage: str | None = field(default=None, compare=False)
+    device: str = "cpu"
 
     @cached_property
     def _curves(self) -> dict[tuple[str, str, str], dict[int, list[Row]]]:
@@ -119,7 +120,7 @@ class Measurements:
     def save(self) -> None:
         """Write the table; the file is replaced once the new one is whole."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"key": machine_key(), "rows": [asdict(row) for row in self.rows]}
+        content = {"key": machine_key(self.device), "rows": [asdict(row) for row in self.rows]}
         with files.replacing(self.path, "w") as file:
             json.dump(content, file, indent=1)
 
@@ -140,32 +141,32 @@ def _power(points: Iterable[tuple[float, float]], x: float) -> float:
     return float(y0 * (x / x0) ** slope)
 
 
-def table_path() -> Path:
-    """Where this machine's table lies, or will."""
-    digest = hashlib.sha256(json.dumps(machine_key()).encode()).hexdigest()
-    return cache_folder() / f"choice-cpu-{digest[:16]}.json"
+def table_path(device: str = "cpu") -> Path:
+    """Where this machine's table for "cpu" or "cuda" lies, or will."""
+    digest = hashlib.sha256(json.dumps(machine_key(device)).encode()).hexdigest()
+    return files.cache_folder() / f"choice-{device}-{digest[:16]}.json"
 
 
-def load() -> Measurements:
-    """This machine's table; one without rows where nothing was measured, with `damage` where its file is broken."""
-    path = table_path()
+def load(device: str = "cpu") -> Measurements:
+    """A device's table; one without rows where nothing was measured, with `damage` where its file is broken."""
+    path = table_path(device)
     try:
         stamp = path.stat().st_mtime_ns
     except OSError:
-        return Measurements(path)
-    return _read(path, stamp)
+        return Measurements(path, device=device)
+    return _read(path, stamp, device)
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _stamp: int) -> Measurements:
+def _read(path: Path, _stamp: int, device: str) -> Measurements:
     try:
         content = json.loads(path.read_text("utf-8"))
         rows = tuple(_checked(Row(**entry)) for entry in content["rows"])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        return Measurements(path, damage=f"{type(error).__name__}: {error}")
+        return Measurements(path, damage=f"{type(error).__name__}: {error}", device=device)
     if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm) for row in rows}) < len(rows):
-        return Measurements(path, damage="it holds a case twice")
-    return Measurements(path, rows)
+        return Measurements(path, damage="it holds a case twice", device=device)
+    return Measurements(path, rows, device=device)
 
 
 def _checked(row: Row) -> Row:
@@ -180,31 +181,26 @@ def _checked(row: Row) -> Row:
     return row
 
 
-def cache_folder() -> Path:
-    """Where this platform keeps what programs can make again: XDG_CACHE_HOME, where it is set, on all of them."""
-    if named := os.environ.get("XDG_CACHE_HOME"):
-        return Path(named) / "catena"
-    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
-        return Path(local) / "catena" / "cache"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
-
-
-@lru_cache(maxsize=1)
-def machine_key() -> dict[str, str | int]:
+@lru_cache(maxsize=2)
+def machine_key(device: str = "cpu") -> dict[str, str | int]:
     """What a table is valid for: the device, the libraries, the source of the kernels."""
+    if device == "cuda":
+        return {**gpu.describe(), "kernels": _source_digest("cuda")}
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}
     return {
         "device": processor(),
         "cores": cores(),
         "python": platform.python_version(),
         **versions,
-        "kernels": _source_digest(),
+        "kernels": _source_digest("cpu"),
     }
 
 
-def _source_digest() -> str:
+def _source_digest(folder: str) -> str:
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "cpu").rglob("*.py")):
+    for path in sorted((Path(__file__).parent / folder).rglob("*.[pc]*")):
+        if path.suffix not in (".py", ".cu", ".cuh"):
+            continue
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -53,27 +53,28 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     row.name: row
     for row in (
         Algorithm(
-            "abia", "articulated-body inertias", {"cpu": "compiled"},
+            "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, still=True, prismatic=True, mimic=False, massless=True, threads=False,
             largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
         ),
         Algorithm(
-            "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled"},
+            "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=True,
             largest=None, work="n", span="n/p + log p", source="[B]",
         ),
         Algorithm(
-            "jsiia", "joint-space inertia inversion", {"cpu": "compiled"},
+            "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, still=True, prismatic=True, mimic=True, massless=True, threads=False,
             largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
         ),
         Algorithm(
-            "abia-hybrid", "articulated-body inertias on the CPU, scans on the device", {"cpu": "text"},
+            "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
+            {"cpu": "text", "cuda": "compiled"},
             trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=True, threads=False,
             largest=None, work="n", span="n", source="[Y] (8)",
         ),
         Algorithm(
-            "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text"},
+            "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text", "cuda": "compiled"},
             trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=False,
             largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
         ),
@@ -90,13 +91,13 @@ _FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless")
 def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
     """The names of the algorithms that serve a model on a device, of equals the one to prefer first.
 
-    `device` is "cpu" or "auto". Raises ValueError for any other.
+    `device` is "cpu", "cuda" or "auto", which asks for all that serve it anywhere. Raises ValueError for any other.
     """
     return tuple(name for name in ALGORITHMS if reason(name, model, device) is None)
 
 
 def on(device: str) -> str:
-    """The device that "auto" stands for, or `device` itself. Raises ValueError for a name that is none."""
+    """`device` itself, or the one that serves everything for "auto". Raises ValueError for a name that is none."""
     arguments.one_of("device", device, ("auto", *DEVICES))
     return DEVICES[0] if device == "auto" else device
 

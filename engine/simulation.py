@@ -9,8 +9,9 @@ from engine import arguments, choice, dynamics
 from engine.arguments import Array
 from engine.cpu import accelerate, clock, step
 from engine.cpu.inverse import all_finite
-from engine.cpu.layout import EIGHT, ONE, pack, pack_coupling, workspace
+from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.model import Model
+from engine.packing import pack, pack_coupling
 
 ALGORITHMS = ("abia", "jsiia")
 """Those that a step is compiled with."""

@@ -24,8 +24,8 @@ from engine.cpu import abia, jsiia, tree
 from engine.cpu import layout as at
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
-from engine.cpu.layout import PackedCoupling
 from engine.model import Model
+from engine.packing import PackedCoupling
 
 ABIA, JSIIA = 0, 1
 PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")

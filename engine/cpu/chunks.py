@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.layout import Packed
 from engine.cpu.vector import aligned
 from engine.model import PRISMATIC, REVOLUTE
+from engine.packing import Packed
 
 # fmt: off
 # constants of a link

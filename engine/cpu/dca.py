@@ -45,8 +45,9 @@ from numpy.typing import NDArray
 
 from engine.cpu import abia, clock, team
 from engine.cpu.compile import specialise
-from engine.cpu.layout import EIGHT, ONE, Packed, pack, workspace
+from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.model import REVOLUTE, Model
+from engine.packing import Packed, pack
 
 Vector = NDArray[np.floating]
 _LANES = len(EIGHT)

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from engine.cpu import atomic, chunks, clock, join, sweeps
 from engine.cpu.compile import inline, kernel
-from engine.cpu.layout import EIGHT, Packed
+from engine.cpu.layout import EIGHT
 from engine.cpu.vector import aligned
+from engine.packing import Packed
 
 FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
 LARGEST = 63

@@ -10,7 +10,7 @@ from test_serves import LINK, MIMIC
 
 import engine
 import main
-from engine import choice, measurements, serves, simulation
+from engine import choice, files, measurements, serves, simulation
 from engine.bench import measure
 from engine.cpu.dca import cores
 from engine.measurements import Case, Measurements, Row
@@ -244,15 +244,15 @@ def test_other_versions_devices_or_kernels_ask_for_a_new_measurement(monkeypatch
 
 
 def test_each_platform_has_its_cache_folder(monkeypatch, tmp_path):
-    assert measurements.cache_folder() == tmp_path / "catena"
+    assert files.cache_folder() == tmp_path / "catena"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     for system, expected in {"linux": ".cache/catena", "darwin": "Library/Caches/catena"}.items():
-        monkeypatch.setattr(measurements.sys, "platform", system)
-        assert measurements.cache_folder() == tmp_path / expected
-    monkeypatch.setattr(measurements.sys, "platform", "win32")
-    assert measurements.cache_folder() == tmp_path / "local" / "catena" / "cache"
+        monkeypatch.setattr(files.sys, "platform", system)
+        assert files.cache_folder() == tmp_path / expected
+    monkeypatch.setattr(files.sys, "platform", "win32")
+    assert files.cache_folder() == tmp_path / "local" / "catena" / "cache"
 
 
 @pytest.fixture

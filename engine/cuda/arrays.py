@@ -1,0 +1,71 @@
+"""Arrays between the host and the GPU, for callers that do not import CuPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.model import Model
+
+_CUDA = 2  # DLPack's number for such memory
+
+
+def on_device(x: Any) -> bool:
+    """Whether x is an array in a GPU's memory, CuPy's or another library's that speaks DLPack."""
+    if isinstance(x, np.ndarray | list | tuple) or not hasattr(x, "__dlpack_device__"):
+        return False
+    return int(x.__dlpack_device__()[0]) == _CUDA
+
+
+def to_device(x: Any, dtype: str | None = None) -> Any:
+    """x as a contiguous CuPy array, without a copy where it is one already or lies in the GPU's memory as it should."""
+    import cupy
+
+    if not isinstance(x, cupy.ndarray) and on_device(x):
+        x = cupy.from_dlpack(x)
+    return cupy.ascontiguousarray(x, dtype)
+
+
+def to_host(x: Any) -> np.ndarray:
+    """x as a NumPy array; waits for the GPU."""
+    return x if isinstance(x, np.ndarray) else np.asarray(x.get())
+
+
+def empty(shape: tuple[int, ...], dtype: str) -> Any:
+    """A CuPy array of whatever its memory held."""
+    import cupy
+
+    return cupy.empty(shape, dtype)
+
+
+def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
+    """`arguments.states` for arrays in the GPU's memory, as contiguous CuPy arrays; none of their numbers are read.
+
+    All have one batch size, or all are one state. Raises TypeError where one is on the host.
+    """
+    found = []
+    for name, value in values.items():
+        if not on_device(value):
+            raise TypeError(f"{name} is a {type(value).__name__} and q is on the GPU; give all arrays on one side")
+        array, width = to_device(value, dtype), model.nq if name == "q" else model.nv
+        if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
+            raise ValueError(f"{name} has shape {array.shape}; expected ({width},) or (batch, {width})")
+        found.append(array)
+    rows = {array.shape[:-1] for array in found}
+    if len(rows) > 1:
+        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(values, found, strict=True))
+        raise ValueError(f"the batch sizes differ ({listed}); give all arguments the same number of rows")
+    single = rows == {()}
+    return [array[None] if single else array for array in found], single
+
+
+def result(out: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """`arguments.result` on the GPU."""
+    if out is None:
+        return empty(shape, dtype)
+    if not on_device(out) or out.shape != shape or str(out.dtype) != dtype or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out is a {type(out).__name__} of shape {np.shape(out)}; expected a contiguous {dtype} CuPy array {shape}"
+        )
+    return out

@@ -1,0 +1,44 @@
+"""How long the GPU takes, by its own clock: events around the work, which no host clock can stop too early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+
+def synchronize() -> None:
+    """Wait until the GPU has done all it was given."""
+    import cupy
+
+    cupy.cuda.runtime.deviceSynchronize()
+
+
+def device_seconds(call: Callable[[], Any], inner: int = 1) -> float:
+    """Seconds of one `call` on the GPU, of `inner` one after the other between two events; waits for the second."""
+    import cupy
+
+    start, end = _events()
+    stream = cupy.cuda.get_current_stream()
+    start.record(stream)
+    for _ in range(inner):
+        call()
+    end.record(stream)
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / inner
+
+
+def median_device_seconds(call: Callable[[], Any], inner: int = 1, rounds: int = 15, warm: int = 3) -> float:
+    """The median of `device_seconds` over `rounds`, after `warm` calls that do not count."""
+    for _ in range(warm):
+        call()
+    return float(np.median([device_seconds(call, inner) for _ in range(rounds)]))
+
+
+@lru_cache(maxsize=1)
+def _events() -> tuple[Any, Any]:
+    import cupy
+
+    return cupy.cuda.Event(), cupy.cuda.Event()

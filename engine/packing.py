@@ -1,0 +1,58 @@
+"""A model as the arrays that compiled kernels read, on the CPU and on the GPU.
+
+``topology`` (n, 4) int64: parent, kind, where the body's q and v start.
+``constants`` (n + 1, 22) float: home rotation (9, by rows), home position (3), mass, first moment (3),
+rotational inertia (xx xy xz yy yz zz); the row after the last holds the gravity vector.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model import Model
+
+
+class Packed(NamedTuple):
+    """The arrays of a model that kernels read, see the module."""
+
+    topology: NDArray[np.int64]
+    constants: NDArray[np.floating]
+
+
+class PackedCoupling(NamedTuple):
+    """G and g₀ as gathers: number i of the tree is ``factor[i] · x[index[i]] + offset[i]``."""
+
+    q_index: NDArray[np.int64]
+    q_factor: NDArray[np.floating]
+    q_offset: NDArray[np.floating]
+    v_index: NDArray[np.int64]
+    v_factor: NDArray[np.floating]
+    v_offset: NDArray[np.floating]
+
+
+@lru_cache(maxsize=64)
+def pack_coupling(model: Model, dtype: str = "float64") -> PackedCoupling:
+    """The model's coupling for the kernels, made once per model and number type."""
+    c = model.coupling
+    factors = (c.q_scale.astype(dtype), c.q_offset.astype(dtype), c.v_scale.astype(dtype))
+    return PackedCoupling(c.q_index, factors[0], factors[1], c.v_index, factors[2], np.zeros(len(c.v_index), dtype))
+
+
+@lru_cache(maxsize=64)
+def pack(model: Model, dtype: str = "float64") -> Packed:
+    """The model's arrays for the kernels, made once per model and number type."""
+    n = len(model.parent)
+    constants = np.zeros((n + 1, 22))
+    constants[:n, :9] = model.home_rotation.reshape(n, 9)
+    constants[:n, 9:12] = model.home_position
+    constants[:n, 12] = model.mass
+    constants[:n, 13:16] = model.first_moment
+    rows, columns = np.triu_indices(3)
+    constants[:n, 16:] = model.inertia[:, rows, columns]
+    constants[n, :3] = model.gravity
+    topology = np.stack([model.parent, model.kind, model.q_start, model.v_start], 1)
+    return Packed(np.ascontiguousarray(topology), constants.astype(dtype))
