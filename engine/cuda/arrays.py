@@ -24,7 +24,7 @@ def to_device(x: Any, dtype: str | None = None) -> Any:
 
     if not isinstance(x, cupy.ndarray) and on_device(x):
         x = cupy.from_dlpack(x)
-    return cupy.ascontiguousarray(x, dtype)
+    return cupy.asarray(x, dtype, order="C")
 
 
 def to_host(x: Any) -> np.ndarray:

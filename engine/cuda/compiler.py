@@ -36,11 +36,21 @@ class Kernel:
         self._function = function
         self._shared = _DEFAULT_SHARED
 
-    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], shared: int = 0) -> None:
-        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes."""
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: tuple[Any, ...],
+        shared: int = 0,
+        together: bool = False,
+    ) -> None:
+        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes.
+
+        With `together` all blocks are on the GPU at once, so that they may wait for each other.
+        """
         if shared > self._shared:
             self._allow(shared)
-        self._function(grid, block, args, shared_mem=shared)
+        self._function(grid, block, args, shared_mem=shared, enable_cooperative_groups=together)
 
     def _allow(self, shared: int) -> None:
         from cupy.cuda import driver
@@ -75,7 +85,9 @@ class Module:
 
     def symbol(self, name: str) -> Any:
         """Where a variable declared ``extern "C"`` lies, as a cupy.cuda.MemoryPointer."""
-        return self.module.get_global_var(name)
+        from cupy.cuda import MemoryPointer, UnownedMemory
+
+        return MemoryPointer(UnownedMemory(self.module.get_global_var(name), 0, self.module), 0)
 
 
 def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:

@@ -1,0 +1,102 @@
+"""DCA-ABA on the GPU: every way to cut a chain, against the compiled inverse dynamics."""
+
+from __future__ import annotations
+
+from time import time_ns
+
+import numpy as np
+import pytest
+
+import engine
+from engine.bench.accuracy import State, residual, state
+from engine.cuda import dca
+
+TOLERANCE = {"float64": 2e-12, "float32": 1e-3}
+LENGTHS = (*range(1, 65), 127, 128, 129, 200, 513, 1000, 2049, 4096)
+H200 = {"processors": 132, "most": 232448}
+
+
+@pytest.mark.parametrize("n", [1, 4, 33, 200, 1000, 4096, 30000])
+@pytest.mark.parametrize("batch", [1, 3, 100, 5000])
+@pytest.mark.parametrize(("clusters", "most"), [(True, 232448), (False, 166912)])
+def test_every_link_has_a_chunk_and_every_block_its_memory(n, batch, clusters, most):
+    for size in (4, 8):
+        cut = dca.cut(n, batch, size, 132, most, clusters)
+        assert cut.longest(n) * cut.chunks * cut.blocks >= n
+        assert cut.longest(n) <= dca.LANES
+        assert cut.shared(n, size) <= most
+        assert clusters or not cut.cluster
+        assert cut.blocks <= 132
+        assert not cut.cluster or cut.blocks <= dca.LARGEST_CLUSTER
+
+
+def test_a_chain_beyond_the_gpu_is_refused():
+    with pytest.raises(ValueError, match=r"a chain of 40000 links is too long for dca on this GPU.*use abia"):
+        dca.cut(40000, 1, 8, **H200, clusters=True)
+
+
+@pytest.fixture
+def random():
+    """Another stream in every run; its seed is printed where a test fails."""
+    seed = time_ns() % 2**32
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def solved(model: engine.Model, at: State, dtype: str, cut: dca.Cut | None = None):
+    import cupy
+
+    kernels = dca.Dca(model, dtype)
+    arguments = [cupy.asarray(x.astype(dtype)) for x in at]
+    out = cupy.full(at.v.shape, np.nan, dtype)
+    if cut is not None:
+        original, dca.cut = dca.cut, lambda *_: cut
+        try:
+            kernels(*arguments, out)
+        finally:
+            dca.cut = original
+    else:
+        kernels(*arguments, out)
+    return out.get()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_residuals_are_the_texts(dtype, batch, random):
+    for n in LENGTHS:
+        for straight in (False, True):
+            model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 1 / 3)
+            at = state(model, random, batch)
+            left = residual(model, at, solved(model, at, dtype)).max()
+            assert left <= TOLERANCE[dtype], (n, straight, batch)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("blocks", [1, 2, 8, 16, 40])
+@pytest.mark.parametrize("cluster", [False, True])
+@pytest.mark.parametrize("chunks", [4, 8])
+def test_every_cut_gives_the_same(blocks, cluster, chunks, random):
+    if cluster and not 1 < blocks <= 16:
+        pytest.skip("a cluster has 2 to 16 blocks")
+    for n in (1, 3, 57, 128):
+        model = engine.chain(n, prismatic=1 / 3)
+        at = state(model, random, 3)
+        left = residual(model, at, solved(model, at, "float64", dca.Cut(blocks, cluster, chunks))).max()
+        assert left <= TOLERANCE["float64"], n
+
+
+@pytest.mark.gpu
+def test_chains_longer_than_a_cluster_meet_in_global_memory(random):
+    model = engine.chain(10000)
+    at = state(model, random, 3)
+    assert residual(model, at, solved(model, at, "float64")).max() <= TOLERANCE["float64"]
+
+
+@pytest.mark.gpu
+def test_a_robot_gets_the_same_bits_again_and_anywhere_in_a_batch(random):
+    model = engine.chain(100)
+    at = State(*(np.concatenate([x, x[::-1]]) for x in state(model, random, 32)))
+    first, again = (solved(model, at, "float64") for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first[:32], first[:31:-1])
