@@ -9,10 +9,13 @@ Conventions, stated once in `engine.lie` and `engine.model`: twists are (ω, v) 
 body's own frame; SI units; z up; arrays are batch first, and one state is answered in kind.
 
 `INTEGRATORS` are the names that `Simulation` takes, the default first; `PHASES` those of the parts that a step's
-time is split into.
+time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
 """
 
+from engine.bench.compare import Comparison, Standing, Standings
+from engine.bench.intervals import Interval
 from engine.bench.measure import measure_algorithms
+from engine.bench.scaling import Crossing, Growth, Point, Scaling
 from engine.diagnostics import check
 from engine.dynamics import (
     ForwardDynamics,
@@ -27,8 +30,10 @@ from engine.dynamics import (
 from engine.files import find_robot, replacing
 from engine.generate import chain, tree
 from engine.model import Diagnostic, Joint, Model, ModelError, Visual
+from engine.parameters import Parameters
 from engine.rollout import Trajectory, rollout
 from engine.serves import algorithms
+from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.urdf import load
 
@@ -37,13 +42,23 @@ __version__ = "0.1.0"
 __all__ = [
     "INTEGRATORS",
     "PHASES",
+    "SIMULATION_ALGORITHMS",
+    "Comparison",
+    "Crossing",
     "Diagnostic",
     "Diverged",
     "ForwardDynamics",
+    "Growth",
+    "Interval",
     "Joint",
     "Model",
     "ModelError",
+    "Parameters",
+    "Point",
+    "Scaling",
     "Simulation",
+    "Standing",
+    "Standings",
     "Trajectory",
     "Visual",
     "algorithms",

@@ -122,6 +122,9 @@ def choose(
             )
         return Choice(algorithm, f"{algorithm}: asked for")
     names = candidates(model, device, among)
+    if not names:
+        why = next(reason for name in among or serves.ALGORITHMS if (reason := serves.reason(name, model, device)))
+        raise ValueError(f"no algorithm on {device!r} serves {model.name}: {why}; use device='cpu'")
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
     table, case = measurements.load(serves.on(device)), _case(model, batch, dtype)

@@ -1,4 +1,4 @@
-"""The headless commands: `main.py run | info | check | bench | generate …`.
+"""The headless commands: `main.py run | info | check | bench | compare | generate …`.
 
 With ``--json`` a command prints one object on standard output; everything else goes to standard error.
 Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
@@ -23,8 +23,11 @@ from rich.table import Table
 
 from engine import __version__, choice, diagnostics, files, generate, serves, urdf
 from engine.arguments import Array
-from engine.bench.command import SUITES
-from engine.bench.command import run as run_bench
+from engine.bench.command import add_arguments as add_bench_arguments
+from engine.bench.command import positive
+from engine.bench.compare_command import add_arguments as add_compare_arguments
+from engine.bench.paper_command import add_arguments as add_paper_arguments
+from engine.cuda.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
@@ -54,21 +57,11 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(function=check_files)
     _add_generate(commands)
-    benchmark = commands.add_parser("bench", help="forward dynamics on the CPU, beside Pinocchio where it is installed")
-    benchmark.add_argument(
-        "--suite", choices=tuple(SUITES), default="cpu",
-        help="robots beside Pinocchio (cpu, the default), one chain on threads, every algorithm over the number of "
-        "links, or what the algorithms' texts leave (accuracy)",
-    )  # fmt: skip
-    benchmark.add_argument(
-        "--picture", type=Path, metavar="FILE.svg", help="draw the rows as well: .svg, .png or .pdf; not of cpu"
-    )
-    benchmark.add_argument("--seconds", type=_positive, default=1.0, help="time spent on each case (default 1)")
-    benchmark.add_argument(
-        "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
-    )
-    benchmark.add_argument("--json", action="store_true", help="print one JSON object")
-    benchmark.set_defaults(function=run_bench)
+    benchmark = commands.add_parser("bench", help="forward dynamics timed, beside other libraries that are installed")
+    add_bench_arguments(benchmark)
+    comparison = commands.add_parser("compare", help="algorithms timed against one another, for robots or over sizes")
+    add_compare_arguments(comparison)
+    add_paper_arguments(commands.add_parser("paper", help="the papers' experiments, with pictures and a page in words"))
     return root, commands
 
 
@@ -98,10 +91,13 @@ def load_robot(args: argparse.Namespace) -> Model:
 
 def _add_run(commands: Any) -> None:
     run = _add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True)
-    run.add_argument("--seconds", type=_positive, default=10.0, help="time to simulate (default 10)")
-    run.add_argument("--dt", type=_positive, default=1e-3, help="time step in s (default 0.001)")
+    run.add_argument("--seconds", type=positive, default=10.0, help="time to simulate (default 10)")
+    run.add_argument("--dt", type=positive, default=1e-3, help="time step in s (default 0.001)")
     run.add_argument("--integrator", choices=INTEGRATORS, default=INTEGRATORS[0])
-    run.add_argument("--algorithm", choices=("auto", *ALGORITHMS), default="auto")
+    run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
+    run.add_argument("--batch", type=_count, default=1, help="so many robots, each with its own --q random (default 1)")
+    run.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: the CPU")
+    run.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="float32 is for the GPU")
     run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
     run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
     run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
@@ -126,13 +122,6 @@ def _add_generate(commands: Any) -> None:
     )
     command.add_argument("--seed", type=_seed, default=0)
     command.add_argument("--out", type=Path, metavar="FILE.urdf", help="default: standard output")
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not (np.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
 
 
 def _count(text: str) -> int:
@@ -163,7 +152,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     except Diverged as error:
         print(error, file=sys.stderr)
         return NO
-    except (CallError, ValueError, TypeError, OSError, MemoryError) as error:
+    except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
         print(f"catena {args.command}: {error}", file=sys.stderr)
         return WRONG_CALL
     except KeyboardInterrupt:
@@ -195,11 +184,11 @@ def _numbers(name: str, text: str, width: int) -> Array:
 def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     q: Array
     if args.q == "neutral":
-        q = model.neutral()
+        q = model.neutral()[None]
     elif args.q == "random":
-        q = model.random(np.random.default_rng(args.seed))
+        q = model.random(np.random.default_rng(args.seed), args.batch)
     else:
-        q = _numbers("q", args.q, model.nq)
+        q = _numbers("q", args.q, model.nq)[None]
     return q, _numbers("v", args.v, model.nv)
 
 
@@ -233,7 +222,10 @@ def run_robot(args: argparse.Namespace) -> int:
     q, v = _start(args, model)
     controls = _controls(args, model, steps)
     loaded = perf_counter()
-    simulation = Simulation(model, 1, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v)
+    simulation = Simulation(
+        model, args.batch, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v,
+        device=args.device, dtype=args.dtype,
+    )  # fmt: skip
     simulation.step(0)  # compiles, or reads the compiled code
     compiled = perf_counter()
     recorder = Recorder(simulation, steps, every, controls, keep=args.out is not None)
@@ -258,6 +250,10 @@ def run_robot(args: argparse.Namespace) -> int:
         "simulated_seconds": simulation.time,
         "wall_seconds": wall,
         "simulated_per_wall_second": simulation.time / wall,
+        "batch": args.batch,
+        "device": simulation.device,
+        "dtype": simulation.dtype,
+        "robot_steps_per_second": args.batch * simulation.steps / wall,
         "energy_start_J": energies[0],
         "energy_end_J": energies[1],
         "energy_drift_J": energies[1] - energies[0],
@@ -311,7 +307,7 @@ def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any
 
 def _total_energy(simulation: Simulation) -> float:
     kinetic, potential = simulation.energy()
-    return float(kinetic[0] + potential[0])
+    return float(np.sum(kinetic + potential))
 
 
 def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -327,6 +323,8 @@ def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
         f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
         f"change {result['energy_drift_J']:+.3g} J"
     )
+    if result["batch"] > 1:
+        console.print(f"{result['batch']} robots: {result['robot_steps_per_second']:.4g} steps of a robot per second")
     table = Table("phase of a step", "µs", box=None, pad_edge=False)
     for name, time in result["phases_us"].items():
         table.add_row(name, f"{time:.2f}")

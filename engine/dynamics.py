@@ -17,7 +17,7 @@ from engine import arguments, choice, lie
 from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
-from engine.cpu import abia, dca, inverse, jsiia
+from engine.cpu import abia, articulated, dca, inverse, jsiia
 from engine.cpu.compile import specialise
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.cuda import arrays, forward
@@ -76,11 +76,13 @@ class ForwardDynamics:
         self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, self.device)
         self.why += where
         self._one: Any = None
+        self._type = np.dtype(dtype)
         if self.device == "cuda":
-            self._kernels = forward.kernels(model, self.algorithm, dtype)
+            recursion = partial(articulated.axial_inertias, *pack(model, dtype))
+            self._kernels = forward.kernels(model, self.algorithm, dtype, recursion)
             return
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
-        self._packed, self._nv, self._type = pack(model, dtype), model.nv, np.dtype(dtype)
+        self._packed, self._nv = pack(model, dtype), model.nv
         bodies = len(model.parent)
         self._workspaces = {1: workspace(bodies, ONE, dtype)}
         if batch > 1:
@@ -117,6 +119,9 @@ class ForwardDynamics:
         )
 
     def _on_gpu(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
+            self._kernels(q, v, tau, out)
+            return out
         if arrays.on_device(q):
             (q, v, tau), single = arrays.states(self.model, self.dtype, q=q, v=v, tau=tau)
             shape = (self.model.nv,) if single else (len(q), self.model.nv)
@@ -172,7 +177,13 @@ def forward_dynamics(
 
 
 def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d)."""
+    """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d).
+
+    Arrays in a GPU's memory are answered there, for models without mimic joints; so does `mass_matrix`.
+    """
+    if arrays.on_device(q):
+        tau: Array = forward.inverse_dynamics(model, q, v, a)
+        return tau
     (q, v, a), single = arguments.states(model, q=q, v=v, a=a)
     lanes = _lanes(len(q))
     out = np.empty((len(q), model.tree_nv))
@@ -185,11 +196,14 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """τ_bias (nv,): the generalized forces that keep q̈ = 0, gravity included ([Y] below (7))."""
-    return inverse_dynamics(model, q, v, np.zeros(model.nv))
+    return inverse_dynamics(model, q, v, np.zeros_like(v) if arrays.on_device(v) else np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
     """M (nv, nv), symmetric, by composite bodies (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
+    if arrays.on_device(q):
+        M: Array = forward.mass_matrix(model, q)
+        return M
     (q,), single = arguments.states(model, q=q)
     out = np.empty((len(q), model.tree_nv, model.tree_nv))
     jsiia.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)

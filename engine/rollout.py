@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,28 +14,34 @@ from numpy.typing import ArrayLike
 
 from engine import arguments, files
 from engine.arguments import Array
+from engine.cuda import arrays
 from engine.model import Model
+from engine.parameters import Parameters
 from engine.simulation import PHASES, Simulation
+
+KEPT = ("q", "v", "tau")
+"""What of a motion can be kept."""
 
 
 @dataclass(frozen=True)
 class Trajectory:
     """States at `time` (samples,): q (samples, nq), v and tau (samples, nv); a batch stands in front.
 
-    `tau` is the control during the step that ends at the sample; the first sample is the start.
+    `tau` is the control during the step that ends at the sample; the first sample is the start. What was not kept is
+    None. q, v and tau are arrays of the simulation's device and number type, `time` is NumPy's.
     """
 
     time: Array
-    q: Array
-    v: Array
-    tau: Array
+    q: Any
+    v: Any
+    tau: Any
 
 
 def rollout(
     model: Model,
-    q0: ArrayLike,
-    v0: ArrayLike | None = None,
-    controls: ArrayLike | None = None,
+    q0: Any,
+    v0: Any = None,
+    controls: Any = None,
     *,
     steps: int | None = None,
     dt: float = 1e-3,
@@ -43,51 +49,73 @@ def rollout(
     algorithm: str = "auto",
     limits: bool = True,
     every: int = 1,
+    device: str = "auto",
+    dtype: str = "float64",
+    kp: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
+    target: Any = None,
+    parameters: Parameters | None = None,
+    keep: Sequence[str] = KEPT,
 ) -> Trajectory:
     """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, every `every`-th state of it.
 
     `controls` are generalized forces: (steps, nv) for all robots, (batch, steps, nv), or (nv,) held for `steps` steps;
-    none means zero. Raises `Diverged` like `Simulation`.
+    none means zero. `target` (nv,) or (batch, nv) is held, by default where the robots start; what else `Simulation`
+    takes is explained there. Only what `keep` names is written. Raises `Diverged` like `Simulation`.
     """
-    (q, v), single = arguments.states(model, q=q0, v=np.zeros(model.nv) if v0 is None else v0)
-    sequence, steps = _controls(model, controls, len(q), steps)
+    rows = [len(x) for x in (q0, v0) if np.ndim(x) == 2]
+    single, batch = not rows, max(rows, default=1)
+    sequence, steps = _controls(model, controls, batch, steps)
     if every < 1 or steps < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
-    simulation = Simulation(model, len(q), dt, integrator, algorithm, limits, q, v)
-    samples = steps // every
-    record = np.empty((len(q), samples + 1, model.nq)), np.empty((len(q), samples + 1, model.nv))
-    record[0][:, 0], record[1][:, 0] = q, v
-    later = np.empty((len(q), samples, model.nq)), np.empty((len(q), samples, model.nv))
-    simulation.advance(steps, sequence, every, later)
-    record[0][:, 1:], record[1][:, 1:] = later
-    tau = np.concatenate([sequence[:, :1], sequence[:, every - 1 :: every]], 1)
-    time = np.arange(samples + 1) * (dt * every)
-    return Trajectory(time, *(array[0] if single else array for array in (*record, tau)))
+    for name in keep:
+        arguments.one_of("keep", name, KEPT)
+    simulation = Simulation(
+        model, batch, dt, integrator, algorithm, limits, q0, v0, device, dtype, kp, kd, parameters, timed=False
+    )
+    if target is not None:
+        simulation.target[:] = simulation.array(target)
+    sequence, samples, held = simulation.array(sequence), steps // every + 1, sequence.shape[1] == 1
+    if held:
+        simulation.tau[:] = sequence[:, 0]
+    record = [
+        simulation.empty(batch, samples, width) if name in keep else None
+        for name, width in (("q", model.nq), ("v", model.nv))
+    ]
+    simulation.advance(steps, None if held else sequence, every, (record[0], record[1]))
+    simulation.check()
+    tau = None
+    if "tau" in keep:
+        shown = sequence if held else np.concatenate([sequence[:, :1], sequence[:, every - 1 :: every]], 1)
+        tau = np.broadcast_to(shown, (batch, samples, model.nv))
+    time = np.arange(samples) * (dt * every)
+    return Trajectory(time, *(array[0] if single and array is not None else array for array in (*record, tau)))
 
 
-def _controls(model: Model, controls: ArrayLike | None, batch: int, steps: int | None) -> tuple[Array, int]:
-    array = np.zeros(model.nv) if controls is None else np.asarray(controls, float)
-    if array.ndim == 1:
-        if steps is None:
-            raise ValueError("steps is not given; expected the number of steps, since the controls do not say it")
-        array = np.broadcast_to(array, (steps, *array.shape))
-    if array.ndim == 2:
-        array = np.broadcast_to(array, (batch, *array.shape))
-    if array.ndim != 3 or array.shape[0] != batch or array.shape[2] != model.nv or steps not in (None, array.shape[1]):
+def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tuple[Any, int]:
+    """Controls as (1 or batch, steps, nv), or (1, 1, nv) where one is held for all steps; and how many steps."""
+    array: Any = np.zeros(model.nv) if controls is None else controls
+    if not arrays.on_device(array):
+        array = np.asarray(array, float)
+        if not np.all(np.isfinite(array)):
+            raise ValueError("controls holds a number that is not finite; every control must be finite")
+    if array.ndim == 1 and steps is None:
+        raise ValueError("steps is not given; expected the number of steps, since the controls do not say it")
+    count = array.shape[-2] if array.ndim in (2, 3) else steps
+    fits = array.ndim in (1, 2) or (array.ndim == 3 and len(array) == batch)
+    if count is None or not fits or array.shape[-1] != model.nv or steps not in (None, count):
         expected = f"(nv,), (steps, nv) or (batch, steps, nv) with nv {model.nv}, batch {batch}"
         raise ValueError(
             f"controls has shape {np.shape(array)}; expected {expected}" + (f", steps {steps}" if steps else "")
         )
-    if not np.all(np.isfinite(array)):
-        raise ValueError("controls holds a number that is not finite; every control must be finite")
-    return np.ascontiguousarray(array), array.shape[1]
+    return array.reshape((1,) * (3 - array.ndim) + array.shape), count
 
 
 class Recorder:
-    """Runs one robot's simulation in short stretches, so that a caller can look up; keeps states and timings.
+    """Runs a simulation in short stretches, so that a caller can look up; keeps states and timings, on the host.
 
-    `controls` are (1, steps, nv) or None; with `keep` false only the timings are kept. After `run`, also one cut short
-    by an exception, `trajectory` holds what was done and `phases` the median seconds of the phases of a step.
+    `controls` are (1 or batch, steps, nv) or None; with `keep` false only the timings are kept. After `run`, also one
+    cut short by an exception, `trajectory` holds what was done and `phases` the median seconds of a step's phases.
     """
 
     def __init__(
@@ -96,8 +124,8 @@ class Recorder:
         self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
         model, samples = simulation.model, steps // every if keep else 0
         self._keep = keep
-        self._q, self._v = np.empty((1, samples + 1, model.nq)), np.empty((1, samples + 1, model.nv))
-        self._q[:, 0], self._v[:, 0] = simulation.q, simulation.v
+        self._q, self._v = (np.empty((simulation.batch, samples + 1, width)) for width in (model.nq, model.nv))
+        self._q[:, 0], self._v[:, 0] = map(arrays.to_host, (simulation.q, simulation.v))
         self._phases: list[dict[str, float]] = []
         self._samples = 1
 
@@ -114,14 +142,15 @@ class Recorder:
             look_up(done)
 
     def _advance(self, done: int, n: int) -> None:
-        model, samples = self._simulation.model, n // self._every
-        controls = None if self._controls is None else np.ascontiguousarray(self._controls[:, done : done + n])
-        record = np.empty((1, samples, model.nq)), np.empty((1, samples, model.nv))
-        self._simulation.advance(n, controls, self._every, record if self._keep else None)
-        self._phases.append(self._simulation.phases)
+        simulation, samples = self._simulation, n // self._every
+        controls = None if self._controls is None else simulation.array(self._controls[:, done : done + n])
+        record = [simulation.empty(simulation.batch, samples + 1, x.shape[2]) for x in (self._q, self._v)]
+        simulation.advance(n, controls, self._every, (record[0], record[1]) if self._keep else None)
+        simulation.check()
+        self._phases.append(simulation.phases)
         if self._keep:
-            first = self._samples
-            self._q[:, first : first + samples], self._v[:, first : first + samples] = record
+            here = slice(self._samples - 1, self._samples + samples)
+            self._q[:, here], self._v[:, here] = map(arrays.to_host, record)
             self._samples += samples
 
     def phases(self) -> dict[str, float]:
@@ -129,14 +158,14 @@ class Recorder:
         return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
 
     def trajectory(self) -> Trajectory:
-        """What was recorded so far."""
-        n, every, nv = self._samples, self._every, self._simulation.model.nv
-        tau = np.zeros((n, nv))
+        """What was recorded so far; with one robot without the batch in front."""
+        n, every, batch = self._samples, self._every, self._simulation.batch
+        tau = np.zeros((batch, n, self._simulation.model.nv))
         if self._controls is not None:
-            tau[0] = self._controls[0, 0]
-            tau[1:] = self._controls[0, every - 1 :: every][: n - 1]
+            tau[:, 0] = self._controls[:, 0]
+            tau[:, 1:] = self._controls[:, every - 1 :: every][:, : n - 1]
         time = np.arange(n) * (every * self._simulation.dt)
-        return Trajectory(time, self._q[0, :n], self._v[0, :n], tau)
+        return Trajectory(time, *(x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau)))
 
 
 def save(

@@ -7,7 +7,7 @@ Pan 2016, [B] Bhalerao, Critchley and Anderson 2012.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -47,6 +47,8 @@ class Algorithm:
     span: str
     """Steps that must follow one another, with a processor for every link; on p threads where it says p."""
     source: str
+    except_on: Mapping[str, tuple[Feature, ...]] = field(default_factory=dict)
+    """What it does not serve on a device, though it does on others."""
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
@@ -56,6 +58,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, still=True, prismatic=True, mimic=False, massless=True, threads=False,
             largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
+            except_on={"cuda": ("still",)},
         ),
         Algorithm(
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
@@ -66,6 +69,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, still=True, prismatic=True, mimic=True, massless=True, threads=False,
             largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
+            except_on={"cuda": ("mimic", "floating", "trees", "still")},
         ),
         Algorithm(
             "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
@@ -104,8 +108,12 @@ def on(device: str) -> str:
 
 def refusal(name: str, model: Model, device: str = "auto") -> str | None:
     """Why an algorithm does not serve a model, and which to use, in one sentence; None where it does."""
-    why = reason(name, model, device)
-    return why and f"{name} does not serve {model.name}: {why}; use {algorithms(model, device)[0]}"
+    if (why := reason(name, model, device)) is None:
+        return None
+    others = algorithms(model, device)
+    here = f" on {device}" if device in ALGORITHMS[name].except_on else ""
+    cure = others[0] if others else "the CPU"
+    return f"{name} does not serve {model.name}{here}: {why}; use {cure}"
 
 
 def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
@@ -130,7 +138,8 @@ def reason(name: str, model: Model, device: str = "auto") -> str | None:
     row, device = ALGORITHMS[name], on(device)
     if device not in row.devices:
         return f"it does not run on device {device!r}"
-    return next((f for feature in _FEATURES if not getattr(row, feature) and (f := found(feature, model))), None)
+    missing = (f for f in _FEATURES if f in row.except_on.get(device, ()) or not getattr(row, f))
+    return next((place for feature in missing if (place := found(feature, model))), None)
 
 
 @lru_cache(maxsize=256)
@@ -182,6 +191,11 @@ def markdown() -> str:
 def _cells(row: Algorithm) -> tuple[str, ...]:
     cores = {"compiled": ", all cores" if row.threads else "", "text": ""}
     runs = "; ".join(f"{device} ({form}{cores[form]})" for device, form in row.devices.items())
-    marks = ("yes" if serves else "no" for serves in (row.trees, row.floating, row.prismatic, row.mimic, row.massless))
+    elsewhere = {feature: device for device, features in row.except_on.items() for feature in features}
+    features: tuple[Feature, ...] = ("trees", "floating", "prismatic", "mimic", "massless")
+    marks = (
+        "no" if not getattr(row, feature) else f"not on {elsewhere[feature]}" if feature in elsewhere else "yes"
+        for feature in features
+    )
     largest = f"{row.largest} links" if row.largest else "any size"
     return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)

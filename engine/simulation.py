@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any, Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, choice, dynamics
+from engine import arguments, choice, dynamics, serves
 from engine.arguments import Array
-from engine.cpu import accelerate, clock, step
-from engine.cpu.inverse import all_finite
-from engine.cpu.layout import EIGHT, ONE, workspace
+from engine.cuda import arrays
+from engine.cuda.device import require as require_gpu
 from engine.model import Model
-from engine.packing import pack, pack_coupling
+from engine.parameters import Parameters
+from engine.plan import DIVERGED, INTEGRATORS, PHASES, Plan, gains
 
-ALGORITHMS = ("abia", "jsiia")
-"""Those that a step is compiled with."""
-INTEGRATORS = ("semi-implicit", "rk4", "implicit")
-PHASES = accelerate.PHASES
+__all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
+
+ALGORITHMS = {"cpu": ("abia", "jsiia"), "cuda": ("abia",)}
+"""Those that a step is compiled with, by device."""
 
 
 class Diverged(ArithmeticError):
     """A simulation whose state stopped being finite."""
+
+
+class Stepper(Protocol):
+    """What each device does for a simulation: the arrays of a `Plan`, and the loop over its steps."""
+
+    q: Any
+    v: Any
+    tau: Any
+    target: Any
+
+    def start(self, q: Array, v: Array) -> None: ...
+    def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
+    def diverged(self, wait: bool) -> int: ...
+    def phases(self) -> Array: ...
 
 
 class Simulation:
@@ -29,10 +46,18 @@ class Simulation:
     `integrator` is "semi-implicit" (Euler: the new velocity moves the coordinates), "rk4" (classical Runge-Kutta;
     fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping taken at
     the end of the step: stable for any damping). `dt` is in s. `limits`: keep the model's position and velocity
-    limits. Efforts are always clipped to the model's.
+    limits. `parameters`: robots that differ from the model in masses, gravity, damping, friction or effort limits.
 
-    `q` (batch, nq), `v` (batch, nv) and `tau` (batch, nv), the generalized forces held until changed, are the live
-    arrays: write into them between steps. `time` is in s. `phases` holds how long the last step's phases took, in s.
+    A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are (nv,) or
+    (batch, nv), by default 0; free joints take none.
+
+    `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
+    steps. `tau` and `target`, which at first is where the joints stand, are held until changed. `time` is in s.
+    `phases` holds how long the last step's phases took, in s, unless `timed` is false.
+
+    On device "cuda" the arrays are CuPy's, of type `dtype`, and whole runs of steps stay on the GPU: `step` launches
+    one kernel and returns at once. A divergence is then raised by the first later call that learns of it, or by
+    `check`, which waits.
     """
 
     def __init__(
@@ -45,44 +70,80 @@ class Simulation:
         limits: bool = True,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
+        device: str = "auto",
+        dtype: str = "float64",
+        kp: ArrayLike | None = None,
+        kd: ArrayLike | None = None,
+        parameters: Parameters | None = None,
+        timed: bool = True,
     ):
         if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
-        self.model, self.batch = model, arguments.whole("batch", batch, 1)
-        self.dt, self.limits = float(dt), bool(limits)
+        batch = arguments.whole("batch", batch, 1)
+        self.model, self.batch, self.dt = model, batch, float(dt)
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
-        self.algorithm, self.why = choice.choose(model, algorithm, self.batch, among=ALGORITHMS)
-        lanes = EIGHT if batch > 1 and self.algorithm == "abia" else ONE
-        self._algorithm = accelerate.JSIIA if self.algorithm == "jsiia" else accelerate.ABIA
-        self._joints = np.stack(
-            [model.lower, model.upper, model.velocity_limit, model.effort_limit, model.damping, model.friction]
+        self.dtype = arguments.one_of("dtype", dtype, ("float64", "float32"))
+        self.device = _place(model, device)
+        if self.device == "cpu" and dtype != "float64":
+            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
+        self.algorithm, self.why = choice.choose(
+            model, algorithm, batch, dtype, self.device, among=ALGORITHMS[self.device]
         )
-        free = [(joint.q.start, joint.v.start) for joint in model.joints if joint.kind == "floating"]
-        self._free = np.array(free, np.int64).reshape(-1, 2)
-        self._limited = self.limits and bool(np.any(model.bounded | np.isfinite(model.velocity_limit)))
-        self._rough = self._limited or bool(np.any(model.friction > 0))
-        L = len(lanes)
-        self._scratch = np.zeros((9, L, model.nv)), np.zeros((3, L, model.nq))
-        self._system = accelerate.System(
-            pack_coupling(model),
-            *pack(model),
-            workspace(len(model.parent), lanes),
-            lanes,
-            accelerate.dense(model, self._algorithm),
-        )
-        self._phases, self._clock = np.zeros(len(PHASES), np.int64), clock.buffer()
-        self.q, self.v = np.empty((self.batch, model.nq)), np.empty((self.batch, model.nv))
-        self.tau = np.zeros((self.batch, model.nv))
+        _check(model, batch, parameters)
+        self.parameters = parameters
+        self._plan = Plan(
+            model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
+            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
+        )  # fmt: skip
+        self._stepper: Stepper = import_module(f"engine.{self.device}.simulation").Stepper(self._plan)
         self.reset(q, v)
+        scalar = model.q_of_v >= 0
+        self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
 
-    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
+    def reset(self, q: Any = None, v: Any = None) -> None:
         """Back to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest."""
-        (start_q, start_v), _ = arguments.states(
-            self.model, q=self.model.neutral() if q is None else q, v=np.zeros(self.model.nv) if v is None else v
-        )
-        if len(start_q) not in (1, self.batch):
-            raise ValueError(f"q and v have {len(start_q)} rows; expected one state or {self.batch}, the batch")
-        self.q[:], self.v[:], self.steps = start_q, start_v, 0
+        q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
+        if arrays.on_device(q) or arrays.on_device(v):
+            start = [
+                arrays.states(self.model, self.dtype, **{name: self.array(x)})[0][0] for name, x in (("q", q), ("v", v))
+            ]
+        else:
+            start, _ = arguments.states(self.model, q=q, v=v)
+        for name, rows in zip("qv", map(len, start), strict=True):
+            if rows not in (1, self.batch):
+                raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
+        self._stepper.start(*start)
+        self.steps = 0
+
+    def array(self, x: Any) -> Any:
+        """x as a contiguous array of the simulation's device and number type."""
+        if self.device == "cuda":
+            return arrays.to_device(x, self.dtype)
+        return np.ascontiguousarray(x, self.dtype)
+
+    def empty(self, *shape: int) -> Any:
+        """An array of whatever its memory held, of the simulation's device and number type."""
+        return arrays.empty(shape, self.dtype) if self.device == "cuda" else np.empty(shape, self.dtype)
+
+    @property
+    def q(self) -> Any:
+        """(batch, nq): the coordinates."""
+        return self._stepper.q
+
+    @property
+    def v(self) -> Any:
+        """(batch, nv): the velocities."""
+        return self._stepper.v
+
+    @property
+    def tau(self) -> Any:
+        """(batch, nv): the generalized forces, N m or N."""
+        return self._stepper.tau
+
+    @property
+    def target(self) -> Any:
+        """(batch, nv): where the gains kp pull to, rad or m; without meaning for a free joint."""
+        return self._stepper.target
 
     @property
     def time(self) -> float:
@@ -92,39 +153,35 @@ class Simulation:
     @property
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took; with a batch, for its first block of robots."""
-        return {name: float(time) * 1e-9 for name, time in zip(PHASES, self._phases, strict=True)}
+        return dict(zip(PHASES, map(float, self._stepper.phases()), strict=True))
 
     def step(self, n: int = 1) -> None:
         """Advance by n steps of dt. Raises Diverged where the state stops being finite."""
         self.advance(n)
 
-    def advance(
-        self, n: int, controls: Array | None = None, every: int = 1, record: tuple[Array, Array] | None = None
-    ) -> None:
-        """`step`, under `controls` (batch, n, nv) where given, every `every`-th state written to `record`.
+    def advance(self, n: int, controls: Any = None, every: int = 1, record: tuple[Any, Any] | None = None) -> None:
+        """`step`, under `controls` (1 or batch, n, nv) where given, every `every`-th state written to `record`.
 
-        `record` is a pair of arrays (batch, n // every, nq) and (batch, n // every, nv).
+        `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for what is not wanted; first
+        comes the present state. All are contiguous, of the device and type of `q`.
         """
         n = arguments.whole("n", n, 0)
-        if not all_finite(self.tau):
-            raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
-        self._phases[:] = 0
-        nothing = np.empty((0, 0, 0))
-        record_q, record_v = record if record is not None else (nothing, nothing)
-        method = accelerate.Method(
-            self.dt, INTEGRATORS.index(self.integrator), self._algorithm, self._limited, self._rough
-        )
-        diverged = step.run(
-            self.q, self.v, self.tau, nothing if controls is None else controls, record_q, record_v, every, n,
-            method, self.model.q_of_v, self._joints, self._free, *self._scratch, self._system,
-            self._phases, self._clock,
-        )  # fmt: skip
-        self.steps += n if diverged < 0 else diverged + 1
-        if diverged >= 0:
+        self._stepper.advance(n, self.steps, controls, every, record or (None, None))
+        self.steps += n
+        self._raise_divergence(wait=False)
+
+    def check(self) -> None:
+        """Wait until all steps are done. Raises Diverged where the state stopped being finite."""
+        self._raise_divergence(wait=True)
+
+    def _raise_divergence(self, wait: bool) -> None:
+        if steps := self._stepper.diverged(wait):
+            self.steps = steps
             raise Diverged(self._divergence())
 
     def _divergence(self) -> str:
-        robot, coordinate = np.unravel_index(np.argmax(~(np.abs(self.v) < step.DIVERGED)), self.v.shape)
+        v = arrays.to_host(self.v)
+        robot, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
         cure = f"halve dt (it is {self.dt:g} s)"
         if self.integrator != "implicit" and np.any(self.model.damping > 0):
             cure += ' or take integrator="implicit", which is stable for any joint damping'
@@ -132,5 +189,30 @@ class Simulation:
         return f"the simulation diverged at {self.time:g} s, first in {first}; {cure}"
 
     def energy(self) -> tuple[Array, Array]:
-        """Kinetic and potential energy of each robot, (batch,) each, J."""
-        return dynamics.energy(self.model, self.q, self.v)
+        """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps."""
+        q, v = (arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v))
+        if self.parameters is None:
+            return dynamics.energy(self.model, q, v)
+        robots = [dynamics.energy(self.parameters.robot(k), q[k], v[k]) for k in range(self.batch)]
+        return np.array([kinetic for kinetic, _ in robots]), np.array([potential for _, potential in robots])
+
+
+def _place(model: Model, name: str) -> str:
+    """The device to simulate on; "auto" is the CPU, whose arrays are NumPy's everywhere."""
+    place = serves.on(name)
+    if place == "cuda":
+        require_gpu()
+        if why := serves.reason(ALGORITHMS[place][0], model, place):
+            raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
+    return place
+
+
+def _check(model: Model, batch: int, parameters: Parameters | None) -> None:
+    if parameters is None:
+        return
+    if parameters.model is not model or parameters.batch != batch:
+        raise ValueError(
+            f"parameters are of {parameters.batch} robots {parameters.model.name!r}; "
+            f"expected {batch} of this very model, {model.name!r}"
+        )
+    parameters.check()

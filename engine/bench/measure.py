@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import bench, choice, generate, measurements, serves
 from engine.bench.accuracy import State, residual, state
+from engine.cuda import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.measurements import Case, Measurements, Row, Shape
 
-LENGTHS: dict[Shape, int] = {"chain": 13, "tree": 10}
-"""Measured are 1, 2, 4, … links, up to this power of two."""
-BATCHES = (1, 2, 8, 64)
-LARGEST = 1 << 16
-"""Bodies in a batch, beyond which nothing is measured: what follows is in proportion."""
+
+class Plan(NamedTuple):
+    """What is measured on a device."""
+
+    powers: Mapping[Shape, Sequence[int]]
+    """Numbers of links, as powers of two."""
+    batches: Sequence[int]
+    largest: int
+    """Bodies in a batch, beyond which nothing is measured: what follows is in proportion."""
+
+
+PLANS: Mapping[str, Plan] = {
+    "cpu": Plan({"chain": range(14), "tree": range(11)}, (1, 2, 8, 64), 1 << 16),
+    "cuda": Plan({"chain": range(0, 13, 2), "tree": range(2, 9, 2)}, (1, 64, 4096), 1 << 21),
+}
+"""On a GPU fewer lengths, since each is compiled for."""
 HOPELESS = 10.0
 """Once an algorithm takes so many times the fastest's time, and more so from length to length, it is given up, if it
 is one with a largest sensible size."""
@@ -26,49 +40,55 @@ SECONDS, ROUNDS = 0.006, 7
 _Contestant = tuple[str, str, str, int]
 
 
-def measure_algorithms(progress: Callable[[int, int], None] = lambda _done, _all: None) -> Measurements:
-    """Measure the algorithms on this machine for the automatic choice, and remember it on disk; some 10 s.
+def measure_algorithms(
+    progress: Callable[[int, int], None] = lambda _done, _all: None, device: str = "cpu"
+) -> Measurements:
+    """Measure the algorithms on this machine for the automatic choice, and remember it on disk.
 
-    `progress` is called with the number of cases done and that of all. Whatever interrupts it leaves the table on disk
-    as it was.
+    On "cpu" it takes some 10 s, on "cuda" a minute or two the first time, with all that has to be compiled; a call's
+    time there is that until the answer stands in the GPU's memory, from arguments that stood there. `progress` is
+    called with the number of cases done and that of all. Whatever interrupts it leaves the table on disk as it was.
     """
-    cases, rows, given_up = plan(), list[Row](), set[_Contestant]()
+    cases, rows, given_up = plan(device), list[Row](), set[_Contestant]()
     lag: dict[_Contestant, float] = {}
     for done, case in enumerate(cases):
         progress(done, len(cases))
-        found = _measure(case, given_up)
-        fastest = min(row.seconds for row in found)
+        found = _measure(case, given_up, device)
+        fastest = min((row.seconds for row in found), default=0.0)
         for row in found:
             contestant = _contestant(row.algorithm, case)
             before, lag[contestant] = lag.get(contestant, np.inf), row.seconds / fastest
             if serves.ALGORITHMS[row.algorithm].largest and lag[contestant] > max(HOPELESS, before):
                 given_up.add(contestant)
         rows += found
-    table = Measurements(measurements.table_path(), tuple(rows))
+    table = Measurements(measurements.table_path(device), tuple(rows), device=device)
     table.save()
     progress(len(cases), len(cases))
     return table
 
 
-def summary() -> list[str]:
-    """What is chosen on this machine, a line for each shape of robot, batch and number type."""
+def summary(device: str = "cpu") -> list[str]:
+    """What is chosen on this machine's device, a line for each shape of robot, batch and number type."""
+    shapes = {"chains": generate.chain(2), "trees": generate.tree(4, branching=1)}
+    cases = product(shapes, ("float64", "float32"), (1, 64))
+    changes = {case: choice.changes(shapes[case[0]], case[2], case[1], device) for case in cases}
     return [
-        f"{shape}, batch {batch}, {dtype}: {choice.describe(choice.changes(model, batch, dtype))}"
-        for shape, model in {"chains": generate.chain(2), "trees": generate.tree(4, branching=1)}.items()
-        for dtype in ("float64", "float32")
-        for batch in (1, 64)
+        f"{device}, {shape}, batch {batch}, {dtype}: {choice.describe(found)}"
+        for (shape, dtype, batch), found in changes.items()
+        if found
     ]
 
 
-def plan() -> list[Case]:
+def plan(device: str = "cpu") -> list[Case]:
     """The cases that are measured, each family from short to long."""
+    powers, batches, largest = PLANS[device]
     return [
         Case(shape, 1 << power, batch, dtype)
-        for shape, powers in LENGTHS.items()
+        for shape in powers
         for dtype in ("float64", "float32")
-        for batch in BATCHES
-        for power in range(powers + 1)
-        if batch << power <= LARGEST
+        for batch in batches
+        for power in powers[shape]
+        if batch << power <= largest
     ]
 
 
@@ -76,23 +96,44 @@ def _contestant(algorithm: str, case: Case) -> _Contestant:
     return algorithm, case.shape, case.dtype, case.batch
 
 
-def _measure(case: Case, given_up: set[_Contestant]) -> list[Row]:
+def _measure(case: Case, given_up: set[_Contestant], device: str) -> list[Row]:
     model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
     at = State(*(x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch)))
     arguments = at if case.batch > 1 else State(*(x[0] for x in at))
     names, contestants, residuals = [], [], []
-    for name in choice.candidates(model):
+    for name in choice.candidates(model, device):
         row = serves.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
         if too_large or (case.shape == "tree" and not row.trees) or _contestant(name, case) in given_up:
             continue
-        fd = ForwardDynamics(model, case.batch, name, dtype=case.dtype)
-        out = fd(*arguments)
+        fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
+        call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
         names.append(name)
-        residuals.append(float(np.median(residual(model, at, np.reshape(out, (case.batch, -1))))))
-        contestants.append((bench.repeated(partial(fd, *arguments, out=out)), 1))
-    times = np.median(bench.alternate(contestants, SECONDS * len(contestants), ROUNDS), axis=1)
+        residuals.append(float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1))))))
+        contestants.append((bench.repeated(call), 1))
+    times = np.median(bench.alternate(contestants, SECONDS * len(contestants), ROUNDS), axis=1) if names else ()
     return [
         Row(*case[:3], case.dtype, name, float(time), left)
         for name, time, left in zip(names, times, residuals, strict=True)
+        if np.isfinite(left)
     ]
+
+
+_Call = Callable[[], Any]
+
+
+def _on_cpu(fd: ForwardDynamics, arguments: State) -> tuple[_Call, _Call]:
+    """What to time, and what answers its result."""
+    out = fd(*arguments)
+    return partial(fd, *arguments, out=out), lambda: out
+
+
+def _on_gpu(fd: ForwardDynamics, arguments: State) -> tuple[_Call, _Call]:
+    q, v, tau = (arrays.to_device(x) for x in arguments)
+    out = fd(q, v, tau)
+
+    def call() -> None:
+        fd(q, v, tau, out=out)
+        clock.synchronize()
+
+    return call, lambda: arrays.to_host(out)

@@ -1,16 +1,51 @@
-"""Other libraries, where they are installed, given the very same model."""
+"""Pinocchio, where it is installed, given the very same model: on one core and on all of them."""
 
 from __future__ import annotations
 
+import math
+import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import lie
 from engine.arguments import Array
+from engine.bench.accuracy import State, residual
+from engine.cpu.dca import cores
 from engine.model import FREE, PRISMATIC, Model
+
+LARGEST_SHARE = 4096
+"""Robots of a larger batch that one core is timed on, again and again."""
+ROUND = 0.05
+"""Seconds, at least, between two meetings of the processes, so that meeting costs next to nothing."""
+PATIENCE = 120.0
+"""Seconds that processes wait for one another."""
+
+
+class Missing(RuntimeError):
+    """A peer that is not installed, or does not serve the model; the message says which."""
+
+
+class Timing(NamedTuple):
+    """What a peer takes for one forward dynamics call for each robot of a batch."""
+
+    seconds: float
+    how: str
+    """On what, and by which clock."""
+    first: float
+    """Seconds until its first answer: building its model, compiling its kernels."""
+    residual: float
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its answer by our inverse dynamics, the worst of some robots."""
+
+
+def require(package: str, of: str) -> None:
+    """Raise Missing unless a package is installed."""
+    if find_spec(package) is None:
+        raise Missing(f"{of} is not installed")
 
 
 @dataclass(frozen=True)
@@ -46,10 +81,87 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
         index = theirs.addJoint(
             int(parent) + 1, joint, pin.SE3(model.home_rotation[i], model.home_position[i]), f"joint{i}"
         )
-        center = model.first_moment[i] / model.mass[i] if model.mass[i] > 0 else np.zeros(3)
-        c = lie.skew(center)
-        about_center = model.inertia[i] + model.mass[i] * c @ c
+        center, about_center = centered(model, i)
         theirs.appendBodyToJoint(index, pin.Inertia(float(model.mass[i]), center, about_center), pin.SE3.Identity())
         order += [start + 3, start + 4, start + 5, start, start + 1, start + 2] if free else [start]
     data = theirs.createData()
     return Pinocchio(theirs, lambda q, v, tau: pin.aba(theirs, data, q, v, tau), np.array(order))
+
+
+def centered(model: Model, body: int) -> tuple[Array, Array]:
+    """A body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
+    mass = model.mass[body]
+    center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)
+    c = lie.skew(center)
+    return center, model.inertia[body] + mass * c @ c
+
+
+def one_core(model: Model, at: State, seconds: float) -> Timing:
+    """Pinocchio's `aba` in a Python loop over the batch, for about `seconds`. Raises Missing."""
+    began = perf_counter()
+    aba, states, left = _ready(model, at)
+    first = perf_counter() - began
+    robots = min(len(states), LARGEST_SHARE)
+    times: list[float] = []
+    while sum(times) < seconds or len(times) < 3:
+        start = perf_counter()
+        for state in states:
+            aba(*state)
+        times.append(perf_counter() - start)
+    return Timing(float(np.median(times)) * len(at.q) / robots, "one core, host clock", first, left)
+
+
+def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Array, Array, Array]], float]:
+    """Pinocchio's function, its states, and the residual of its answer to the first of them."""
+    peer = pinocchio_aba(model)
+    if peer is None:
+        raise Missing("Pinocchio is not installed")
+    states = [peer.states(*robot) for robot in zip(*(x[:LARGEST_SHARE].astype(float) for x in at), strict=True)]
+    answer = np.empty((1, model.nv))
+    answer[0, peer.order] = peer.aba(*states[0])
+    return peer.aba, states, float(residual(model, State(*(x[:1] for x in at)), answer)[0])
+
+
+def all_cores(model: Model, at: State, seconds: float) -> Timing:
+    """`one_core` in a process for each core, the batch split among them. Raises Missing.
+
+    A round lasts from the first process's start to the last one's end, over some passes. What it takes to hand out
+    states and gather answers is not counted.
+    """
+    began = perf_counter()
+    aba, states, left = _ready(model, at)
+    start = perf_counter()
+    for state in states:
+        aba(*state)
+    each = (perf_counter() - start) / len(states)
+    count = min(cores(), len(at.q))
+    shares = [np.arange(len(at.q))[i::count][:LARGEST_SHARE] for i in range(count)]
+    passes = math.ceil(ROUND / (each * len(shares[0])))
+    rounds = max(3, int(seconds / (passes * each * len(shares[0]))))
+    context = multiprocessing.get_context("spawn")  # a copy of a process that holds a GPU is no good
+    barrier, answers = context.Barrier(count), context.Queue()
+    work = [(barrier, answers, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
+    processes = [context.Process(target=_worker, args=part, daemon=True) for part in work]
+    for process in processes:
+        process.start()
+    spans = np.array([answers.get(timeout=PATIENCE) for _ in processes])
+    for process in processes:
+        process.join()
+    times = (spans[:, :, 1].max(0) - spans[:, :, 0].min(0)) / passes
+    whole = len(at.q) / sum(len(share) for share in shares)
+    how = f"{count} processes, host clock"
+    return Timing(float(np.median(times)) * whole, how, perf_counter() - began, left)
+
+
+def _worker(barrier: Any, answers: Any, model: Model, share: State, passes: int, rounds: int) -> None:
+    """Put the start and the end of each round, (rounds, 2), by the clock that all processes share."""
+    aba, states, _ = _ready(model, share)
+    spans = np.empty((rounds, 2))
+    for span in spans:
+        barrier.wait(PATIENCE)
+        span[0] = perf_counter()
+        for _ in range(passes):
+            for state in states:
+                aba(*state)
+        span[1] = perf_counter()
+    answers.put(spans)

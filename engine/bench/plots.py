@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import files, serves
-from engine.bench import machine
+from engine.bench import growth, machine
 from engine.bench.accuracy import Row, worst
+from engine.bench.compare import Standing, Standings
+from engine.bench.scaling import Growth
 from engine.choice import LARGEST_RESIDUAL
 
 if TYPE_CHECKING:
@@ -25,8 +27,10 @@ MARKS = {
     "jsiia": ("#0072b2", "^"),
     "abia-hybrid": ("#009e73", "D"),
     "cfa": ("#cc79a7", "v"),
+    "pinocchio": ("#e69f00", "P"),
+    "mujoco-warp": ("#56b4e9", "X"),
 }
-"""Each algorithm's colour, which colour-blind readers tell apart (M. Okabe, K. Ito 2008), and its marker."""
+"""Each algorithm's and peer's colour, which colour-blind readers tell apart (M. Okabe, K. Ito 2008), and its marker."""
 SEQUENCE = ("#56b4e9", "#0072b2", "#009e73", "#e69f00", "#d55e00")
 
 
@@ -100,6 +104,111 @@ def threads(rows: list[dict[str, Any]]) -> Figure:
     return figure
 
 
+def grown(rows: list[dict[str, Any]]) -> Figure:
+    """Times on the device over links and over robots, by `engine.bench.growth`; the legend has the fitted slopes."""
+    figure = _figure(width=9.6)
+    panels = figure.subplots(1, 2)
+    titles = {"links": "One chain, over its links", "batch": f"Chains of {growth.SHORT} links, over their number"}
+    for panel, (axis, title) in zip(panels, titles.items(), strict=True):
+        found = growth.curves(rows, axis)
+        for name, curve in found.items():
+            color, marker = MARKS[name]
+            sizes, steep = sorted(curve), growth.slope(curve)
+            label = name if steep is None else f"{name}, slope {steep:.2f}"
+            panel.loglog(
+                sizes, [curve[size] for size in sizes], color=color, marker=marker, markersize=4, label=label,
+                linestyle="--" if name in growth.PEERS else "-",
+            )  # fmt: skip
+        sizes = sorted({size for curve in found.values() for size in curve})
+        _axes(panel, sizes, title, "µs" if axis == "links" else "", "links" if axis == "links" else "robots")
+        panel.set_xticks(sizes[::2], [_power(size) for size in sizes[::2]])
+        panel.legend(fontsize=7)
+    return figure
+
+
+def standings(found: Standings) -> Figure:
+    """Bars of the medians of a call's time for each model, with their intervals, residuals and badges."""
+    models = list(dict.fromkeys(row.model for row in found.rows))
+    counts = [sum(row.model == model for row in found.rows) for model in models]
+    figure = _figure(width=8.4, height=0.9 + 0.45 * len(models) + 0.27 * len(found.rows))
+    panels = figure.subplots(len(models), 1, sharex=True, squeeze=False, height_ratios=counts)[:, 0]
+    several = len({row.dtype for row in found.rows}) > 1
+    for panel, model in zip(panels, models, strict=True):
+        rows = [row for row in found.rows if row.model == model]
+        panel.set_title(model, fontsize=9, loc="left")
+        panel.set_yticks(range(len(rows)), [_who(row, several) for row in rows], fontsize=8)
+        panel.invert_yaxis()
+        panel.set_xscale("log")
+        for place, row in enumerate(rows):
+            _bar(panel, place, row)
+        panel.grid(axis="x", color="0.9", linewidth=0.6)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+    times = [row.host * 1e6 for row in found.rows if row.host is not None]
+    if times:
+        panels[0].set_xlim(min(times) / 3, max(times) * 30)
+    robots = "" if found.rows[0].batch == 1 else f" for {found.rows[0].batch} robots"
+    panels[-1].set_xlabel(f"µs of a call{robots} until its answer is there, median")
+    figure.suptitle(_machine(), fontsize=8, color="0.4")
+    return figure
+
+
+def _who(row: Standing, several: bool) -> str:
+    return f"{row.algorithm}, {row.device}" + (f", {row.dtype}" if several else "")
+
+
+def _bar(panel: Axes, place: int, row: Standing) -> None:
+    """A contestant's bar, or the words that stand in its place."""
+    beside: Any = {"va": "center", "fontsize": 7, "xytext": (4, 0), "textcoords": "offset points"}
+    if row.host is None:
+        text = f"{row.verdict}: {row.reason}".removesuffix(": ")
+        color = "#d55e00" if row.verdict in ("wrong", "failed") else "0.5"
+        at: Any = panel.get_yaxis_transform()
+        panel.annotate(text[:110], (0, place), xycoords=at, color=color, **beside)
+        return
+    middle = row.host * 1e6
+    low, _, high = row.host_interval or (row.host,) * 3
+    error = [[middle - low * 1e6], [high * 1e6 - middle]]
+    panel.barh(place, middle, xerr=error, color=_mark(row.algorithm)[0], height=0.7, alpha=0.85, capsize=2)
+    words = [f"{middle:.3g} µs"]
+    if row.ratio is not None and row.ratio.low < row.ratio.high:
+        words.append(f"{row.ratio.middle:.3g} × ({row.ratio.low:.3g}–{row.ratio.high:.3g})")
+    words += ["fastest"] if row.winner else ["no difference"] if row.level else []
+    words.append(f"residual {row.residual:.0e}")
+    panel.annotate(", ".join(words), (max(middle, high * 1e6), place), **beside)
+
+
+def over_sizes(found: Growth) -> Figure:
+    """The time of a call over links or robots, and where curves cross for good."""
+    figure = _figure(width=6.4)
+    panel = figure.subplots()
+    curves = found.curves()
+    for index, (name, curve) in enumerate(curves.items()):
+        color, marker = _mark(name.rpartition(" on ")[0], index)
+        times = [seconds * 1e6 for seconds in curve.values()]
+        line = "--" if name.endswith(" on cpu") and any(key.endswith(" on cuda") for key in curves) else "-"
+        panel.loglog([*curve], times, color=color, marker=marker, markersize=4, linestyle=line, label=name)
+    for crossing in found.crossings():
+        panel.axvline(crossing.size, color="0.75", linestyle=":", linewidth=1, zorder=0)
+        words = f"{crossing.faster} < {crossing.slower}"
+        at: Any = panel.get_xaxis_transform()
+        panel.text(crossing.size, 0.99, words, transform=at, rotation=90, va="top", ha="right", fontsize=6, color="0.4")
+    sizes = sorted({point.size for point in found.points})
+    _axes(panel, sizes, _machine(), "µs of a call, median", "links" if found.axis == "links" else "robots")
+    panel.set_xticks(sizes, [_power(size) for size in sizes], fontsize=8)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def _mark(algorithm: str, index: int = 0) -> tuple[str, str]:
+    """An algorithm's colour and marker; of one that is a user's, one of the sequence."""
+    return MARKS.get(algorithm.partition(" (")[0], (SEQUENCE[index % len(SEQUENCE)], "*"))
+
+
+def _power(size: int) -> str:
+    return f"$2^{{{size.bit_length() - 1}}}$" if size > 4096 else f"{size}"
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a picture in the format that its name ends in. Of like figures the files are alike, byte for byte."""
     from matplotlib import rc_context
@@ -111,18 +220,18 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(file, format=kind, dpi=150, metadata=dict.fromkeys(unsaid[kind]))
 
 
-def _figure(width: float) -> Figure:
+def _figure(width: float, height: float = 3.9) -> Figure:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, 3.9), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
 
 
-def _axes(panel: Axes, links: Iterable[int], title: str, y: str) -> None:
+def _axes(panel: Axes, links: Iterable[int], title: str, y: str, x: str = "links") -> None:
     ticks = sorted(set(links))
     panel.set_xticks(ticks, [str(n) for n in ticks], fontsize=8)
     panel.minorticks_off()
     panel.set_title(title, fontsize=9)
-    panel.set_xlabel("links")
+    panel.set_xlabel(x)
     panel.set_ylabel(y)
     panel.grid(color="0.9", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)

@@ -26,18 +26,16 @@ from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
 from engine.model import Model
 from engine.packing import PackedCoupling
+from engine.plan import FRICTION, LOWER, UPPER, VELOCITY_LIMIT
 
 ABIA, JSIIA = 0, 1
-PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
 
 LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # where a joint stands on that law
-REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing when a step begins
+REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing, of a velocity and of the way to a limit
 BLOCK_PIVOTS = 8  # rounds of moving all joints at once
 DESCENT = 20  # steps of descent for each coordinate, at most: far more than it takes
 
 
-# What is known of the independent coordinates, rows of `joints` (6, nv); see `Model`
-LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION = range(6)
 # What is kept of a block of L robots, in b (9, L, nv) …
 FORCE, EXTRA, MODE, LOCKED, TARGET, QDD, REACTION, V_STAGE, V_SUM = range(9)
 # … and, of their coordinates, in c (3, L, nq)
@@ -176,7 +174,8 @@ def _bounds(method, joints, j, q):
     """lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi."""
     if not method.limited:
         return -np.inf, np.inf
-    low, high = min(0.0, joints[LOWER, j] - q) / method.dt, max(0.0, joints[UPPER, j] - q) / method.dt
+    below, above = joints[LOWER, j] - q, joints[UPPER, j] - q
+    low, high = (below if below < -REST else 0.0) / method.dt, (above if above > REST else 0.0) / method.dt
     return max(-joints[VELOCITY_LIMIT, j], low), min(joints[VELOCITY_LIMIT, j], high)
 
 
@@ -192,7 +191,7 @@ def _set_mode(b, k, j, mode, friction, v, low, high, dt):
 
 @inline
 def _guess(q, v, method, q_of_v, joints, b):
-    """The mode of each joint as the step begins: sliding as it moves, held where it rests."""
+    """The mode of each joint as the step begins: held where it rests or is as fast as it may be, else sliding on."""
     fill(b[LOCKED], 0.0)
     fill(b[MODE], 0.0)
     for k in range(q.shape[0]):
@@ -201,14 +200,13 @@ def _guess(q, v, method, q_of_v, joints, b):
             if index < 0:
                 continue
             low, high = _bounds(method, joints, j, q[k, index])
-            mode = FORWARD if v[k, j] >= 0.0 else BACKWARD
-            if abs(v[k, j]) <= REST:
-                if high * method.dt <= REST:
-                    mode = HIGH
-                elif low * method.dt >= -REST:
-                    mode = LOW
-                elif joints[FRICTION, j] > 0.0:
-                    mode = STUCK
+            mode, rests = FORWARD if v[k, j] >= 0.0 else BACKWARD, abs(v[k, j]) <= REST
+            if (rests and high == 0.0) or (not rests and v[k, j] >= high - REST):
+                mode = HIGH
+            elif (rests and low == 0.0) or (not rests and v[k, j] <= low + REST):
+                mode = LOW
+            elif rests and joints[FRICTION, j] > 0.0:
+                mode = STUCK
             _set_mode(b, k, j, mode, joints[FRICTION, j], v[k, j], low, high, method.dt)
 
 

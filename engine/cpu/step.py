@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu.accelerate import (
-    DAMPING,
-    EFFORT_LIMIT,
     EXTRA,
     FORCE,
     LOCKED,
-    LOWER,
     MODE,
     Q_RATE,
     Q_STAGE,
     Q_SUM,
     QDD,
-    UPPER,
     V_STAGE,
     V_SUM,
     copy,
@@ -28,19 +24,21 @@ from engine.cpu.accelerate import (
 from engine.cpu.clock import now
 from engine.cpu.compile import inline, kernel
 from engine.cpu.spatial import mul, quaternion_step, rotation_from_quaternion
+from engine.plan import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
 SEMI_IMPLICIT, RK4, IMPLICIT = 0, 1, 2
-DIVERGED = 1e12  # a velocity that no robot has
 
 
 @inline
-def _smooth_forces(tau, v, q_of_v, joints, b, dt, implicit):
-    """Clipped controls less damping into `force`; where damping is implicit its share of the matrix into `extra`."""
+def _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, implicit):
+    """Controls and gains, clipped, less damping into `force`; implicit damping's share of the matrix into `extra`."""
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            limit = joints[EFFORT_LIMIT, j]
-            b[FORCE, k, j] = min(max(tau[k, j], -limit), limit) - joints[DAMPING, j] * v[k, j]
-            b[EXTRA, k, j] = dt * joints[DAMPING, j] if implicit and q_of_v[j] >= 0 else 0.0
+            drive, limit, index = tau[k, j], joints[EFFORT_LIMIT, j], q_of_v[j]
+            if index >= 0:
+                drive += joints[KP, j] * (target[k, j] - q[k, index]) - joints[KD, j] * v[k, j]
+            b[FORCE, k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
+            b[EXTRA, k, j] = dt * joints[DAMPING, j] if implicit and index >= 0 else 0.0
 
 
 @inline
@@ -86,10 +84,10 @@ def _rates(q, v, rate, q_of_v, free):
 
 
 @inline
-def _euler_step(q, v, tau, method, q_of_v, joints, free, b, system, phases, clock):
+def _euler_step(q, v, tau, target, method, q_of_v, joints, free, b, system, phases, clock):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    _smooth_forces(tau, v, q_of_v, joints, b, dt, method.integrator == IMPLICIT)
+    _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, method.integrator == IMPLICIT)
     solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases, clock)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
@@ -111,7 +109,7 @@ def _settle(q, after, v, mode, method, q_of_v, joints):
 
 
 @kernel
-def _rk4_step(q, v, tau, method, q_of_v, joints, free, b, c, system, phases, clock):
+def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, phases, clock):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any, then correct the velocity at the step's end.
@@ -123,7 +121,7 @@ def _rk4_step(q, v, tau, method, q_of_v, joints, free, b, c, system, phases, clo
     copy(v, b[V_STAGE])
     fill(b[LOCKED], 0.0)
     for stage in range(4):
-        _smooth_forces(tau, b[V_STAGE], q_of_v, joints, b, dt, False)
+        _smooth_forces(tau, target, c[Q_STAGE], b[V_STAGE], q_of_v, joints, b, dt, False)
         solve(method.algorithm, c[Q_STAGE], b[V_STAGE], b, system, gravity, phases, clock)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
@@ -157,34 +155,51 @@ def _rk4_step(q, v, tau, method, q_of_v, joints, free, b, c, system, phases, clo
         _settle(q[k], c[Q_STAGE, k], v[k], b[MODE, k], method, q_of_v, joints)
 
 
+@inline
+def _record(block, record, start, sample):
+    """What the robots of a block from `start` on are at, as their samples of that number, unless `record` is empty."""
+    if record.shape[1] > 0:
+        for k in range(min(block.shape[0], record.shape[0] - start)):
+            copy_row(block[k], record[start + k, sample])
+
+
 @kernel
 def run(
-    q, v, tau, controls, record_q, record_v, every, steps, method, q_of_v, joints, free, b, c, system, phases, clock
-):
+    q, v, tau, target, controls, record_q, record_v, every, steps,
+    method, q_of_v, joints, free, b, c, system, phases, clock,
+):  # fmt: skip
     """Advance q (batch, nq) and v (batch, nv) in place by `steps` steps; answers the first step that diverged, or −1.
 
-    The controls are `tau` (batch, nv), or `controls` (batch, steps, nv) where it is not empty. Where `record_q`
-    (batch, records, nq) and `record_v` are not empty, every `every`-th state is written there. The phases (5,) of
-    the last step are timed in ns, unless `phases` is empty.
+    The controls are `tau` (batch, nv), or `controls` (1 or batch, steps, nv) where it is not empty; gains pull towards
+    `target` (batch, nv). Where `record_q` (batch, samples, nq) or `record_v` is not empty, the present state and every
+    `every`-th are written there. The phases (5,) of the last step are timed in ns, unless `phases` is empty.
     """
     L, batch, diverged, untimed = len(system.lanes), q.shape[0], -1, phases[:0]
-    block_q, block_v, block_tau = np.empty((L, q.shape[1])), np.empty((L, v.shape[1])), np.empty((L, v.shape[1]))
+    block_q, block_v = np.empty((L, q.shape[1])), np.empty((L, v.shape[1]))
+    block_tau, block_target = np.empty((L, v.shape[1])), np.empty((L, v.shape[1]))
     for start in range(0, batch, L):
         for k in range(L):
             robot = min(start + k, batch - 1)
             copy_row(q[robot], block_q[k])
             copy_row(v[robot], block_v[k])
             copy_row(tau[robot], block_tau[k])
+            copy_row(target[robot], block_target[k])
+        _record(block_q, record_q, start, 0)
+        _record(block_v, record_v, start, 0)
         for step in range(steps):
             timed = phases if step == steps - 1 and start == 0 else untimed
             began = now(clock) if timed.size else 0
             if controls.shape[1] > 0:
                 for k in range(L):
-                    copy_row(controls[min(start + k, batch - 1), step], block_tau[k])
+                    copy_row(controls[min(start + k, controls.shape[0] - 1), step], block_tau[k])
             if method.integrator == RK4:
-                _rk4_step(block_q, block_v, block_tau, method, q_of_v, joints, free, b, c, system, timed, clock)
+                _rk4_step(
+                    block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, c, system, timed, clock
+                )
             else:
-                _euler_step(block_q, block_v, block_tau, method, q_of_v, joints, free, b, system, timed, clock)
+                _euler_step(
+                    block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, system, timed, clock
+                )
             if timed.size:
                 timed[4] = now(clock) - began - timed[0] - timed[1] - timed[2] - timed[3]
             sound = True
@@ -194,10 +209,9 @@ def run(
             if not sound:
                 diverged = step if diverged < 0 else min(diverged, step)
                 break
-            if record_q.shape[1] > 0 and (step + 1) % every == 0:
-                for k in range(min(L, batch - start)):
-                    copy_row(block_q[k], record_q[start + k, (step + 1) // every - 1])
-                    copy_row(block_v[k], record_v[start + k, (step + 1) // every - 1])
+            if (step + 1) % every == 0:
+                _record(block_q, record_q, start, (step + 1) // every)
+                _record(block_v, record_v, start, (step + 1) // every)
         for k in range(min(L, batch - start)):
             copy_row(block_q[k], q[start + k])
             copy_row(block_v[k], v[start + k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,31 @@ def empty(shape: tuple[int, ...], dtype: str) -> Any:
     import cupy
 
     return cupy.empty(shape, dtype)
+
+
+def are(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
+    """Whether these are just what kernels take: contiguous CuPy arrays of a batch; what is not is seen to elsewhere."""
+    kind = _array_type()
+    if not (type(q) is type(v) is type(tau) is type(out) is kind):
+        return False
+    rows, columns = q.shape if q.ndim == 2 else (0, 0)
+    return (
+        rows > 0
+        and columns == model.nq
+        and v.shape == tau.shape == out.shape == (rows, model.nv)
+        and q.dtype == v.dtype == tau.dtype == out.dtype == dtype
+        and q.flags.c_contiguous
+        and v.flags.c_contiguous
+        and tau.flags.c_contiguous
+        and out.flags.c_contiguous
+    )
+
+
+@lru_cache(maxsize=1)
+def _array_type() -> Any:
+    import cupy
+
+    return cupy.ndarray
 
 
 def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:

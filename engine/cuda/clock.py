@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,36 @@ def device_seconds(call: Callable[[], Any], inner: int = 1) -> float:
     end.record(stream)
     end.synchronize()
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / inner
+
+
+def captured(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | None:
+    """`inner` calls, one after the other, as one graph to launch: the host holds up none of them.
+
+    None where they cannot be captured, since they wait for the GPU.
+    """
+    import cupy
+
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        call()  # makes what it keeps
+        stream.synchronize()
+        stream.begin_capture()
+        try:
+            for _ in range(inner):
+                call()
+        except cupy.cuda.runtime.CUDARuntimeError:
+            _abandon(stream)
+            return None
+        graph = stream.end_capture()
+    return lambda: graph.launch(cupy.cuda.get_current_stream())
+
+
+def _abandon(stream: Any) -> None:
+    """End a capture that came to nothing."""
+    import cupy
+
+    with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
+        stream.end_capture()
 
 
 def median_device_seconds(call: Callable[[], Any], inner: int = 1, rounds: int = 15, warm: int = 3) -> float:

@@ -16,13 +16,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from engine import files
 from engine.cuda import device
 
 FOLDER = Path(__file__).parent
 OPTIONS = ("--std=c++17", "-lineinfo", f"-I{FOLDER}")
 _MAX_DYNAMIC_SHARED, _NON_PORTABLE_CLUSTER = 8, 14  # CU_FUNC_ATTRIBUTE_…
-_DEFAULT_SHARED = 48 * 1024
+_DEFAULT_SHARED = 40 * 1024  # bytes that need no leave; with what a kernel declares itself, 48 KiB do
 
 
 class CompileError(RuntimeError):
@@ -36,23 +38,20 @@ class Kernel:
         self._function = function
         self._shared = _DEFAULT_SHARED
 
-    def __call__(
-        self,
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
-        args: tuple[Any, ...],
-        shared: int = 0,
-        together: bool = False,
-    ) -> None:
-        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes.
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], shared: int = 0) -> None:
+        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes."""
+        self.allow(shared)
+        self._function(grid, block, args, shared_mem=shared)
 
-        With `together` all blocks are on the GPU at once, so that they may wait for each other.
-        """
-        if shared > self._shared:
-            self._allow(shared)
-        self._function(grid, block, args, shared_mem=shared, enable_cooperative_groups=together)
+    @property
+    def pointer(self) -> int:
+        """CUDA's handle."""
+        return int(self._function.ptr)
 
-    def _allow(self, shared: int) -> None:
+    def allow(self, shared: int) -> None:
+        """Let blocks have so many bytes of shared memory."""
+        if shared <= self._shared:
+            return
         from cupy.cuda import driver
 
         most = device.properties()["sharedMemPerBlockOptin"]
@@ -66,6 +65,45 @@ class Kernel:
         from cupy.cuda import driver
 
         driver.funcSetAttribute(self._function.ptr, _NON_PORTABLE_CLUSTER, 1)
+
+
+class Launch:
+    """A launch with all but its first arguments laid out once: ``launch(*arrays)`` costs the host a microsecond or two.
+
+    The parameters behind the arrays are `rest`, CuPy arrays and NumPy scalars of the parameters' very types.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: int,
+        block: int,
+        arrays: int,
+        rest: tuple[Any, ...],
+        shared: int = 0,
+        together: bool = False,
+    ):
+        from cupy.cuda import driver, get_current_stream
+
+        kernel.allow(shared)
+        self._kernel, self._rest, self._stream = kernel, rest, get_current_stream  # which keeps what they point to
+        self._values = np.zeros((arrays + len(rest), 8), np.uint8)  # no parameter is larger
+        for slot, x in zip(self._values[arrays:], rest, strict=True):
+            value = np.array(x.data.ptr, np.uint64) if hasattr(x, "data") and hasattr(x.data, "ptr") else np.array(x)
+            slot[: value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
+        self._pointers = self._values.data.cast("B").cast("Q")
+        addresses = self._values.ctypes.data + 8 * np.arange(len(self._values), dtype=np.uint64)
+        self._parameters = addresses
+        self._fixed = (kernel.pointer, grid, 1, 1, block, 1, 1, shared)
+        self._last = (addresses.ctypes.data,) if together else (addresses.ctypes.data, 0)
+        self._launch = driver.launchCooperativeKernel if together else driver.launchKernel
+
+    def __call__(self, *arrays: Any) -> None:
+        pointers, index = self._pointers, 0
+        for array in arrays:
+            pointers[index] = array.data.ptr
+            index += 1  # noqa: SIM113 (enumerate takes longer)
+        self._launch(*self._fixed, self._stream().ptr, *self._last)
 
 
 @dataclass(frozen=True)

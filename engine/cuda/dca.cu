@@ -231,9 +231,9 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
     __cluster_dims__(BLOCKS, 1, 1)
 #endif
-        dca(int n, int longest, const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau,
-            Real* __restrict__ qdd, const Real* __restrict__ constants, Real gx, Real gy, Real gz, Meeting* meetings,
-            Sent<Real>* outside) {
+        dca(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ qdd,
+            const Real* __restrict__ constants, Real gx, Real gy, Real gz, Meeting* meetings, Sent<Real>* outside, int n,
+            int longest) {
     extern __shared__ __align__(16) char memory[];
     Shared<Real>& shared = *reinterpret_cast<Shared<Real>*>(memory);
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, rank = blockIdx.x % BLOCKS;

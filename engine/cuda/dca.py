@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cuda import arrays, device
-from engine.cuda.compiler import Kernel, load
+from engine.cuda import arrays, compiler, device
 from engine.model import PRISMATIC, REVOLUTE, Model
 from engine.packing import pack
 
@@ -74,6 +73,14 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
     )
 
 
+class _Plan(NamedTuple):
+    """How a batch of some size is launched: so many robots at a time, with the rest in the end."""
+
+    robots: int
+    launch: compiler.Launch
+    last: compiler.Launch
+
+
 class Dca:
     """``dca(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n)."""
 
@@ -84,27 +91,19 @@ class Dca:
         constants[22], constants[23] = model.kind == REVOLUTE, model.kind == PRISMATIC
         self._constants = arrays.to_device(constants)
         self._gravity = tuple(self._type.type(g) for g in model.gravity)
-        self._plans: dict[int, tuple[Cut, Kernel, int, tuple[Any, ...]]] = {}
+        self._plans: dict[int, _Plan] = {}
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         batch = len(q)
-        if batch not in self._plans:
-            self._plans[batch] = self._plan(batch)
-        cut, kernel, robots, rest = self._plans[batch]
-        for first in range(0, batch, robots):
-            some = slice(first, first + robots)
-            given = (q, v, tau, out) if robots >= batch else (q[some], v[some], tau[some], out[some])
-            args = (np.int32(self._n), np.int32(cut.longest(self._n)), *given, *rest)
-            kernel(
-                (cut.blocks * len(given[0]),),
-                (cut.chunks * LANES,),
-                args,
-                cut.shared(self._n, self._type.itemsize),
-                together=cut.blocks > 1 and not cut.cluster,
-            )
+        plan = self._plans.get(batch) or self._plan(batch)
+        if plan.robots >= batch:
+            plan.launch(q, v, tau, out)
+            return
+        for first in range(0, batch, plan.robots):
+            some = slice(first, first + plan.robots)
+            (plan.launch if some.stop <= batch else plan.last)(q[some], v[some], tau[some], out[some])
 
-    def _plan(self, batch: int) -> tuple[Cut, Kernel, int, tuple[Any, ...]]:
-        """The cut, its kernel, how many robots a launch takes, and the arguments that stay."""
+    def _plan(self, batch: int) -> _Plan:
         facts = device.properties()
         processors = facts["multiProcessorCount"]
         found = cut(
@@ -114,14 +113,28 @@ class Dca:
         robots = batch if alone else max(1, min(batch, processors // found.blocks))
         meetings = arrays.to_device(np.zeros((1 if alone else robots, 2), np.uint32))
         sent = arrays.empty((1 if alone else robots * found.sent,), self._type.name)
-        return found, _kernel(found, self._type.name), robots, (self._constants, *self._gravity, meetings, sent)
+        rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(found.longest(self._n)))
+        launches = (
+            compiler.Launch(
+                _kernel(found, self._type.name),
+                found.blocks * count,
+                found.chunks * LANES,
+                4,
+                rest,
+                found.shared(self._n, self._type.itemsize),
+                together=not alone,
+            )
+            for count in (robots, batch % robots or robots)
+        )
+        self._plans[batch] = _Plan(robots, *launches)
+        return self._plans[batch]
 
 
 @lru_cache(maxsize=32)
-def _kernel(cut: Cut, dtype: str) -> Kernel:
+def _kernel(cut: Cut, dtype: str) -> compiler.Kernel:
     name = f"dca<{'double' if dtype == 'float64' else 'float'}>"
     preamble = f"#define BLOCKS {cut.blocks}\n#define CHUNKS {cut.chunks}\n#define CLUSTER {int(cut.cluster)}\n"
-    kernel = load("dca.cu", [name], preamble).function(name)
+    kernel = compiler.load("dca.cu", [name], preamble).function(name)
     if cut.cluster and cut.blocks > 8:
         kernel.allow_large_clusters()
     return kernel

@@ -1,12 +1,15 @@
-"""Forward dynamics on the GPU: one algorithm for one model, from CuPy arrays to CuPy arrays."""
+"""Dynamics on the GPU for callers that do not know its kernels, from CuPy arrays to CuPy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from engine.cuda import device
+import numpy as np
+
+from engine.cuda import arrays, device
 from engine.model import Model
 
 _KERNELS = {
@@ -16,15 +19,51 @@ _KERNELS = {
     "cfa": ("cfa", "Cfa"),
     "abia-hybrid": ("hybrid", "HybridAbia"),
 }
+Kernels = Callable[[Any, Any, Any, Any], None]
+Recursion = Callable[[np.ndarray, np.ndarray], None]
 
 
-def kernels(model: Model, algorithm: str, dtype: str) -> Callable[[Any, Any, Any, Any], None]:
+def kernels(model: Model, algorithm: str, dtype: str, recursion: Recursion) -> Kernels:
     """``(q, v, tau, out)`` of contiguous CuPy arrays (batch, nq) and (batch, nv): q̈ into `out`, without waiting.
 
-    Raises `device.NoGpu` where there is no GPU.
+    `recursion` is what "abia-hybrid" leaves to the CPU, see `hybrid`. Raises `device.NoGpu` where there is no GPU.
     """
     device.require()
     module, name = _KERNELS[algorithm]
-    make: Callable[[Model, str], Callable[[Any, Any, Any, Any], None]]
-    make = getattr(import_module(f"engine.cuda.{module}"), name)
+    make: Callable[..., Kernels] = getattr(import_module(f"engine.cuda.{module}"), name)
+    return make(model, dtype, recursion) if algorithm == "abia-hybrid" else make(model, dtype)
+
+
+def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
+    """`engine.inverse_dynamics` for arrays in the GPU's memory."""
+    dtype = _number_type(q)
+    (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
+    out = arrays.empty((len(q), model.nv), dtype)
+    _many(model, dtype, "InverseDynamics")(q, v, a, out)
+    return out[0] if single else out
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """`engine.mass_matrix` for an array in the GPU's memory."""
+    dtype = _number_type(q)
+    (q,), single = arrays.states(model, dtype, q=q)
+    shape = len(q), model.nv, model.nv
+    device.require_memory(len(q) * model.nv**2 * q.itemsize, f"{len(q)} mass matrices of {model.name}")
+    out = arrays.empty(shape, dtype)
+    _many(model, dtype, "MassMatrix")(q, out)
+    return out[0] if single else out
+
+
+def _number_type(x: Any) -> str:
+    return "float32" if str(x.dtype).endswith("float32") else "float64"
+
+
+@lru_cache(maxsize=16)
+def _many(model: Model, dtype: str, name: str) -> Callable[..., None]:
+    if model.has_mimic:
+        raise ValueError(
+            f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
+            "or give arrays on the host"
+        )
+    make: Callable[[Model, str], Callable[..., None]] = getattr(import_module("engine.cuda.many"), name)
     return make(model, dtype)

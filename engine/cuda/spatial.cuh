@@ -47,7 +47,8 @@ FUNCTION Matrix<Real> full(Symmetric<Real> A) {
 FUNCTION Vector<Real> mul(Matrix<Real> A, Vector<Real> x) { return {dot(A.x, x), dot(A.y, x), dot(A.z, x)}; }
 FUNCTION Vector<Real> mul(Symmetric<Real> A, Vector<Real> x) { return mul(full(A), x); }
 FUNCTION Vector<Real> mul_t(Matrix<Real> A, Vector<Real> x) { return mul(transpose(A), x); }
-FUNCTION Matrix<Real> matmul_t(Matrix<Real> A, Matrix<Real> B) { return {mul(B, A.x), mul(B, A.y), mul(B, A.z)}; }  // A Bᵀ
+// A Bᵀ
+FUNCTION Matrix<Real> matmul_t(Matrix<Real> A, Matrix<Real> B) { return {mul(B, A.x), mul(B, A.y), mul(B, A.z)}; }
 FUNCTION Matrix<Real> matmul(Matrix<Real> A, Matrix<Real> B) { return matmul_t(A, transpose(B)); }
 
 // The symmetric part of a product that is symmetric, A Bᵀ.
@@ -92,7 +93,8 @@ FUNCTION Inertia<Real> turning_to_parent(const Pose<Real>& T, const Inertia<Real
     const auto plane = [](Vector<Real> u, Vector<Real> w) { return u.x * w.x + u.y * w.y; };
     const Vector<Real> x = {plane(R.x, a), plane(R.x, b), 0}, y = {plane(R.y, a), plane(R.y, b), 0},
                        z = {plane(R.z, a), plane(R.z, b), 0};
-    const Symmetric<Real> A = {plane(x, R.x), plane(x, R.y), plane(x, R.z), plane(y, R.y), plane(y, R.z), plane(z, R.z)};
+    const Symmetric<Real> A = {plane(x, R.x), plane(x, R.y), plane(x, R.z),
+                               plane(y, R.y), plane(y, R.z), plane(z, R.z)};
     const Matrix<Real> B = {R.x.x * s + R.x.y * t, R.y.x * s + R.y.y * t, R.z.x * s + R.z.y * t};
     return translate(T.p, A, B, rotate(R, I.C));
 }
@@ -179,8 +181,8 @@ FUNCTION Matrix<Real> rotation_from_quaternion(const Quaternion<Real>& q) {
 }
 
 // Sine and cosine within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision. What is left of x less
-// the nearest k quarter turns is exact but for the last bit, since k · π/2 enters by fused multiplication; k's last bits
-// stand in those of x · 2/π + 1.5 · 2ᵐ. The polynomials in double precision are the minimax ones of fdlibm.
+// the nearest k quarter turns is exact but for the last bit, since k · π/2 enters by fused multiplication; k's last
+// bits stand in those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double precision those of fdlibm.
 __device__ __forceinline__ void sincos_of(float x, float& sine, float& cosine) {
     const float t = fmaf(x, 0.636619772f, 12582912.0f), k = t - 12582912.0f;
     const float r = fmaf(-k, -4.37113883e-8f, fmaf(-k, 1.57079637f, x)), z = r * r;

@@ -174,7 +174,7 @@ def test_a_simulation_chooses_among_what_it_steps_with():
     model = engine.chain(1000)
     assert choice.choose(model).algorithm == "dca"
     assert engine.Simulation(model).algorithm == "abia"
-    assert set(simulation.ALGORITHMS) <= set(serves.ALGORITHMS)
+    assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(serves.ALGORITHMS)
     with pytest.raises(ValueError, match=r"'cfa', which gives accelerations only .*advances by abia or jsiia"):
         engine.Simulation(model, algorithm="cfa")
 
@@ -257,8 +257,8 @@ def test_each_platform_has_its_cache_folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def small_plan(monkeypatch):
-    monkeypatch.setattr(measure, "LENGTHS", {"chain": 3, "tree": 3})
-    monkeypatch.setattr(measure, "BATCHES", (1, 8))
+    powers = {"chain": range(4), "tree": range(4)}
+    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan(powers, (1, 8), 1 << 16)})
     monkeypatch.setattr(measure, "SECONDS", 0.001)
 
 
@@ -284,8 +284,8 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
     current = []
 
     class Timed(measure.ForwardDynamics):
-        def __init__(self, model, batch, algorithm, dtype):
-            super().__init__(model, batch, algorithm, dtype=dtype)
+        def __init__(self, model, batch, algorithm, device, dtype):
+            super().__init__(model, batch, algorithm, device, dtype)
             current.append(cost[algorithm](len(model.parent)))
 
     def fake_timer(contestants, _seconds, rounds):
@@ -340,8 +340,10 @@ def test_the_command_line_measures_and_info_reports(capsys):
     assert "nothing was measured" in before["why"]
     assert main.main(["bench", "--measure-choice", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert Path(report["file"]).is_file()
-    assert len(report["rows"]) == len(measurements.load().rows)
+    (table,) = report["tables"]
+    assert table["device"] == "cpu"
+    assert Path(table["file"]).is_file()
+    assert len(table["rows"]) == len(measurements.load().rows)
     assert main.main(["bench", "--measure-choice"]) == 0
     assert "chains, batch 1, float64: " in capsys.readouterr().out
     assert main.main(["info", "arm7", "--json"]) == 0

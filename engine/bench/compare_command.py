@@ -1,0 +1,222 @@
+"""The command `main.py compare`: its arguments, its table, data and picture."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from engine import files
+from engine.bench import compare, facts, own, plots, robots
+from engine.bench.compare import Comparison, Standing, Standings, distinct
+from engine.bench.results import Results
+from engine.bench.scaling import Growth, Point, Scaling
+
+DONE, NO = 0, 1
+
+
+class Part(NamedTuple):
+    """The comparison of one model, or at one size: what is kept in a file once it is done."""
+
+    key: str
+    title: str
+    size: int | None
+    comparison: Comparison
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `compare`."""
+    parser.add_argument(
+        "robot",
+        nargs="*",
+        help="a URDF or xacro file, the name of a robot that ships, or chain:N and tree:N of N links",
+    )
+    parser.add_argument(
+        "--algorithm", action="append", metavar="NAME",
+        help="again for each one: a name, or a function of your own as path.py:name (default: all that are sensible)",
+    )  # fmt: skip
+    parser.add_argument("--device", action="append", help="cpu or cuda (default: all present)")
+    parser.add_argument("--dtype", action="append", choices=compare.DTYPES, help="default: float64")
+    parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
+    parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
+    parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
+    parser.add_argument("--seconds", type=float, help="time for each contestant (default 1; with --over 0.2)")
+    parser.add_argument("--seed", type=int, default=0, help="of the states (default 0)")
+    parser.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    parser.add_argument("--floating", action="store_true", help="put the root links on free joints")
+    parser.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the standings there")
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw them: .svg, .png or .pdf")
+    parser.add_argument(
+        "--rows", type=Path, metavar="FILE.jsonl",
+        help="keep each model's or size's standings there as they come; the same call again goes on from there",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.set_defaults(function=run)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isdecimal() and int(part) >= 1 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text} is not whole numbers of 1 or more with commas between")
+    return tuple(map(int, parts))
+
+
+def run(args: argparse.Namespace) -> int:
+    """`compare`: measure, and show, keep and draw the standings; when it is interrupted, those until then."""
+    parts, command = _parts(args)
+    if args.picture is not None:
+        plots.require(args.picture)
+    if args.csv is not None and not args.csv.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {str(args.csv.parent)!r} for {args.csv.name!r}; make it first")
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
+    ours = redirect_stdout(sys.stderr) if args.json else nullcontext()  # users' functions may print
+    with Results(args.rows, {"command": command, "files": _digests(parts)}, machine) as results, ours:
+        rows, interrupted = _with_progress(parts, results, console)
+    machine["clocks"]["after"] = facts.clocks()
+    growth = Growth(args.over, tuple(Point(part.size, row) for part, row in rows if part.size), 1, 0, "")
+    standings = Standings(tuple(row for _, row in rows), 1, 0, "")
+    plain = growth.plain() if args.over else [row.plain() for row in standings.rows]
+    findings = [_crossed(args.over, *found) for found in growth.crossings()] if args.over else standings.findings()
+    if args.csv is not None:
+        with files.replacing(args.csv, "w") as file:
+            file.write(compare.table(plain))
+    if args.picture is not None:
+        plots.save(plots.over_sizes(growth) if args.over else plots.standings(standings), args.picture)
+    if args.json:
+        told = {"machine": machine, "command": command, "standings": plain, "findings": findings}
+        print(json.dumps({**told, "interrupted": interrupted}, allow_nan=False))
+    else:
+        console.print(_table(rows, args.over))
+        for line in findings:
+            console.print(line, markup=False)
+    if interrupted:
+        print("interrupted; the standings are those until then", file=sys.stderr)
+    return NO if interrupted or _fails(standings, asked=args.algorithm is not None) else DONE
+
+
+def _fails(standings: Standings, asked: bool) -> bool:
+    """Nothing was timed, or something that was asked for by its name is wrong or failed."""
+    verdicts = {row.verdict for row in standings.rows}
+    return "ok" not in verdicts or (asked and bool(verdicts & {"wrong", "failed"}))
+
+
+def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
+    """What is compared, and the command that does so."""
+    settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
+    models = [robots.named(name, args.package_dir, args.floating, not args.no_mimic) for name in args.robot]
+    dtypes = args.dtype or ["float64"]
+    if args.over is None:
+        if args.sizes:
+            raise ValueError("--sizes goes with --over links or --over batch")
+        settings |= {"dtypes": dtypes, "batch": args.batch, "seconds": args.seconds or 1.0}
+        titles = distinct([model.name for model in models])
+        command = Comparison(models, **settings).command()
+        return [Part(t, t, None, Comparison([m], **settings)) for m, t in zip(models, titles, strict=True)], command
+    most = 0 if args.over == "links" else 1
+    if len(models) > most or len(dtypes) > 1:
+        raise ValueError(
+            f"--over {args.over} takes {most or 'no'} robot and one --dtype; got {len(models)}, {len(dtypes)}"
+        )
+    model = models[0] if models else "chain:10"
+    settings |= {"dtype": dtypes[0], "batch": args.batch, "seconds": args.seconds or 0.2}
+    scaling = Scaling(args.over, args.sizes, model, **settings)
+    return [
+        Part(f"{args.over}-{size}", comparison.robots[0].name, size, comparison)
+        for size, comparison in ((size, scaling.at(size)) for size in scaling.all_sizes)
+    ], scaling.command()
+
+
+def _digests(parts: list[Part]) -> dict[str, str]:
+    """What the files of robots and of users' algorithms hold, so that rows of others do not mix with these."""
+    sources = [model.source for part in parts for model in part.comparison.robots]
+    users = [own.parse(name) for part in parts for name in part.comparison.algorithms or ()]
+    paths = {*(Path(source) for source in sources if source), *(found.path for found in users if found)}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths)}
+
+
+Rows = list[tuple[Part, Standing]]
+
+
+def _with_progress(parts: list[Part], results: Results, console: Console) -> tuple[Rows, bool]:
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(parts))
+
+        def show(index: int, now: Standings) -> None:
+            progress.update(task, completed=index + now.done, description=now.doing)
+
+        return _measure(parts, results, show)
+
+
+def _measure(parts: list[Part], results: Results, show: Callable[[int, Standings], None]) -> tuple[Rows, bool]:
+    """The standings, and whether Ctrl-C ended it; what was measured before stands in the results already."""
+    finished, now = Rows(), Rows()
+    try:
+        for index, part in enumerate(parts):
+            if kept := results.rows.get(part.key):
+                finished += [(part, Standing.of(row)) for row in kept["standings"]]
+                continue
+            for standings in part.comparison.run():
+                now = [(part, replace(row, model=part.title)) for row in standings.rows]
+                show(index, standings)
+            results.add({"key": part.key, "standings": [row.plain() for _, row in now]})
+            finished, now = finished + now, []
+    except KeyboardInterrupt:
+        return finished + now, True
+    return finished, False
+
+
+def _table(rows: Rows, over: str | None) -> Table:
+    heads = [over] if over else ["robot"]
+    table = Table(*heads, "algorithm", "on", "type", box=None, pad_edge=False)
+    for name in ("residual", "a call", "on the GPU", "× the fastest"):
+        table.add_column(name, justify="right")
+    table.add_column("", overflow="fold")
+    before: object = None
+    for part, row in rows:
+        place = part.size if over else row.model
+        ratio = "" if row.ratio is None else f"{row.ratio.middle:.3g}"
+        if row.ratio is not None and row.ratio.low < row.ratio.high:
+            ratio += f" ({row.ratio.low:.3g}–{row.ratio.high:.3g})"
+        cells = [
+            "" if place == before else f"{place}", row.algorithm, row.device, row.dtype,
+            "" if row.residual is None else f"{row.residual:.0e}", _time(row.host), _time(row.on_device),
+            ratio, _badge(row),
+        ]  # fmt: skip
+        table.add_row(
+            *(Text(cell, "bold green" if row.winner else "red" if row.verdict == "wrong" else "") for cell in cells)
+        )
+        before = place
+    return table
+
+
+def _badge(row: Standing) -> str:
+    if row.verdict == "ok":
+        return "fastest" if row.winner else "no difference" if row.level else ""
+    return f"{row.verdict.upper() if row.verdict == 'wrong' else row.verdict}: {row.reason}".removesuffix(": ")
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
+    return f"{seconds * scale:.3g} {unit}"
+
+
+def _crossed(axis: str, size: float, faster: str, slower: str) -> str:
+    return f"from about {size:.3g} {'links' if axis == 'links' else 'robots'} on, {faster} is faster than {slower}"

@@ -1,0 +1,92 @@
+"""How long a fresh process takes to its first answer from the GPU, with nothing compiled before and with all of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from engine import generate
+from engine.bench import mujoco_peers
+from engine.bench.peers import Missing, require
+
+LINKS, BATCH = 10, 1024
+PATIENCE = 180.0
+CACHES = ("XDG_CACHE_HOME", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "WARP_CACHE_PATH")
+"""The variables by which each library is told where to keep what it compiled."""
+MUST, AIM = {"cold_s": 15.0, "warm_s": 2.0}, {"cold_s": 5.0, "warm_s": 0.5}
+
+OURS = f"""
+import numpy, engine
+model = engine.chain({LINKS})
+q, v, tau = numpy.random.default_rng().uniform(-1, 1, (3, {BATCH}, {LINKS}))
+print(engine.ForwardDynamics(model, {BATCH}, "abia", "cuda")(q, v, tau)[0, 0], flush=True)
+"""
+THEIRS = f"""
+import sys, mujoco, warp
+warp.config.log_level = warp.LOG_WARNING
+import mujoco_warp
+theirs = mujoco.MjModel.from_binary_path(sys.argv[1])
+model = mujoco_warp.put_model(theirs)
+data = mujoco_warp.make_data(theirs, nworld={BATCH}, nconmax=0, njmax=0)
+mujoco_warp.forward(model, data)
+print(data.qacc.numpy()[0, 0], flush=True)
+"""
+
+
+def run(_seconds: float) -> dict[str, Any]:
+    """Seconds from the start of a fresh process until it prints an answer: with empty caches, and then with full ones.
+
+    The peer is MuJoCo Warp's `forward`, its model read from a file.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        row: dict[str, Any] = _cold_and_warm(OURS, folder)
+    row["goal"] = {"quantity": "cold_s, warm_s", "must": [*MUST.values()], "aim": [*AIM.values()], "met": _met(row)}
+    try:
+        theirs = mujoco_peers.compiled(generate.chain(LINKS))
+        require("mujoco_warp", "MuJoCo Warp")
+    except Missing as reason:
+        return {**row, "peers": {"mujoco-warp": {"missing": str(reason)}}}
+    import mujoco
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "chain.mjb")
+        mujoco.mj_saveModel(theirs, path, None)
+        peer = _cold_and_warm(THEIRS, folder, path)
+    ratios = {f"ratio_{name}": peer[f"{name}_s"] / row[f"{name}_s"] for name in ("cold", "warm")}
+    return {**row, "peers": {"mujoco-warp": {**peer, **ratios}}}
+
+
+def _met(row: dict[str, Any]) -> str:
+    for name, bounds in (("aim", AIM), ("must", MUST)):
+        if all(row[key] <= bound for key, bound in bounds.items()):
+            return name
+    return "nothing"
+
+
+def _cold_and_warm(program: str, folder: str, *words: str) -> dict[str, float]:
+    cold, *warm = (_fresh(program, folder, *words) for _ in range(3))
+    return {"cold_s": cold, "warm_s": min(warm)}
+
+
+def _fresh(program: str, folder: str, *words: str) -> float:
+    """Seconds until a fresh process prints its first line. Raises RuntimeError with its last words if it fails."""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    surroundings = {**os.environ, "PYTHONPATH": paths, **{name: str(Path(folder) / name) for name in CACHES}}
+    start = perf_counter()
+    done = subprocess.Popen(
+        [sys.executable, "-c", program, *words], env=surroundings, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert done.stdout is not None
+    said = done.stdout.readline()
+    elapsed = perf_counter() - start
+    _, errors = done.communicate(timeout=PATIENCE)
+    if done.returncode or not said:
+        raise RuntimeError(f"a fresh process failed: {errors.strip().splitlines()[-1:]}")
+    return elapsed

@@ -1,0 +1,191 @@
+"""The GPU's figures, each beside its peers in the same run: the suite `gpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from engine import generate
+from engine.bench import first_answers, gpu_timing, mujoco_peers, peers, swarm
+from engine.bench.accuracy import State, state
+from engine.bench.gpu_timing import OnDevice, Timed
+from engine.choice import LARGEST_RESIDUAL
+from engine.cuda import device
+from engine.model import Model
+
+LARGEST_PEER = 500
+"""Links beyond which Pinocchio is left out: its model's memory grows with their cube."""
+RACE = (2, 4, 8, 12, 16, 20, 25, 32, 40, 50, 64, 100)
+"""Lengths at which one call from Python is set against Pinocchio on one core."""
+
+
+class Goal(NamedTuple):
+    """What is asked of a quantity: of a rate at least so much, of anything else at most."""
+
+    quantity: str
+    must: float
+    aim: float
+
+    def verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The goal, and whether a row meets "aim", "must" or "nothing"."""
+        found, sign = row[self.quantity], 1 if self.quantity == "rate" else -1
+        met = [found is not None and sign * found >= sign * bound for bound in (self.aim, self.must)]
+        return {**self._asdict(), "met": "aim" if met[0] else "must" if met[1] else "nothing"}
+
+
+class Work(NamedTuple):
+    """Forward dynamics of chains: how many links and robots, by which algorithms, beside whom."""
+
+    links: int
+    batch: int
+    dtype: str
+    algorithms: tuple[str, ...]
+    peers: tuple[str, ...]
+    goal: Goal
+
+    @property
+    def key(self) -> str:
+        """The row's name, the same in every run."""
+        return f"chains-{self.links}x{self.batch}-{self.dtype}"
+
+
+MUJOCO = ("mujoco-warp", "mjx")
+WORKS = (
+    Work(10, 1 << 18, "float32", ("abia",), (*MUJOCO, "pinocchio, all cores"), Goal("rate", 1.6e9, 2.6e9)),
+    Work(10, 1 << 20, "float64", ("abia",), ("pinocchio, all cores", "pinocchio"), Goal("rate", 0.9e9, 1.5e9)),
+    Work(200, 1, "float64", ("dca",), ("pinocchio", "mujoco-warp"), Goal("device_us", 22, 12)),
+    Work(1000, 1, "float64", ("dca",), (), Goal("device_us", 30, 16)),
+    Work(4000, 1, "float64", ("dca",), (), Goal("device_us", 60, 32)),
+    Work(200, 100, "float64", ("dca", "abia"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 60, 30)),
+    Work(10, 1000, "float64", ("abia", "dca"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 15, 8)),
+)
+PEERS: Mapping[str, Callable[[Model, State, float], peers.Timing]] = {
+    "pinocchio": peers.one_core,
+    "pinocchio, all cores": peers.all_cores,
+    "mujoco-warp": mujoco_peers.on_warp,
+    "mjx": mujoco_peers.on_mjx,
+}
+
+
+def run(seconds: float) -> Iterator[dict[str, Any]]:
+    """The rows one after the other, each by about `seconds` of calls for each contestant.
+
+    Raises `device.NoGpu`, with the reason, where no GPU can be used. A row that fails holds `failure` in words.
+    """
+    device.require()
+    parts: list[tuple[str, Callable[[float], dict[str, Any]]]] = [
+        *((work.key, lambda s, work=work: _forward(work, s)) for work in WORKS),
+        ("race", _race),
+        ("simulation", swarm.run),
+        ("first-answer", first_answers.run),
+    ]
+    for key, measure in parts:
+        try:
+            row = measure(seconds)
+        except Exception as error:  # the row tells it, and what was asked for after it is measured all the same
+            row = {"failure": f"{type(error).__name__}: {error}"}
+        yield {"key": key, **row}
+
+
+def _forward(work: Work, seconds: float) -> dict[str, Any]:
+    model = generate.chain(work.links)
+    at = state(model, np.random.default_rng(), work.batch)
+    robots = OnDevice.of(model, at, work.dtype)
+    ours = [gpu_timing.timed(robots, name, seconds) for name in work.algorithms]
+    best = min(ours, key=lambda timed: timed.device)
+    there, back = gpu_timing.copies(at, work.dtype)
+    row = {
+        "links": work.links,
+        "batch": work.batch,
+        "dtype": work.dtype,
+        **best.row(),
+        "rate": work.batch / best.device,
+        "copy_there_us": there * 1e6,
+        "copy_back_us": back * 1e6,
+        "others": [timed.row() for timed in ours if timed is not best],
+    }
+    accurate = best.residual <= LARGEST_RESIDUAL[work.dtype]
+    beside = {name: _beside(PEERS[name], model, at, seconds, best) for name in work.peers}
+    return {**row, "accurate": accurate, "goal": work.goal.verdict(row), "peers": beside}
+
+
+def _beside(
+    peer: Callable[[Model, State, float], peers.Timing], model: Model, at: State, seconds: float, best: Timed
+) -> dict[str, Any]:
+    """A peer's figures, with the ratios of its time to ours on the device and as one waits for it."""
+    try:
+        timing = peer(model, at, seconds)
+    except peers.Missing as reason:
+        return {"missing": str(reason)}
+    row = {"us": timing.seconds * 1e6, "how": timing.how, "first_s": timing.first, "residual": timing.residual}
+    if not timing.residual <= LARGEST_RESIDUAL["float32"]:
+        return {**row, "missing": "it computes something else, or too inaccurately"}
+    return {**row, "ratio": timing.seconds / best.device, "ratio_call": timing.seconds / best.call}
+
+
+def _race(seconds: float) -> dict[str, Any]:
+    """One chain after the other, one call from Python with the wait for its end, beside Pinocchio's on one core."""
+    points = []
+    for links in RACE:
+        model = generate.chain(links)
+        at = state(model, np.random.default_rng())
+        robots = OnDevice.of(model, at, "float64")
+        ours = [gpu_timing.timed(robots, name, seconds / len(RACE)) for name in ("dca", "abia")]
+        theirs = peers.one_core(model, at, seconds / len(RACE))
+        points.append(
+            {
+                "links": links,
+                "pinocchio_us": theirs.seconds * 1e6,
+                **{name: min(getattr(x, name) for x in ours) * 1e6 for name in ("call", "queued", "device")},
+            }
+        )
+    row: dict[str, Any] = {"points": points}
+    for name in ("call", "queued", "device"):
+        row[f"links_{name}"] = _overtakes([(p["links"], p[name] < p["pinocchio_us"]) for p in points])
+    return {**row, "goal": Goal("links_call", 50, 25).verdict(row)}
+
+
+def _overtakes(points: list[tuple[int, bool]]) -> int | None:
+    """The smallest of rising lengths from which on all are won; None where the longest is lost."""
+    won = None
+    for links, ahead in reversed(points):
+        if not ahead:
+            break
+        won = links
+    return won
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in words, as it is said once it is there."""
+    if "failure" in row:
+        return f"{row['key']}: failed: {row['failure']}"
+    goal = row.get("goal")
+    asked = f"; must {_short(goal['must'])}, aim {_short(goal['aim'])}: {goal['met']} met" if goal else ""
+    if "device_us" in row:
+        beside = "".join(f"; {name}: {_ratios(peer)}" for name, peer in row["peers"].items())
+        times = f"{row['device_us']:.4g} µs on the device, {row['call_us']:.4g} µs a call, {row['rate']:.4g} robots/s"
+        return f"{row['key']} by {row['algorithm']}: {times}{asked}{beside}"
+    facts = [f"{name} {_short(value)}" for name, value in row.items() if isinstance(value, int | float | None)]
+    beside = "".join(f"; {name}: {_ratios(peer)}" for name, peer in row.get("peers", {}).items())
+    return f"{row['key']}: {', '.join(facts)}{asked}{beside}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value}"
+
+
+def _ratios(peer: Mapping[str, Any]) -> str:
+    ratios = [f"{name} {value:.3g} ×" for name, value in peer.items() if name.startswith("ratio")]
+    return ", ".join(ratios) or f"{peer['missing']}"
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The rows for a terminal: what `line` says, one below the other."""
+    shown = Table("work", "figures", box=None, pad_edge=False)
+    for row in rows:
+        key, _, told = line(row).partition(": ")
+        shown.add_row(key, told)
+    return shown

@@ -1,0 +1,120 @@
+"""Forward dynamics on the GPU timed by four clocks, for the suites `gpu` and `growth`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.bench.accuracy import State, residual
+from engine.cuda import arrays, clock
+from engine.dynamics import ForwardDynamics
+from engine.model import Model
+
+CHECKED = 64
+"""Robots of a batch, evenly spread, whose answers are checked."""
+LONG = 2e-3
+"""Seconds between two events that are long beside what events and launches cost."""
+MOST_CALLS, ROUNDS = 20, 15
+
+
+class Timed(NamedTuple):
+    """Seconds of one call for a whole batch, medians unless said."""
+
+    algorithm: str
+    device: float
+    """On the GPU between events, of a captured graph of calls, which the host cannot hold up; else `queued`."""
+    device_quartiles: tuple[float, float]
+    captured: bool
+    """The calls could be captured as a graph."""
+    queued: float
+    """On the GPU between events, of calls from Python one after the other."""
+    call: float
+    """On the host, of a call from Python and the wait for its end."""
+    first: float
+    """On the host, of making the object and its first call: compiling, or reading what was compiled."""
+    residual: float
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the worst of the robots that are checked; infinite where an answer is not finite."""
+
+    def row(self) -> dict[str, Any]:
+        """For JSON, in µs but `first_s`."""
+        return {
+            "algorithm": self.algorithm,
+            "device_us": self.device * 1e6,
+            "device_us_quartiles": [x * 1e6 for x in self.device_quartiles],
+            "captured": self.captured,
+            "queued_us": self.queued * 1e6,
+            "call_us": self.call * 1e6,
+            "first_s": self.first,
+            "residual": self.residual,
+        }
+
+
+class OnDevice(NamedTuple):
+    """States of a batch of robots on the GPU, and on the host those that are checked."""
+
+    model: Model
+    dtype: str
+    states: tuple[Any, Any, Any]
+    rows: np.ndarray
+    checked: State
+
+    @classmethod
+    def of(cls, model: Model, at: State, dtype: str) -> OnDevice:
+        """The states in number type `dtype`, copied."""
+        at = State(*(x.astype(dtype) for x in at))
+        rows = np.unique(np.linspace(0, len(at.q) - 1, CHECKED).astype(int))
+        q, v, tau = (arrays.to_device(x) for x in at)
+        return cls(model, dtype, (q, v, tau), rows, State(*(x[rows] for x in at)))
+
+
+def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
+    """One algorithm on the GPU for these states, by about `seconds` of calls."""
+    q, v, tau = robots.states
+    out = arrays.to_device(np.full(v.shape, np.nan, robots.dtype))
+    clock.synchronize()
+    began = perf_counter()
+    fd = ForwardDynamics(robots.model, len(q), algorithm, "cuda", robots.dtype)
+    fd(q, v, tau, out)
+    clock.synchronize()
+    first = perf_counter() - began
+    left = float(np.max(residual(robots.model, robots.checked, arrays.to_host(out)[robots.rows])))
+    call = partial(fd, q, v, tau, out)
+    once = clock.median_device_seconds(call, rounds=3)
+    inner = int(np.clip(LONG / once, 1, MOST_CALLS))
+    rounds = int(np.clip(seconds / 3 / (inner * once), 3, ROUNDS))
+    queued = clock.median_device_seconds(call, inner, rounds)
+    graph = clock.captured(call, inner)
+    if graph is not None:
+        graph()
+        samples = np.array([clock.device_seconds(graph) for _ in range(rounds)]) / inner
+    else:
+        samples = np.full(1, queued)
+    low, middle, high = (float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75)))
+    waited = float(np.median([_waited(call) for _ in range(rounds)]))
+    return Timed(algorithm, middle, (low, high), graph is not None, queued, waited, first, left)
+
+
+def _waited(call: Callable[[], Any]) -> float:
+    start = perf_counter()
+    call()
+    clock.synchronize()
+    return perf_counter() - start
+
+
+def copies(at: State, dtype: str) -> tuple[float, float]:
+    """Seconds to copy a batch's q, v and τ to the GPU, and one array of accelerations back, medians of five."""
+    at, there, back = State(*(x.astype(dtype) for x in at)), [], []
+    for _ in range(5):
+        start = perf_counter()
+        q, v, tau = (arrays.to_device(x) for x in at)
+        clock.synchronize()
+        there.append(perf_counter() - start)
+        start = perf_counter()
+        arrays.to_host(tau)
+        back.append(perf_counter() - start)
+        del q, v, tau
+    return float(np.median(there)), float(np.median(back))

@@ -1,0 +1,169 @@
+"""How times grow with the number of links and of robots on the GPU, where curves cross, and how steep they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from engine import generate, serves
+from engine.bench import gpu_timing, mujoco_peers, peers
+from engine.bench.accuracy import State, state
+from engine.bench.gpu_timing import OnDevice
+from engine.cuda import device
+from engine.model import Model
+
+LINKS = tuple(1 << power for power in range(13))
+BATCHES = tuple(1 << power for power in range(0, 21, 2))
+SHORT = 10
+"""Links of the chains in batches."""
+HOPELESS = 0.5
+"""Seconds of one call, from which on a curve is not followed further."""
+PEERS: Mapping[str, tuple[Callable[[Model, State, float], peers.Timing], dict[str, tuple[int, ...]]]] = {
+    "pinocchio": (peers.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
+    "mujoco-warp": (mujoco_peers.on_warp, {"links": (2, 8, 32, 128), "batch": BATCHES[:-1]}),
+}
+"""Where each peer is asked: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
+number of them."""
+
+Curve = dict[int, float]
+
+
+def run(seconds: float) -> Iterator[dict[str, Any]]:
+    """A row for each point: the contestant, links, batch, and the µs of one call for the batch on its device.
+
+    One chain of 1 to 4096 links, and 1 to 2²⁰ chains of ten, in double precision (MuJoCo Warp: single). The last row
+    holds the `findings`: slopes and crossings. Raises `device.NoGpu` where no GPU can be used.
+    """
+    device.require()
+    rows = []
+    for axis, sizes in (("links", LINKS), ("batch", BATCHES)):
+        for row in _curves(axis, sizes, seconds):
+            rows.append(row)
+            yield row
+    yield {"key": "findings", **findings(rows)}
+
+
+def _curves(axis: str, sizes: tuple[int, ...], seconds: float) -> Iterator[dict[str, Any]]:
+    given_up: set[str] = set()
+    for size in sizes:
+        links, batch = (size, 1) if axis == "links" else (SHORT, size)
+        model = generate.chain(links)
+        at = state(model, np.random.default_rng(), batch)
+        robots = OnDevice.of(model, at, "float64")
+        for name in serves.algorithms(model, "cuda"):
+            largest = serves.ALGORITHMS[name].largest
+            if name in given_up or (largest is not None and links > largest):
+                continue
+            point = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name, "links": links, "batch": batch}
+            try:
+                timed = gpu_timing.timed(robots, name, seconds)
+            except Exception as error:  # the row tells it, and the other curves go on
+                given_up.add(name)
+                yield {**point, "failure": f"{type(error).__name__}: {error}"}
+                continue
+            if timed.call > HOPELESS:
+                given_up.add(name)
+            yield {**point, "us": timed.device * 1e6, **timed.row()}
+        yield from _peers(axis, size, model, at, seconds)
+
+
+def _peers(axis: str, size: int, model: Model, at: State, seconds: float) -> Iterator[dict[str, Any]]:
+    for name, (measure, sizes) in PEERS.items():
+        if size not in sizes[axis]:
+            continue
+        point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name}
+        point |= {"links": model.nv, "batch": len(at.q)}
+        try:
+            timing = measure(model, at, seconds)
+        except peers.Missing as reason:
+            yield {**point, "missing": str(reason)}
+            continue
+        yield {**point, "us": timing.seconds * 1e6, "how": timing.how, "residual": timing.residual}
+
+
+def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str, Curve]:
+    """µs over the sizes, by contestant: on its device, or as the host waits for it where `clock` is "call_us"."""
+    found: dict[str, Curve] = {}
+    for row in rows:
+        if row.get("axis") == axis and "us" in row:
+            found.setdefault(row["contestant"], {})[row[axis]] = row.get(clock, row["us"])
+    return found
+
+
+def slope(curve: Curve) -> float | None:
+    """The power of the size by which the time grows, fitted over the larger half of the points; None of one point."""
+    sizes = sorted(curve)[len(curve) // 2 :] if len(curve) > 3 else sorted(curve)
+    if len(sizes) < 2:
+        return None
+    return float(np.polyfit(np.log(sizes), np.log([curve[size] for size in sizes]), 1)[0])
+
+
+def crossing(one: Curve, other: Curve) -> tuple[float, bool] | None:
+    """The size from which on one curve lies below the other for good, and whether it is the first; None: it never is.
+
+    Between two measured sizes both are straight lines from logarithm to logarithm.
+    """
+    sizes = sorted(one.keys() & other.keys())
+    lead = [math.log(one[size] / other[size]) for size in sizes]
+    for i in range(len(sizes) - 1, 0, -1):
+        if (lead[i] < 0) != (lead[i - 1] < 0):
+            part = lead[i - 1] / (lead[i - 1] - lead[i])
+            return sizes[i - 1] * (sizes[i] / sizes[i - 1]) ** part, lead[i] < 0
+    return None
+
+
+def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Slopes by axis and contestant, and in words who overtakes whom where."""
+    slopes, words = {}, []
+    for axis in ("links", "batch"):
+        found, waited = curves(rows, axis), curves(rows, axis, "call_us")
+        slopes[axis] = {name: slope(curve) for name, curve in found.items()}
+        for pair in combinations(found, 2):
+            on_cpu = "pinocchio" in pair
+            sentence = _said(axis, *pair, waited if on_cpu else found)
+            words += [sentence + (", launch and wait included" if on_cpu else "")] if sentence else []
+    return {"slopes": slopes, "crossings": words}
+
+
+def _said(axis: str, one: str, other: str, found: dict[str, Curve]) -> str:
+    shared = sorted(found[one].keys() & found[other].keys())
+    if not shared or (one in PEERS and other in PEERS):
+        return ""
+    unit = "links" if axis == "links" else f"robots of {SHORT} links"
+    where = crossing(found[one], found[other])
+    last = shared[-1]
+    ahead = found[one][last] < found[other][last]
+    winner, loser = (one, other) if ahead else (other, one)
+    ratio = found[loser][last] / found[winner][last]
+    start = f"from {where[0]:.3g} {unit} on" if where else f"at all of {shared[0]} to {last} {unit}"
+    return f"{winner} is faster than {loser} {start}, {ratio:.3g} × at {last}"
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in words, as it is said once it is there."""
+    if "us" in row:
+        return f"{row['key']}: {row['us']:.4g} µs"
+    if "crossings" in row:
+        return "\n".join(row["crossings"])
+    return f"{row['key']}: {row['failure' if 'failure' in row else 'missing']}"
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """A table of µs for each axis, with the slopes, and the crossings in words."""
+    told = rows[-1] if "crossings" in rows[-1] else findings(rows)
+    lines = []
+    for axis in ("links", "batch"):
+        found = curves(rows, axis)
+        sizes = sorted({size for curve in found.values() for size in curve})
+        heads = " | ".join(map(str, sizes))
+        lines += [f"| µs over {axis} | {heads} | slope |", "| --- |" + " ---: |" * (len(sizes) + 1)]
+        for name, curve in found.items():
+            cells = (f"{curve[size]:.4g}" if size in curve else "" for size in sizes)
+            steep = told["slopes"][axis][name]
+            lines.append(f"| `{name}` | {' | '.join(cells)} | {'' if steep is None else f'{steep:.2f}'} |")
+        lines.append("")
+    return "\n".join([*lines, *(f"- {sentence}" for sentence in told["crossings"]), ""])

@@ -1,0 +1,157 @@
+"""MuJoCo's engines for GPUs, Warp and MJX, where they are installed, given the very same model with constraints off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.arguments import Array
+from engine.bench.accuracy import State, residual
+from engine.bench.peers import Missing, Timing, centered, require
+from engine.model import FREE, PRISMATIC, Model
+
+CHECKED = 64
+"""Robots of a batch whose answers are checked."""
+
+
+def compiled(model: Model, dt: float = 1e-3) -> Any:
+    """MuJoCo's model of a fixed-base one of ours, made body by body; no contacts, limits, friction or damping.
+
+    Raises Missing where MuJoCo is not installed or has no such model.
+    """
+    os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is drawn
+    require("mujoco", "MuJoCo")
+    import mujoco
+
+    if model.has_mimic or np.any(model.kind == FREE) or np.any(model.mass <= 0):
+        raise Missing(f"MuJoCo is given robots without free joints, mimic joints and massless bodies, not {model.name}")
+    off = mujoco.mjtDisableBit
+    spec = mujoco.MjSpec()
+    spec.option.gravity, spec.option.timestep = model.gravity, dt
+    spec.option.disableflags = int(off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT | off.mjDSBL_DAMPER | off.mjDSBL_SENSOR)
+    bodies: list[Any] = []
+    for i, parent in enumerate(model.parent):
+        center, inertia = centered(model, i)
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, model.home_rotation[i].ravel())
+        body = (bodies[parent] if parent >= 0 else spec.worldbody).add_body(
+            name=f"body{i}", pos=model.home_position[i], quat=quaternion, explicitinertial=True,
+            mass=model.mass[i], ipos=center, fullinertia=inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+        )  # fmt: skip
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if model.kind[i] == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE
+        body.add_joint(name=f"joint{i}", type=kind, axis=[0, 0, 1])
+        bodies.append(body)
+    return spec.compile()
+
+
+class OnWarp:
+    """A batch of robots in MuJoCo Warp, on Warp's current device. Raises Missing."""
+
+    def __init__(self, model: Model, at: State, dt: float = 1e-3):
+        require("mujoco_warp", "MuJoCo Warp")
+        theirs = compiled(model, dt)
+        import warp
+
+        warp.config.log_level = warp.LOG_WARNING  # standard output is ours
+        import mujoco_warp
+
+        self._library, self._warp = mujoco_warp, warp
+        self.model = mujoco_warp.put_model(theirs)
+        self.model.opt.run_collision_detection = False
+        self.data = mujoco_warp.make_data(theirs, nworld=len(at.q), nconmax=0, njmax=0)
+        for name, values in zip(("qpos", "qvel", "qfrc_applied"), at, strict=True):
+            getattr(self.data, name).assign(values.astype(np.float32))
+
+    def forward(self) -> None:
+        """q̈ into `qacc_smooth`, by no more than the stages that it takes."""
+        library = self._library
+        for stage in (library.kinematics, library.com_pos, library.crb, library.com_vel, library.rne):
+            stage(self.model, self.data)
+        library.fwd_acceleration(self.model, self.data, factorize=True)
+
+    def step(self) -> None:
+        """One step of semi-implicit Euler."""
+        self._library.step(self.model, self.data)
+
+    def answer(self, name: str, robots: int) -> Array:
+        """The first rows of an array of the data, such as qacc_smooth, on the host."""
+        values: Array = getattr(self.data, name).numpy()
+        return np.asarray(values[:robots, : self.model.nv], float)
+
+    def captured(self, stage: Callable[[], None], inner: int = 1) -> Callable[[], None]:
+        """`inner` calls of a stage, which has run before, as one graph."""
+        warp = self._warp
+        with warp.ScopedCapture() as capture:
+            for _ in range(inner):
+                stage()
+        return lambda: warp.capture_launch(capture.graph)
+
+    def device_seconds(self, call: Callable[[], None], times: int) -> float:
+        """Seconds of one of `times` calls by events on the GPU."""
+        warp = self._warp
+        start, end = (warp.Event(enable_timing=True) for _ in range(2))
+        warp.record_event(start)
+        for _ in range(times):
+            call()
+        warp.record_event(end)
+        return float(warp.get_event_elapsed_time(start, end)) * 1e-3 / times
+
+
+def on_warp(model: Model, at: State, seconds: float) -> Timing:
+    """MuJoCo Warp's forward dynamics as a captured graph, in single precision. Raises Missing."""
+    began = perf_counter()
+    single = State(*(x.astype(np.float32) for x in at))
+    robots = OnWarp(model, single)
+    robots.forward()
+    answer = robots.answer("qacc_smooth", CHECKED)
+    first = perf_counter() - began
+    launch = robots.captured(robots.forward)
+    once = robots.device_seconds(launch, 3)
+    inner = int(np.clip(2e-3 / once, 1, 20))
+    rounds = int(np.clip(seconds / (inner * once), 3, 25))
+    times = [robots.device_seconds(launch, inner) for _ in range(rounds)]
+    how = "one GPU, captured graph, events, float32"
+    return Timing(float(np.median(times)), how, first, _left(model, single, answer))
+
+
+def on_mjx(model: Model, at: State, seconds: float) -> Timing:
+    """MJX's forward dynamics, jitted and mapped over the batch, in single precision. Raises Missing."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it is not alone on the GPU
+    require("jax", "JAX")
+    theirs = compiled(model)
+    require("mujoco.mjx", "MJX")
+    import jax
+    from mujoco import mjx
+
+    began = perf_counter()
+    single = State(*(x.astype(np.float32) for x in at))
+    robot = mjx.put_model(theirs)
+    blank = mjx.make_data(theirs)
+
+    def forward(q: Any, v: Any, tau: Any) -> Any:
+        data = blank.replace(qpos=q, qvel=v, qfrc_applied=tau)
+        for stage in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.factor_m, mjx.com_vel, mjx.rne, mjx.fwd_acceleration):
+            data = stage(robot, data)
+        return data.qacc_smooth
+
+    batched = jax.jit(jax.vmap(forward))
+    states = [jax.device_put(x) for x in single]
+    answer = np.asarray(batched(*states)[:CHECKED], float)
+    first = perf_counter() - began
+    times: list[float] = []
+    while sum(times) < seconds or len(times) < 3:
+        start = perf_counter()
+        for _ in range(5):
+            last = batched(*states)
+        last.block_until_ready()
+        times.append((perf_counter() - start) / 5)
+    how = f"{jax.devices()[0].device_kind}, jitted, host clock, float32"
+    return Timing(float(np.median(times)), how, first, _left(model, single, answer))
+
+
+def _left(model: Model, at: State, answer: Array) -> float:
+    return float(np.max(residual(model, State(*(x[: len(answer)] for x in at)), answer)))

@@ -1,0 +1,71 @@
+"""Algorithms of users: a Python file with a function ``(model, q, v, tau) -> q̈``, batch first.
+
+q is (batch, nq), v, tau and q̈ are (batch, nv), in the number type of the comparison. The arrays are NumPy's and cannot
+be written to. A file whose ``DEVICES = ("cpu", "cuda")`` names "cuda" is called there as well, with CuPy arrays of its
+own. docs/own_algorithm.py is an example.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Function = Callable[[Any, Any, Any, Any], Any]
+
+
+class Own(NamedTuple):
+    """Where a user's function stands, as the words ``path.py:name`` say it."""
+
+    path: Path
+    name: str
+
+
+class Loaded(NamedTuple):
+    """A user's function, and the devices that it runs on."""
+
+    function: Function
+    devices: tuple[str, ...]
+
+
+def parse(words: str) -> Own | None:
+    """``path.py:name`` taken apart; None where the words are no such thing. Raises ValueError without a name."""
+    path, colon, name = words.rpartition(":")
+    if words.endswith(".py"):
+        raise ValueError(f"algorithm {words!r} names no function; give it as {words}:name")
+    return Own(Path(path), name) if colon and path.endswith(".py") else None
+
+
+def load(own: Own) -> Loaded:
+    """The function as its file has it now. Whatever the file raises is passed on; `told` puts it in words."""
+    linecache.checkcache(str(own.path))
+    module_name = f"own_algorithm_{own.path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, own.path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # where dataclasses and pickle look a class's module up
+    source = own.path.read_bytes()
+    exec(compile(source, str(own.path.resolve()), "exec"), module.__dict__)
+    function = getattr(module, own.name, None)
+    if not callable(function):
+        found = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        there = f"it has {', '.join(found)}" if found else "it has none"
+        raise AttributeError(f"{own.path.name} has no function {own.name!r}; {there}")
+    return Loaded(function, tuple(getattr(module, "DEVICES", ("cpu",))))
+
+
+def told(error: BaseException, own: Own | None) -> str:
+    """An exception in words; one out of a user's file with its last line there."""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if own is None:
+        return said
+    file = str(own.path.resolve())
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f"SyntaxError: {error.msg} ({own.path.name}, line {error.lineno}: {(error.text or '').strip()})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{said} ({own.path.name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else said

@@ -1,0 +1,278 @@
+"""The papers' experiments: [Y]'s Figs. 2, 3a and 3b and [B]'s speed-up over processors, measured point by point.
+
+[Y] has chains with random twists, and averages a thousand calls with random joint inputs. Here a point's contestants
+take turns in rounds over the same random inputs, so that a busy machine disturbs all alike; a round's average is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import generate, serves
+from engine.bench import alternate, intervals, repeated
+from engine.bench.accuracy import State, residual, state
+from engine.choice import LARGEST_RESIDUAL
+from engine.cpu.dca import cores
+from engine.cuda import arrays, clock
+from engine.dynamics import ForwardDynamics
+from engine.model import Model
+
+DTYPE = "float64"
+LONGEST = 0.25
+"""Seconds of one call, beyond which a contestant is left out of a point."""
+MEMORY = 4 << 30
+"""Bytes on the host, beyond which it is left out as well; on the GPU its own memory is what counts."""
+BYTES = {"cfa": 12_000, "abia-hybrid": 2_000}
+"""What the texts on NumPy take for each body."""
+MATRICES = 3
+"""Mass matrices that JSIIA has at once on the CPU."""
+CHECKED = 64
+"""Robots of a batch, evenly spread, whose answers are checked."""
+EXPONENTS = {("jsiia", "links"): 3}
+"""The power of the size by which a call's time grows at most; 1 for whatever is not here."""
+INPUTS, LARGEST_INPUT = 16, 1 << 20
+"""Different inputs that calls go through, fewer of them beyond so many bodies in all."""
+ROUNDS = 25
+SLOW = 0.02
+"""Seconds of one call beside which launches are nothing, so that no graph is needed to time the GPU alone."""
+LONG, MOST_CALLS = 2e-3, 20
+"""Seconds between two events on the GPU that are long beside what events cost; the most calls between them."""
+
+
+class Contestant(NamedTuple):
+    """An algorithm, where it runs, and on the CPU its threads, where they are given."""
+
+    algorithm: str
+    device: str
+    threads: int | None = None
+
+
+class Experiment(NamedTuple):
+    """A figure of a paper: the time of a call over links or robots, beyond the sizes that the paper has."""
+
+    key: str
+    source: str
+    title: str
+    axis: str
+    """"links" or "batch", which is what varies."""
+    fixed: int
+    """The other one of them."""
+    sizes: tuple[int, ...]
+    short: tuple[int, ...]
+    """The sizes of the short version."""
+    largest: int | None
+    """The largest size in the paper; None where our text of the paper does not say."""
+
+    def shape(self, size: int) -> tuple[int, int]:
+        """Links and batch."""
+        return (size, self.fixed) if self.axis == "links" else (self.fixed, size)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "fig2", "[Y] Fig. 2", "One robot, over its links", "links", 1,
+        (10, 20, 30, 50, 70, 100, 200, 300, 500, 700, 1000, 2000, 3000, 4096), (10, 30, 100, 300, 1000), 1000,
+    ),
+    Experiment(
+        "fig3a", "[Y] Fig. 3a", "Robots of 10 links", "batch", 10,
+        (1, 4, 10, 40, 100, 400, 1000, 4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20), (1, 10, 100, 1000, 1 << 14), 1000,
+    ),
+    Experiment(
+        "fig3b", "[Y] Fig. 3b", "Robots of 200 links", "batch", 200,
+        (1, 2, 5, 10, 20, 50, 100, 300, 1000, 4096, 1 << 14), (1, 10, 100, 1000), 100,
+    ),
+    Experiment(
+        "speedup", "[B]", "DCA-ABA on threads, one chain", "links", 1,
+        (20, 50, 100, 200, 500, 1000, 2000, 4000, 8000), (50, 200, 1000, 4000), None,
+    ),
+)  # fmt: skip
+
+
+FIG2, FIG3A, FIG3B, PROCESSORS = EXPERIMENTS
+
+
+class Plan(NamedTuple):
+    """What one run measures, so that rows of two runs can stand side by side."""
+
+    device: str
+    """That of [Y]'s figures; [B]'s is on the CPU."""
+    short: bool
+    seed: int
+
+    @property
+    def seconds(self) -> float:
+        """Of turns, for each contestant of a point."""
+        return 0.12 if self.short else 0.3
+
+    def points(self) -> list[tuple[Experiment, int]]:
+        """The experiments and their sizes, in the order of the measurement."""
+        return [(found, size) for found in EXPERIMENTS for size in (found.short if self.short else found.sizes)]
+
+    def contestants(self, experiment: Experiment) -> tuple[Contestant, ...]:
+        """All algorithms on the device, beside a GPU the CPU's ABIA; of [B]'s, DCA-ABA on 1, 2, 4 and all cores."""
+        if experiment is PROCESSORS:
+            counts = sorted({count for count in (1, 2, 4, cores()) if count <= cores()})
+            return Contestant("abia", "cpu"), *(Contestant("dca", "cpu", count) for count in counts)
+        ours = [Contestant(name, self.device) for name, row in serves.ALGORITHMS.items() if self.device in row.devices]
+        return (*ours,) if self.device == "cpu" else (*ours, Contestant("abia", "cpu"))
+
+
+def key(experiment: Experiment, size: int) -> str:
+    """A point's name, the same in every run."""
+    return f"{experiment.key}-{size}"
+
+
+def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of the points that are not among the `finished` ones, each as soon as it is there.
+
+    A row has `key`, `experiment`, `links`, `batch` and `contestants`: of each its names and either its times or, in
+    words, why it has none: `left_out` (too slow or too large), `wrong` (the answer) or `failure`.
+    """
+    rows = dict(finished)
+    for experiment, size in plan.points():
+        name = key(experiment, size)
+        if name not in rows:
+            family = [row for row in rows.values() if row["experiment"] == experiment.key]
+            smaller = {row[experiment.axis]: row for row in family if row[experiment.axis] < size}
+            rows[name] = _Point(plan, experiment, size, smaller).row()
+            yield rows[name]
+
+
+class _Point:
+    """One size of one experiment: its inputs, and its contestants one after the other and then in turns."""
+
+    def __init__(self, plan: Plan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):
+        self._plan, self._experiment, self._size, self._smaller = plan, experiment, size, smaller
+        self._links, self._batch = experiment.shape(size)
+        self._model = generate.chain(self._links, plan.seed)
+        rng = np.random.default_rng([plan.seed, self._links, self._batch])
+        count = int(np.clip(LARGEST_INPUT // (self._links * self._batch), 1, INPUTS))
+        self._inputs: dict[str, list[Any]] = {"cpu": [state(self._model, rng, self._batch) for _ in range(count)]}
+
+    def row(self) -> dict[str, Any]:
+        found: list[dict[str, Any]] = []
+        calls: list[tuple[dict[str, Any], _Call]] = []
+        for contestant in self._plan.contestants(self._experiment):
+            facts = {name: value for name, value in contestant._asdict().items() if value is not None}
+            found.append(facts)
+            try:
+                if reason := self._too_large(contestant) or self._too_slow(contestant):
+                    facts["left_out"] = reason
+                    continue
+                call = _Call(self._model, self._on(contestant.device), contestant)
+                facts |= call.checked(self._inputs["cpu"][0])
+                if "wrong" not in facts:
+                    facts |= call.on_gpu(self._plan.seconds / 2)
+                    calls.append((facts, call))
+            except MemoryError as error:
+                facts["left_out"] = str(error) or "the memory does not suffice"
+            except Exception as error:  # the row tells it, and the others go on
+                facts["failure"] = f"{type(error).__name__}: {error}"
+        if calls:
+            self._take_turns(calls)
+        point = {"key": key(self._experiment, self._size), "experiment": self._experiment.key}
+        return {**point, "links": self._links, "batch": self._batch, "contestants": found}
+
+    def _on(self, where: str) -> list[Any]:
+        if where not in self._inputs:
+            self._inputs[where] = [tuple(arrays.to_device(x) for x in at) for at in self._inputs["cpu"]]
+        return self._inputs[where]
+
+    def _take_turns(self, calls: list[tuple[dict[str, Any], _Call]]) -> None:
+        seconds = self._plan.seconds * len(calls)
+        rounds = int(np.clip(seconds / sum(call.once for _, call in calls), intervals.FEWEST, ROUNDS))
+        samples = alternate([(call, 1) for _, call in calls], seconds, rounds)
+        for (facts, call), times in zip(calls, samples, strict=True):
+            facts["call_us"], facts["calls"] = float(np.median(times)) * 1e6, call.count
+            facts["rounds_us"] = [float(seconds) * 1e6 for seconds in times]
+
+    def _too_large(self, contestant: Contestant) -> str | None:
+        if contestant.device != "cpu":
+            return None
+        needed = self._links * self._batch * BYTES.get(contestant.algorithm, 0)
+        if contestant.algorithm == "jsiia":
+            needed = MATRICES * 8 * self._links**2
+        if needed <= MEMORY:
+            return None
+        return f"it would take some {needed / (1 << 30):.0f} GiB; the limit here is {MEMORY >> 30} GiB"
+
+    def _too_slow(self, contestant: Contestant) -> str | None:
+        times = {size: facts for size, row in self._smaller.items() if (facts := of(row, contestant))}
+        if not times:
+            return None
+        size = max(times)
+        if "call_us" not in times[size]:
+            return times[size].get("left_out")
+        exponent = EXPONENTS.get((contestant.algorithm, self._experiment.axis), 1)
+        expected = times[size]["call_us"] * 1e-6 * (self._size / size) ** exponent
+        if expected <= LONGEST:
+            return None
+        sort = "links" if self._experiment.axis == "links" else "robots"
+        return f"a call would take some {expected:.2g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
+
+
+def of(row: Mapping[str, Any], contestant: Contestant) -> dict[str, Any] | None:
+    """What a row has of a contestant; None where it has nothing."""
+    asked = (contestant.algorithm, contestant.device, contestant.threads)
+    return next((x for x in row["contestants"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)
+
+
+class _Call:
+    """One contestant's calls, through a point's inputs one after the other: ``call(times)``, for `alternate`."""
+
+    def __init__(self, model: Model, inputs: list[Any], contestant: Contestant):
+        self._model, self._on_gpu = model, contestant.device == "cuda"
+        self.once, self.count = 0.0, 0
+        batch = len(inputs[0][0])
+        single = batch == 1 and not self._on_gpu
+        self._inputs = [tuple(x[0] for x in at) for at in inputs] if single else inputs
+        out = np.full(model.nv if single else (batch, model.nv), np.nan)
+        self._out = arrays.to_device(out) if self._on_gpu else out
+        began = perf_counter()
+        self._fd = ForwardDynamics(model, batch, contestant.algorithm, contestant.device, DTYPE, contestant.threads)
+        self(1)
+        self._first = perf_counter() - began
+
+    def __call__(self, times: int) -> None:
+        for turn in range(times):
+            q, v, tau = self._inputs[turn % len(self._inputs)]
+            self._fd(q, v, tau, self._out)
+            if self._on_gpu:
+                clock.synchronize()
+        self.count += times
+
+    def checked(self, at: State) -> dict[str, Any]:
+        """What the first answer took and its residual, of at most `CHECKED` robots; or what is wrong with it."""
+        began = perf_counter()
+        self(1)
+        self.once = perf_counter() - began
+        rows = np.unique(np.linspace(0, len(at.q) - 1, CHECKED).astype(int))
+        answer = np.reshape(arrays.to_host(self._out), at.v.shape)[rows]
+        left, allowed = (
+            float(np.max(residual(self._model, State(*(x[rows] for x in at)), answer))),
+            LARGEST_RESIDUAL[DTYPE],
+        )
+        if not left <= allowed:
+            return {"wrong": f"its residual is {left:.2g}, and {allowed:g} is allowed"}
+        return {"first_s": self._first, "residual": left}
+
+    def on_gpu(self, seconds: float) -> dict[str, Any]:
+        """A call by the GPU's clock, median and middle half; of a captured graph of calls where that can be."""
+        if not self._on_gpu:
+            return {}
+        q, v, tau = self._inputs[0]
+        call = partial(self._fd, q, v, tau, self._out)
+        inner = int(np.clip(LONG / self.once, 1, MOST_CALLS))
+        graph = clock.captured(call, inner) if self.once < SLOW else None
+        timed = graph or partial(repeated(call), inner)
+        rounds = int(np.clip(seconds / (inner * self.once), 3, ROUNDS))
+        if graph is not None:
+            graph()
+        samples = [clock.device_seconds(timed) / inner * 1e6 for _ in range(rounds)]
+        low, middle, high = (float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75)))
+        return {"device_us": middle, "device_us_middle_half": [low, high], "captured": graph is not None}

@@ -1,0 +1,108 @@
+"""The command `main.py paper`: the papers' experiments, from the measurement to the page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from engine.bench import facts, paper, paper_page, plots
+from engine.bench.paper_claims import Measured
+from engine.bench.results import Results
+from engine.cpu.dca import cores
+from engine.cuda import device
+
+DONE, NO = 0, 1
+ROWS = "rows.jsonl"
+DEFAULT = "papers"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `paper`."""
+    parser.add_argument(
+        "--out", type=Path, default=Path(DEFAULT), metavar="FOLDER",
+        help=f"where page, pictures and data go; what it has is not measured again (default {DEFAULT})",
+    )  # fmt: skip
+    parser.add_argument("--short", action="store_true", help="fewer sizes and calls: half a minute on a CPU")
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="where [Y]'s figures are measured (default auto)",
+    )
+    parser.add_argument("--seed", type=_seed, default=0, help="of the chains and inputs (default 0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, that of data.json")
+    parser.set_defaults(function=run)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """`paper`: measure what the folder lacks, and write its page, pictures and data."""
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    where = args.device if args.device != "auto" else "cuda" if device.available() else "cpu"
+    if where == "cuda" and (reason := device.why_not()):
+        print(f"catena paper: {reason}", file=sys.stderr)
+        return NO
+    _make(args.out)
+    plots.require(args.out / f"{paper.FIG2.key}.svg")
+    plan = paper.Plan(where, args.short, args.seed)
+    machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
+    points = len(plan.points())
+    with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as kept:
+        try:
+            _measure(plan, kept, points, console)
+        except KeyboardInterrupt:
+            print(f"interrupted; {len(kept.rows)} of {points} points are in {args.out / ROWS}, from where the same "
+                  "command goes on", file=sys.stderr)  # fmt: skip
+            return NO
+    machine["clocks"] = {**machine["clocks"], "after": facts.clocks()}
+    data = paper_page.write(args.out, Measured(plan, kept.rows.values()), machine)
+    if args.json:
+        print(json.dumps(data, allow_nan=False))
+    else:
+        _show(data, args.out, console)
+    failed = any("failure" in x or "wrong" in x for row in data["rows"] for x in row["contestants"])
+    return NO if failed else DONE
+
+
+def _make(folder: Path) -> None:
+    """The folder, if it is not there; ValueError for one that holds something else."""
+    if not folder.is_dir():
+        folder.mkdir()
+    elif any(folder.iterdir()) and not (folder / ROWS).is_file():
+        raise ValueError(
+            f"{str(folder)!r} holds files and no {ROWS}; give --out a new folder, or one that this command made"
+        )
+
+
+def _measure(plan: paper.Plan, kept: Results, points: int, console: Console) -> None:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("measuring", total=points, completed=len(kept.rows))
+        for row in paper.measure(plan, kept.rows):
+            kept.add(row)
+            progress.update(task, description=f"measured {row['key']}", completed=len(kept.rows))
+
+
+def _show(data: dict[str, Any], folder: Path, console: Console) -> None:
+    table = Table("here", "the papers say", box=None, pad_edge=False)
+    for claim in data["claims"]:
+        table.add_row(claim["verdict"], f"{claim['says']} \\[{claim['source'].lstrip('[')}")
+    console.print(table)
+    console.print(f"page, pictures and data: {folder / paper_page.PAGE}", markup=False)

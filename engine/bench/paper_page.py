@@ -1,0 +1,155 @@
+"""The folder of the papers' experiments: a page in words, pictures, and the data as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from engine import files, serves
+from engine.bench import paper_plots, plots
+from engine.bench.paper import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
+from engine.bench.paper_claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
+
+PAGE, DATA, TABLE = "README.md", "data.json", "data.csv"
+COLUMNS = (
+    "experiment", "links", "batch", "algorithm", "device", "threads", "call_us", "device_us", "captured", "first_s",
+    "residual", "calls", *UNTIMED,
+)  # fmt: skip
+PAPERS = """\
+- **[Y]** Y. Yang, Y. Wu, J. Pan, *A Novel GPU-based Parallel Implementation Scheme and Performance Analysis of Robot
+  Forward Dynamics Algorithms* (2016), section V.
+- **[B]** K. Bhalerao, J. Critchley, K. Anderson, *An efficient parallel dynamics algorithm for simulation of large
+  articulated robotic systems* (2012)."""
+
+
+def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str, Any]:
+    """Draw and write all of it from the rows; answers what the JSON file holds."""
+    told, more = claims(measured), beside(measured)
+    data: dict[str, Any] = {
+        "machine": machine,
+        "plan": measured.plan._asdict(),
+        "claims": [claim._asdict() for claim in told],
+        "beside": more,
+        "rows": measured.rows,
+    }
+    where = said(measured, machine)
+    for experiment in EXPERIMENTS:
+        draw = paper_plots.speedup if experiment is PROCESSORS else paper_plots.times
+        figure = draw(measured, experiment, where)
+        for ending in (".svg", ".png"):
+            plots.save(figure, folder / f"{experiment.key}{ending}")
+    for name, text in (
+        (DATA, json.dumps(data, allow_nan=False) + "\n"),
+        (TABLE, _csv(measured)),
+        (PAGE, page(measured, machine, told, more)),
+    ):
+        with files.replacing(folder / name, "w") as file:
+            file.write(text)
+    return data
+
+
+def said(measured: Measured, machine: dict[str, Any]) -> str:
+    """The machine in a line."""
+    cpu = f"{machine['processor']}, {machine['cores']} cores"
+    return f"{machine['gpu']['name']}; {cpu}" if measured.plan.device == "cuda" else cpu
+
+
+def page(measured: Measured, machine: dict[str, Any], told: list[Claim], more: list[str]) -> str:
+    """The page, as Markdown."""
+    plan = measured.plan
+    lines = [
+        f"# The papers' experiments on {said(measured, machine)}", "", PAPERS, "",
+        *_where_it_ran(measured, machine), "",
+        "## Which of the papers' conclusions hold here", "",
+        "| | says | where | here |", "| ---: | --- | --- | --- |",
+        *(f"| {i} | {x.says} | {x.source} | **{x.verdict}** |" for i, x in enumerate(told, 1)), "",
+    ]  # fmt: skip
+    for i, claim in enumerate(told, 1):
+        lines += [f"**{i}. {claim.says}** {claim.verdict.capitalize()}. {claim.found}", ""]
+    lines += ["Beside what the papers asked:", "", *(f"- {sentence}" for sentence in more), ""]
+    for experiment in EXPERIMENTS:
+        lines += _section(measured, experiment)
+    lines += ["## How it was measured", "", *_how(plan.short), "", "## Again", ""]
+    lines += [
+        "```sh",
+        f"main.py paper --out FOLDER --device {plan.device} --seed {plan.seed}{' --short' * plan.short}",
+        "```",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    lines = [f"{machine['processor']}, {machine['cores']} cores; Python {machine['python']}, NumPy {machine['numpy']}"]
+    lines[0] += f", {versions}; commit {machine['commit'] or 'unknown'}."
+    if measured.plan.device == "cuda":
+        gpu = machine["gpu"]
+        lines.append(
+            f"GPU: {gpu['name']}, {gpu['memory'] >> 30} GiB, driver {gpu['driver_version']}, CUDA {gpu['cuda']}."
+        )
+    else:
+        why = f": {machine['why_no_gpu']}" if machine["why_no_gpu"] else ""
+        texts = " and ".join(NAMES[name] for name, row in serves.ALGORITHMS.items() if row.devices["cpu"] == "text")
+        lines += [
+            "",
+            f"""\
+**No GPU took part**{why}. [Y]'s figures are drawn of the CPU, and its claims, which are about a GPU, are not tested.
+{texts} run on the CPU as texts on NumPy, which are for reading and not for speed.""",
+        ]
+    return lines
+
+
+def _section(measured: Measured, experiment: Experiment) -> list[str]:
+    lines = [f"## {experiment.source}: {experiment.title}", "", f"![{experiment.title}]({experiment.key}.svg)", ""]
+    clocks = [("a call, until its answer is there", "call_us"), ("on the GPU, by its own clock", "device_us")]
+    contestants = measured.plan.contestants(experiment)
+    sizes = sorted({size for x in contestants for size in measured.facts(experiment, x)})
+    for title, clock in clocks:
+        curves = {paper_plots.label(measured, experiment, x): measured.curve(experiment, x, clock) for x in contestants}
+        if any(curves.values()):
+            unit = "links" if experiment.axis == "links" else "robots"
+            lines += [f"| {title}; {unit} | {' | '.join(map(str, sizes))} |", "| --- |" + " ---: |" * len(sizes)]
+            for name, curve in curves.items():
+                cells = (duration(curve[size]) if size in curve else "–" for size in sizes)
+                lines.append(f"| {name} | {' | '.join(cells)} |")
+            lines.append("")
+    missing: dict[tuple[str, str], list[int]] = {}
+    for contestant in contestants:
+        for size, facts in measured.facts(experiment, contestant).items():
+            for kind in UNTIMED:
+                if kind in facts:
+                    name = paper_plots.label(measured, experiment, contestant)
+                    missing.setdefault((name, f"{kind.replace('_', ' ')}: {facts[kind]}"), []).append(size)
+    lines += [f"- {name} at {', '.join(map(str, at))}, {why}." for (name, why), at in missing.items()]
+    return [*lines, ""] if missing else lines
+
+
+def _how(short: bool) -> list[str]:
+    lines = [
+        f"""\
+Serial chains with random twists and inertias, {DTYPE}; the calls go through up to {INPUTS} random inputs in turn. [Y]
+averages a thousand calls. Here all contestants of a point take turns in rounds and a round's average is kept: a time is
+the median over the rounds, and who is faster is said by the ratios within rounds, where their 99.9 % interval leaves no
+doubt. Each first answer is checked by inverse dynamics; a wrong one gets no time.
+
+A call counts until its answer is there, which is the papers' measure. On a GPU inputs and answers stay in its memory,
+and the time by its own clock stands beside: of a captured graph of calls, which the host cannot hold up, or of queued
+calls where the host takes part, as in the hybrid. Shaded are the sizes that the paper has; a band is an interval.
+
+What would take more than {LONGEST:g} s a call, by its time at the size before, or more than {MEMORY >> 30} GiB on the host, is
+left out, and named."""
+    ]
+    return [*lines, "", "This is the short version: fewer sizes, fewer calls."] if short else lines
+
+
+def _csv(measured: Measured) -> str:
+    text = io.StringIO()
+    table = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    for row in measured.rows:
+        for facts in row["contestants"]:
+            table.writerow({**row, **facts})
+    return text.getvalue()

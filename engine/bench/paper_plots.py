@@ -1,0 +1,115 @@
+"""The papers' figures, with their axes, of what was measured here; Matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine import serves
+from engine.bench.paper import LONGEST, PROCESSORS, Contestant, Experiment
+from engine.bench.paper_claims import NAMES, OF_YANG, SPEEDUP, Measured
+from engine.bench.plots import MARKS, SEQUENCE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+AXES = {"links": "Link Number", "batch": "Group Number"}
+CLOCKS = {"call_us": "a call, until its answer is there", "device_us": "of that on the GPU, by its own clock"}
+
+
+def label(measured: Measured, experiment: Experiment, contestant: Contestant) -> str:
+    """A contestant by the name that the papers know, with what sets it apart in an experiment."""
+    name, where = NAMES[contestant.algorithm], contestant.device
+    if experiment is PROCESSORS:
+        return name if contestant.threads is None else f"{name}, {_threads(contestant.threads)}"
+    if where == "cpu" and measured.plan.device != "cpu":
+        return f"{name}, one CPU core"
+    if serves.ALGORITHMS[contestant.algorithm].devices[where] == "text":
+        return f"{name} (text on NumPy)"
+    return name
+
+
+def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
+    """The computation time over links or robots, log-log: of the call and, where there is one, on the GPU."""
+    from matplotlib.figure import Figure
+
+    contestants = measured.plan.contestants(experiment)
+    clocks = [clock for clock in CLOCKS if any(measured.curve(experiment, x, clock) for x in contestants)]
+    figure = Figure(figsize=(1.2 + 5.4 * len(clocks), 4.6), layout="constrained")
+    figure.suptitle(f"{experiment.source}: {experiment.title[0].lower()}{experiment.title[1:]}\n{machine}", fontsize=10)
+    panels = figure.subplots(1, len(clocks), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, clock in zip(panels, clocks, strict=True):
+        for contestant in contestants:
+            _draw(panel, measured, experiment, contestant, clock)
+        _of_the_paper(panel, experiment)
+        panel.set_title(CLOCKS[clock], fontsize=9)
+        panel.set_xlabel(AXES[experiment.axis])
+        panel.set_ylabel("Computation Time (ms)" if clock == "call_us" else "")
+        panel.grid(color="0.88", linewidth=0.6)
+        panel.spines[["top", "right"]].set_visible(False)
+    if any(
+        "the limit here" in x.get("left_out", "") for c in contestants for x in measured.facts(experiment, c).values()
+    ):
+        panels[0].axhline(LONGEST * 1e3, color="0.45", linewidth=0.8, linestyle=":")
+        panels[0].annotate(
+            f"beyond {LONGEST:g} s: left out", (0.99, LONGEST * 1e3), xycoords=panels[0].get_yaxis_transform(),
+            xytext=(0, 3), textcoords="offset points", ha="right", fontsize=7, color="0.3",
+        )  # fmt: skip
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure
+
+
+def _draw(panel: Axes, measured: Measured, experiment: Experiment, contestant: Contestant, clock: str) -> None:
+    curve = measured.curve(experiment, contestant, clock)
+    beside = contestant.device != measured.plan.device
+    color, marker = MARKS[contestant.algorithm]
+    if curve:
+        panel.loglog(
+            [*curve], [us / 1e3 for us in curve.values()], color="0.55" if beside else color, marker=marker,
+            markersize=5, linestyle=":" if beside else "-" if contestant.algorithm in OF_YANG else "--",
+            linewidth=1.8 if contestant.algorithm in OF_YANG else 1.2, label=label(measured, experiment, contestant),
+        )  # fmt: skip
+
+
+def _of_the_paper(panel: Axes, experiment: Experiment) -> None:
+    """Shade the sizes that the paper has, and say so; what is beyond is ours."""
+    assert experiment.largest is not None
+    low, high = panel.get_xlim()
+    panel.axvspan(low, experiment.largest, color="0.96", zorder=0)
+    panel.set_xlim(low, max(high, experiment.largest))
+    panel.text(0.01, 0.985, "the paper's range", transform=panel.transAxes, va="top", fontsize=7, color="0.35")
+
+
+def speedup(measured: Measured, experiment: Experiment, machine: str) -> Figure:
+    """How many times as fast as the ABA DCA-ABA is over the links, by threads: medians and their intervals."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.6, 4.6), layout="constrained")
+    figure.suptitle(f"{experiment.source}: {experiment.title[0].lower()}{experiment.title[1:]}\n{machine}", fontsize=10)
+    panel = figure.subplots()
+    for index, contestant in enumerate(x for x in measured.plan.contestants(experiment) if x.threads):
+        gains = measured.gains(experiment, contestant, Contestant("abia", "cpu"))
+        color = SEQUENCE[index % len(SEQUENCE)]
+        words = _threads(contestant.threads or 0)
+        panel.semilogx([*gains], [x.middle for x in gains.values()], color=color, marker="o", markersize=4, label=words)
+        low, high = [x.low for x in gains.values()], [x.high for x in gains.values()]
+        panel.fill_between([*gains], low, high, color=color, alpha=0.18, linewidth=0)
+    for height, words in ((1.0, "the ABA"), (SPEEDUP, f"{SPEEDUP}: [B], four processors")):
+        panel.axhline(height, color="0.45", linestyle=":", linewidth=0.9)
+        panel.annotate(
+            words, (0.99, height), xycoords=panel.get_yaxis_transform(), xytext=(0, 3), textcoords="offset points",
+            ha="right", fontsize=7, color="0.3",
+        )  # fmt: skip
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel(AXES["links"])
+    panel.set_ylabel("times as fast as the ABA on one core")
+    panel.grid(color="0.88", linewidth=0.6)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(fontsize=8, loc="upper left", title="DCA-ABA on", title_fontsize=8)
+    return figure
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"

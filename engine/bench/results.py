@@ -1,0 +1,133 @@
+"""Rows of measurements in a file, a line each as they come, so that whatever ends a run leaves those it had.
+
+The first line is the header: the plan that the rows carry out and the machine. A later run with the same plan on the
+same machine goes on from there; any other is refused, and so is a damaged file: nothing in it is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+Row = dict[str, Any]
+SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
+"""What of `facts.gathered` must be the same for rows to stand in one file."""
+
+
+class Results:
+    """The rows of one plan, by their "key"; kept in a file where there is a path.
+
+    Raises ValueError, with nothing changed, for a file that is damaged or holds another plan's or machine's rows, and
+    OSError for one that cannot be written. A last line that was cut short is dropped.
+    """
+
+    def __init__(self, path: Path | None, plan: Mapping[str, Any], machine: Mapping[str, Any]):
+        self.rows: dict[str, Row] = {}
+        self.header: dict[str, Any] = {"machine": finite(machine), "plan": finite(plan)}
+        self._file: IO[bytes] | None = None
+        if path is None:
+            return
+        content = b""
+        if path.exists() and path.stat().st_size:
+            content, header, self.rows = _parsed(path)
+            _require_same(path, "plan", header["plan"], self.header["plan"], tuple(self.header["plan"]))
+            _require_same(path, "machine", header["machine"], self.header["machine"], SAME)
+        self._file = path.open("ab")
+        self._file.truncate(len(content))
+        if not content:
+            self._write(self.header)
+        elif not content.endswith(b"\n"):
+            self._file.write(b"\n")
+
+    def add(self, row: Mapping[str, Any]) -> Row:
+        """Keep a row, on the disk once this returns; answers it as the file has it: null for what is not finite."""
+        kept: Row = finite(row)
+        if kept["key"] in self.rows:
+            raise ValueError(f"there is a row {kept['key']!r} already")
+        self.rows[kept["key"]] = kept
+        if self._file is not None:
+            self._write(kept)
+        return kept
+
+    def _write(self, content: Row) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Row]]:
+    """The header and the rows of a file, by key. Raises ValueError for a damaged one, with the line and the cure."""
+    _, header, rows = _parsed(path)
+    return header, rows
+
+
+def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
+    """What of the file is whole, the header, and the rows."""
+    content = path.read_bytes()
+    whole, end, rest = content.rpartition(b"\n")
+    if not _is_json(rest):
+        content = whole + end
+    header: dict[str, Any] = {}
+    rows: dict[str, Row] = {}
+    if not content:
+        raise _damage(path, 1, "it is no header")
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise _damage(path, number, str(error)) from None
+        if not isinstance(found, dict) or not ({"plan", "machine"} if number == 1 else {"key"}) <= found.keys():
+            raise _damage(path, number, "it is no header" if number == 1 else "it is no row")
+        if number == 1:
+            header = found
+        elif found["key"] in rows:
+            raise _damage(path, number, f"row {found['key']!r} is there twice")
+        else:
+            rows[found["key"]] = found
+    return content, header, rows
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _damage(path: Path, number: int, what: str) -> ValueError:
+    return ValueError(
+        f"{path} is damaged at line {number} ({what}) and was left as it is; mend it, move it, or name another file"
+    )
+
+
+def _require_same(path: Path, of: str, there: Any, here: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    known = there if isinstance(there, dict) else {}
+    for name in dict.fromkeys((*names, *(known if of == "plan" else ()))):
+        if known.get(name) != here.get(name):
+            raise ValueError(
+                f"{path} holds rows of another {of} ({name}: {known.get(name)!r} there, {here.get(name)!r} here); "
+                "name another file, or measure as that one was"
+            )
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON, which has no tuples and no infinity: null stands for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,57 @@
+"""Robots by the words of a command line, and the words by which a robot is had again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from engine import files, generate, urdf
+from engine.description.resources import PathName
+from engine.model import Model, ModelError
+
+GENERATED: Mapping[str, Callable[[int], Model]] = {"chain": generate.chain, "tree": generate.tree}
+
+
+def named(words: str, package_dirs: Iterable[PathName] = (), floating: bool = False, mimic: bool = True) -> Model:
+    """The model of a robot's file, of one that ships, or of N links by chain:N and tree:N.
+
+    Raises FileNotFoundError, ModelError or ValueError.
+    """
+    kind, colon, links = words.partition(":")
+    if colon and kind in GENERATED:
+        if not links.isdecimal() or int(links) < 1:
+            raise ValueError(f"robot {words!r}: expected a number of links of 1 or more, such as {kind}:200")
+        return GENERATED[kind](int(links))
+    return urdf.load(files.find_robot(words), package_dirs, floating=floating, mimic=mimic)
+
+
+@lru_cache(maxsize=64)
+def words(model: Model) -> tuple[str, ...]:
+    """How a command line names the model: its words, and the options with which it was loaded.
+
+    Raises ValueError for one that was made in Python and is in no file.
+    """
+    if model.source is not None:
+        path = Path(model.source)
+        ships = path.resolve().parent == files.ROBOTS and path.suffix == ".urdf"
+        found = [path.stem if ships else os.fspath(path)]
+        for floating, mimic in product((False, True), (True, False)):
+            with suppress(ModelError):
+                again = urdf.load(path, floating=floating, mimic=mimic)
+                if (again.nq, again.nv) == (model.nq, model.nv):
+                    found += ["--floating"] * floating + ["--no-mimic"] * (not mimic)
+                    break
+        return tuple(found)
+    for kind, make in GENERATED.items():
+        links = model.name.removeprefix(kind)
+        if model.name.startswith(kind) and links.isdecimal() and int(links) >= 1:
+            again = make(int(links))
+            if np.array_equal(again.kind, model.kind) and np.array_equal(again.home_rotation, model.home_rotation):
+                return (f"{kind}:{links}",)
+    raise ValueError(f"{model.name} is in no file, so that no command can name it; write it with engine.generate.urdf")

@@ -1,0 +1,128 @@
+"""Comparisons over the number of links of a generated chain, or over the number of robots; and where curves cross."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+from engine import arguments
+from engine.bench import growth, robots
+from engine.bench.compare import Comparison, Standing, table
+from engine.model import Model
+
+LINKS = tuple(1 << power for power in range(1, 11))
+BATCHES = tuple(1 << power for power in range(0, 13, 2))
+
+
+class Crossing(NamedTuple):
+    """From about this size on, one curve lies below the other; both by their names, such as "abia on cpu"."""
+
+    size: float
+    faster: str
+    slower: str
+
+
+class Point(NamedTuple):
+    """A standing of a comparison at one size."""
+
+    size: int
+    standing: Standing
+
+    @property
+    def curve(self) -> str:
+        """The name of the curve that it lies on."""
+        return f"{self.standing.algorithm} on {self.standing.device}"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """All that is known so far of how times grow; `done`, `left` and `doing` are as in `Standings`."""
+
+    axis: str
+    points: tuple[Point, ...]
+    done: float
+    left: float | None
+    doing: str
+
+    def curves(self) -> dict[str, dict[int, float]]:
+        """Seconds of a call, until its answer is there, by size; of each algorithm and device by its name."""
+        found: dict[str, dict[int, float]] = {}
+        for point in self.points:
+            if point.standing.host is not None:
+                found.setdefault(point.curve, {})[point.size] = point.standing.host
+        return found
+
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Where one curve falls below another for good, by rising size."""
+        found, curves = [], self.curves()
+        for one, other in combinations(curves, 2):
+            if crossing := growth.crossing(curves[one], curves[other]):
+                size, first = crossing
+                found.append(Crossing(size, *((one, other) if first else (other, one))))
+        return tuple(sorted(found))
+
+    def csv(self) -> str:
+        """The points as comma-separated values below a line of names, times in s."""
+        return table(self.plain())
+
+    def plain(self) -> list[dict[str, Any]]:
+        """The points for JSON, as `Standings.plain` has them, with their `axis` and `size`."""
+        return [{"axis": self.axis, "size": point.size, **point.standing.plain()} for point in self.points]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is compared over sizes: the links of a generated chain, or the batch of a model, by default chain:10.
+
+    All else is as for `Comparison`. Raises ValueError for sizes that are none.
+    """
+
+    axis: Literal["links", "batch"]
+    sizes: Sequence[int] = ()
+    model: Model | str = "chain:10"
+    algorithms: Sequence[str] | None = None
+    devices: Sequence[str] | None = None
+    dtype: str = "float64"
+    batch: int = 1
+    seconds: float = 0.2
+    seed: int = 0
+    all_sizes: tuple[int, ...] = field(init=False, repr=False)
+    """`sizes` or those that are usual, rising."""
+    _first: Comparison = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arguments.one_of("axis", self.axis, ("links", "batch"))
+        sizes = self.sizes or (LINKS if self.axis == "links" else BATCHES)
+        object.__setattr__(self, "all_sizes", tuple(sorted({arguments.whole("sizes", size, 1) for size in sizes})))
+        object.__setattr__(self, "_first", self.at(self.all_sizes[0]))
+
+    def at(self, size: int) -> Comparison:
+        """The comparison at one size."""
+        links = self.axis == "links"
+        model, batch = (f"chain:{size}", self.batch) if links else (self.model, size)
+        return Comparison((model,), self.algorithms, self.devices, (self.dtype,), batch, self.seconds, self.seed)
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Growth]:
+        """Measure, from the smallest size on, and report as `Comparison.run` does."""
+        finished, began = list[Point](), perf_counter()
+        for index, size in enumerate(self.all_sizes):
+            points = list[Point]()
+            for standings in self.at(size).run(stop):
+                points = [Point(size, row) for row in standings.rows]
+                done, elapsed = (index + standings.done) / len(self.all_sizes), perf_counter() - began
+                left = elapsed * (1 - done) / done if done else None
+                yield Growth(self.axis, (*finished, *points), done, left, standings.doing)
+            finished += points
+            if stop():
+                return
+
+    def command(self) -> str:
+        """The shell command that measures the same again. Raises ValueError for a model that is in no file."""
+        model = self._first.robots[0]
+        over = ["--over", self.axis, "--sizes", ",".join(map(str, self.all_sizes))]
+        robot = robots.words(model) if self.axis == "batch" else ()
+        return shlex.join(["main.py", "compare", *robot, *over, *self._first.options()])

@@ -1,0 +1,155 @@
+"""The building blocks as kernels: against the text and dense systems, the same bits in every run and place."""
+
+import numpy as np
+import pytest
+
+from engine.blocks import bidiagonal, tridiagonal
+
+pytestmark = pytest.mark.gpu
+
+EPS = np.finfo(float).eps
+LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 513, 1000, 1024, 1025, 4096]
+
+
+@pytest.fixture
+def fresh():
+    seed = int(np.random.SeedSequence().entropy % 2**32)
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def poisoned(shape, dtype="float64"):
+    import cupy
+
+    return cupy.full(shape, np.nan, dtype)
+
+
+def maps(rng, batch, n):
+    """Blocks whose products neither grow nor vanish: rotations, and some that lose a rank."""
+    A = np.linalg.qr(rng.standard_normal((batch, n, 6, 6)))[0]
+    A[:, ::3, 0] = 0
+    return A
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_bidiagonal_systems_are_solved(n, batch, fresh):
+    import cupy
+
+    from engine.cuda.blocks import Bidiagonal
+
+    if batch * n > 2**16:
+        pytest.skip("the text would take minutes")
+    for columns, transposed in ((1, False), (1, True), (3, False), (9, True)):
+        A, b = maps(fresh, batch, n), fresh.standard_normal((batch, n, 6, columns))
+        text = bidiagonal.solve_transposed if transposed else bidiagonal.solve
+        expected, out = text(A, b), poisoned(b.shape)
+        solve = Bidiagonal(batch, n, columns, transposed=transposed)
+        given = cupy.asarray(A), cupy.asarray(b)
+        solve(*given, out)
+        assert np.abs(out.get() - expected).max() <= 50 * n * EPS * np.abs(expected).max()
+        for _ in range(2):  # the second time as a graph, if there is one
+            again = poisoned(b.shape)
+            solve(*given, again)
+            assert cupy.array_equal(out, again)
+
+
+def test_many_chains_are_gone_through_by_a_thread_each(fresh):
+    import cupy
+
+    from engine.cuda.blocks import Bidiagonal
+
+    A, b = maps(fresh, 20000, 10), fresh.standard_normal((20000, 10, 6))
+    for text, transposed in ((bidiagonal.solve, False), (bidiagonal.solve_transposed, True)):
+        out = poisoned(b.shape)
+        Bidiagonal(20000, 10, transposed=transposed)(cupy.asarray(A), cupy.asarray(b), out)
+        assert np.abs(out.get() - text(A, b)).max() <= 1e-13
+
+
+def test_bidiagonal_systems_are_solved_in_single_precision(fresh):
+    import cupy
+
+    from engine.cuda.blocks import Bidiagonal
+
+    for n in (5, 200, 4096):
+        A, b = maps(fresh, 2, n), fresh.standard_normal((2, n, 6))
+        out = poisoned(b.shape, "float32")
+        Bidiagonal(2, n, dtype="float32")(cupy.asarray(A, "float32"), cupy.asarray(b, "float32"), out)
+        expected = bidiagonal.solve(A, b)
+        assert np.abs(out.get() - expected).max() <= 3e-6 * n**0.5 * np.abs(expected).max()
+
+
+def systems(rng, batch, n, m, condition):
+    """D, U of L Lᵀ for a random bi-diagonal L, and enough of the identity for a condition number of about so much."""
+    L, K = rng.standard_normal((batch, n, m, m)), rng.standard_normal((batch, n - 1, m, m))
+    D = L @ np.swapaxes(L, 2, 3)
+    D[:, 1:] += K @ np.swapaxes(K, 2, 3)
+    U = L[:, :-1] @ np.swapaxes(K, 2, 3)
+    return D + 8 * m / condition * np.eye(m), U
+
+
+def times(D, U, x):
+    """A x, (batch, n, m, k)."""
+    y = D @ x
+    y[:, :-1] += U @ x[:, 1:]
+    y[:, 1:] += np.swapaxes(U, 2, 3) @ x[:, :-1]
+    return y
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e5, 1e8])
+@pytest.mark.parametrize("m", [5, 6])
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_tridiagonal_systems_are_solved(batch, m, condition, fresh):
+    import cupy
+
+    from engine.cuda.blocks import Tridiagonal
+
+    for n in LENGTHS if batch < 64 else LENGTHS[:16]:
+        D, U = systems(fresh, batch, n, m, condition)
+        x = fresh.standard_normal((batch, n, m, 3))
+        R, out = cupy.asarray(times(D, U, x)), poisoned(x.shape)
+        solve = Tridiagonal(batch, n, m)
+        solve.eliminate(cupy.asarray(D), cupy.asarray(U))
+        solve.substitute(R, out)
+        assert np.linalg.norm(out.get() - x) <= 50 * EPS * condition * np.linalg.norm(x), n
+        one = poisoned(x.shape[:3])
+        solve.substitute(cupy.ascontiguousarray(R[..., 1]), one)
+        assert cupy.array_equal(one, out[..., 1])
+
+
+def test_elimination_agrees_with_the_text(fresh):
+    import cupy
+
+    from engine.cuda.blocks import Tridiagonal
+
+    for n in (1, 2, 13, 40, 300):
+        D, U = systems(fresh, 4, n, 5, 1e2)
+        R, out = fresh.standard_normal((4, n, 5)), poisoned((4, n, 5))
+        solve = Tridiagonal(4, n)
+        solve.eliminate(cupy.asarray(D), cupy.asarray(U))
+        solve.substitute(cupy.asarray(R), out)
+        assert np.abs(out.get() - tridiagonal.solve(D, U, R)).max() <= 1e-11
+
+
+@pytest.mark.parametrize("n", [21, 100])
+def test_blocks_answer_the_same_bits_wherever_a_system_stands(n, fresh):
+    import cupy
+
+    from engine.cuda.blocks import Bidiagonal, Tridiagonal
+
+    D, U = systems(fresh, 8, n, 5, 1e4)
+    A, b = maps(fresh, 8, n), fresh.standard_normal((8, n, 6))
+    order = fresh.permutation(8)
+
+    def answers(rows):
+        D_, U_, A_, b_ = (cupy.asarray(np.ascontiguousarray(x[rows])) for x in (D, U, A, b))
+        x, y = poisoned((8, n, 5)), poisoned((8, n, 6))
+        solve = Tridiagonal(8, n)
+        solve.eliminate(D_, U_)
+        solve.substitute(cupy.ascontiguousarray(b_[..., :5]), x)
+        Bidiagonal(8, n)(A_, b_, y)
+        return x.get(), y.get()
+
+    for first, again, moved in zip(answers(slice(None)), answers(slice(None)), answers(order), strict=True):
+        assert np.array_equal(first, again)
+        assert np.array_equal(first[order], moved)

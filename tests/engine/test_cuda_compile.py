@@ -1,0 +1,109 @@
+"""Every `.cu` file compiles for the chips it is meant for, where nvcc is present: no GPU is needed for that."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cuda import compiler, device
+from engine.plan import Plan
+
+NVCC = shutil.which("nvcc")
+CHIPS = {
+    "sm_80": {"major": 8, "minor": 0, "multiProcessorCount": 108, "sharedMemPerBlockOptin": 166912},
+    "sm_90": {"major": 9, "minor": 0, "multiProcessorCount": 132, "sharedMemPerBlockOptin": 232448},
+}
+
+
+class Recorded(Exception):
+    """What `compiler.load` was to compile, thrown in place of compiling it."""
+
+
+def load(source: str, kernels: list[str], preamble: str = ""):
+    raise Recorded(source, tuple(kernels), preamble)
+
+
+def asked(make) -> tuple[str, tuple[str, ...], str]:
+    with pytest.raises(Recorded) as recorded:
+        make()
+    return recorded.value.args
+
+
+def of_robots(dtype: str):
+    """The kernels that are compiled for a robot."""
+    from engine.cuda import many, simulation
+
+    for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf")):
+        for kind in (many.Abia, many.InverseDynamics, many.MassMatrix):
+            yield lambda kind=kind, robot=robot: kind(robot, dtype)
+        for integrator in ("semi-implicit", "rk4"):
+            gains = np.ones((1, robot.nv))
+            plan = Plan(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
+            yield lambda plan=plan: simulation.Stepper(plan)
+
+
+def of_chains(dtype: str, clusters: bool):
+    """The kernels for any serial chain, by a thread, a block or a cluster each."""
+    from engine.cuda import blocks, cfa, dca, hybrid, jsiia
+
+    model, teams = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
+    teams += [SimpleNamespace(blocks=16, links=1)] if clusters else []
+    cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
+    for cut in cuts:
+        yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
+    for transposed in (False, True):
+        yield lambda transposed=transposed: blocks.Bidiagonal(3, 100, 2, dtype, transposed)
+    yield lambda: hybrid.HybridAbia(model, dtype, lambda *_: None)
+    for team in teams:
+        for m in (5, 6):
+            yield lambda m=m, team=team: blocks.Tridiagonal(3, 100, m, dtype)._kernels.of(team)
+        for kernels in (cfa.Cfa(model, dtype)._kernels, jsiia.Jsiia(model, dtype)._kernels):
+            yield lambda kernels=kernels, team=team: kernels.of(team)
+        yield lambda team=team: hybrid.TeamKernels("hybrid.cu", ["torques_left<"], dtype).of(team)
+
+
+@pytest.fixture
+def on_chip(monkeypatch):
+    """A machine with such a chip, as far as what chooses kernels can tell."""
+
+    def make(chip: str) -> None:
+        cupy = ModuleType("cupy")
+        cupy.asarray, cupy.empty, cupy.zeros, cupy.ndarray = np.asarray, np.empty, np.zeros, np.ndarray
+        monkeypatch.setitem(sys.modules, "cupy", cupy)
+        monkeypatch.setattr(device, "properties", lambda: CHIPS[chip] | {"sharedMemPerMultiprocessor": 167936})
+        monkeypatch.setattr(device, "require", lambda: None)
+        monkeypatch.setattr(device, "require_memory", lambda *_: None)
+        monkeypatch.setattr(compiler, "load", load)
+
+    return make
+
+
+@pytest.mark.skipif(NVCC is None, reason="needs nvcc, NVIDIA's compiler")
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_source_compiles(chip, on_chip, tmp_path):
+    on_chip(chip)
+    jobs: dict[tuple[str, str], set[str]] = {}
+    for dtype in ("float32", "float64"):
+        for make in (*of_robots(dtype), *of_chains(dtype, chip == "sm_90")):
+            source, names, preamble = asked(make)
+            jobs.setdefault((source, preamble), set()).update(names)
+    assert {source for source, _ in jobs} == {path.name for path in compiler.FOLDER.glob("*.cu")}
+    running = []
+    for index, ((source, preamble), names) in enumerate(jobs.items()):
+        uses = "\n".join(f"auto use{k} = &{name};" for k, name in enumerate(sorted(names)))
+        file = tmp_path / f"{index}-{source}"
+        file.write_text(f'{preamble}\n#include "{(compiler.FOLDER / source).as_posix()}"\n{uses}\n')
+        command = [NVCC, "-std=c++17", f"-arch={chip}", f"-I{compiler.FOLDER}"]
+        running.append((source, [*command, "-cubin", "-o", str(file.with_suffix(".cubin")), str(file)]))
+    failed = {}
+    for source, command in running:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed[source] = done.stderr
+    assert not failed

@@ -1,0 +1,231 @@
+"""Simulation on the GPU: the CPU's motion, in one launch, without the host."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import engine
+
+pytestmark = pytest.mark.gpu
+
+ROBOTS = ("pendulum", "double_pendulum", "arm6", "arm7", "scara", "quadruped", "humanoid", "snake50")
+
+
+@pytest.fixture
+def load(pytestconfig):
+    return lambda name: engine.load(pytestconfig.rootpath / "robots" / f"{name}.urdf")
+
+
+@pytest.fixture
+def fresh():
+    """Other numbers in every run; a test that fails shows the seed."""
+    seed = np.random.SeedSequence().entropy % 2**32
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
+
+
+def thrown(model, batch, rng):
+    """States inside the limits, moving, some joints at rest."""
+    v = rng.uniform(-1, 1, (batch, model.nv)) * np.minimum(model.velocity_limit, 2)
+    v[rng.random(v.shape) < 0.2] = 0
+    return model.random(rng, batch), v
+
+
+def pair(model, batch, rng, dtype="float64", **settings):
+    """The same robots on the CPU and on the GPU, under the same forces."""
+    q, v = thrown(model, batch, rng)
+    settings = {"algorithm": "abia", **settings}
+    host = engine.Simulation(model, batch, q=q, v=v, **settings)
+    gpu = engine.Simulation(model, batch, q=q, v=v, device="cuda", dtype=dtype, **settings)
+    tau, target = rng.uniform(-5, 5, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
+    for simulation in (host, gpu):
+        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
+    return host, gpu
+
+
+def assert_alike(gpu, host, tolerance):
+    scale = 1 + np.abs(host.v).max()
+    np.testing.assert_allclose(gpu.q.get(), host.q, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(gpu.v.get() / scale, host.v / scale, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_it_moves_as_on_the_cpu(robot, integrator, load, fresh):
+    host, gpu = pair(load(robot), 67, fresh, integrator=integrator)
+    host.step(30)
+    gpu.step(30)
+    gpu.check()
+    assert_alike(gpu, host, 1e-6 if robot == "snake50" else 1e-11)
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("robot", ["arm7", "quadruped"])
+def test_gains_and_parameters_are_the_cpu_s(robot, integrator, load, fresh):
+    model, batch = load(robot), 37
+    parameters, scalar = engine.Parameters(model, batch), model.q_of_v >= 0
+    scale = fresh.uniform(0.5, 2, (batch, 1))
+    parameters.mass *= scale
+    parameters.first_moment *= scale[..., None]
+    parameters.inertia *= scale[..., None, None]
+    parameters.gravity[:] = fresh.uniform(-10, 10, (batch, 3))
+    parameters.friction *= fresh.uniform(0, 2, parameters.friction.shape)
+    parameters.effort_limit *= 0.1
+    gains = {"kp": 20.0 * scalar, "kd": fresh.random((batch, model.nv)) * scalar}
+    for settings in (gains, {"parameters": parameters}, {"parameters": parameters, **gains}):
+        host, gpu = pair(model, batch, fresh, integrator=integrator, **settings)
+        host.step(20)
+        gpu.step(20)
+        assert_alike(gpu, host, 1e-11)
+
+
+@pytest.mark.parametrize("robot", ["double_pendulum", "arm7", "humanoid"])
+def test_single_precision_is_that_precise(robot, load, fresh):
+    host, gpu = pair(load(robot), 64, fresh, "float32", limits=False)
+    host.step(10)
+    gpu.step(10)
+    assert str(gpu.q.dtype) == "float32"
+    assert_alike(gpu, host, 1e-3)
+
+
+GENERATED = [
+    engine.chain(1),
+    engine.chain(17, seed=1),
+    engine.chain(200, seed=4),
+    engine.tree(40, seed=2, prismatic=0.4),
+    engine.tree(9, seed=3, floating=True),
+    dataclasses.replace(engine.chain(80, seed=5), friction=np.full(80, 0.05), velocity_limit=np.full(80, 1.5)),
+]
+
+
+@pytest.mark.parametrize("model", GENERATED, ids=repr)
+def test_generated_robots_too(model, fresh):
+    host, gpu = pair(model, 5, fresh)
+    for simulation in (host, gpu):
+        simulation.tau[:] = 0
+        simulation.step(5)
+    assert_alike(gpu, host, 1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, fresh):
+    """Bit for bit the same motion, whatever stands beside a robot and wherever the host looked up."""
+    model = load("arm7")
+    q, v = thrown(model, 130, fresh)
+    one = engine.Simulation(model, 130, q=q, v=v, device="cuda", dtype=dtype)
+    one.step(60)
+    cut = engine.Simulation(model, 130, q=q[::-1], v=v[::-1], device="cuda", dtype=dtype)
+    for n in (1, 20, 39):
+        cut.step(n)
+    np.testing.assert_array_equal(one.q.get(), cut.q.get()[::-1])
+    np.testing.assert_array_equal(one.v.get(), cut.v.get()[::-1])
+    assert cut.time == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize("robot", ["arm7", "snake50"])
+def test_limits_hold(robot, load, fresh):
+    model = load(robot)
+    q, v = thrown(model, 256, fresh)
+    for dtype, slack in (("float64", 1e-9), ("float32", 2e-5)):
+        simulation = engine.Simulation(model, 256, q=q, v=v, device="cuda", dtype=dtype)
+        for _ in range(20):
+            simulation.step(25)
+            here = simulation.q.get()
+            assert np.all(here >= model.lower - slack)
+            assert np.all(here <= model.upper + slack)
+            assert np.all(np.abs(simulation.v.get()) <= model.velocity_limit + slack)
+
+
+def test_energy_drifts_as_on_the_cpu(load):
+    model = load("double_pendulum")
+    for integrator in engine.INTEGRATORS:
+        drifts = []
+        for device in ("cpu", "cuda"):
+            simulation = engine.Simulation(model, integrator=integrator, q=[0.4, 0.3], device=device)
+            start = sum(part[0] for part in simulation.energy())
+            simulation.step(5000)
+            drifts.append(sum(part[0] for part in simulation.energy()) - start)
+        assert drifts[1] == pytest.approx(drifts[0], rel=1e-3, abs=1e-9)
+
+
+def test_arrays_stay_on_the_gpu_and_are_shared_without_copies(load):
+    import cupy
+
+    simulation = engine.Simulation(load("arm7"), 8, device="cuda")
+    outside = cupy.from_dlpack(simulation.q)
+    assert outside.data.ptr == simulation.q.data.ptr
+    simulation.step(3)
+    np.testing.assert_array_equal(outside.get(), simulation.q.get())
+    simulation.reset(q=simulation.q.copy(), v=cupy.zeros(7))
+    assert simulation.steps == 0
+    np.testing.assert_array_equal(outside.get(), simulation.q.get())
+
+
+def test_a_rollout_is_the_cpu_s_and_writes_what_is_asked_for(load, fresh):
+    import cupy
+
+    model = load("arm7")
+    q, v = thrown(model, 33, fresh)
+    controls = fresh.uniform(-3, 3, (33, 40, 7))
+    for given in (controls, controls[0], controls[0, 0]):
+        settings = {"controls": given, "every": 10, "steps": 40}
+        host = engine.rollout(model, q, v, **settings)
+        gpu = engine.rollout(model, q, v, device="cuda", **settings)
+        assert isinstance(gpu.q, cupy.ndarray)
+        for name in ("q", "v", "tau"):
+            np.testing.assert_allclose(getattr(gpu, name).get(), getattr(host, name), rtol=0, atol=1e-10)
+    ends = engine.rollout(model, cupy.asarray(q), steps=40, every=40, device="cuda", keep=("v",))
+    assert ends.q is None
+    assert ends.v.shape == (33, 2, 7)
+
+
+def run_to_the_end(simulation):
+    simulation.step(2000)
+    simulation.check()
+
+
+def test_a_divergence_is_found_without_waiting_and_named():
+    model = dataclasses.replace(engine.chain(3), damping=np.full(3, 50.0))
+    start = np.zeros((300, 3))
+    start[217] = 5, -5, 5
+    alone = engine.Simulation(model, v=start[217])
+    with pytest.raises(engine.Diverged):
+        alone.step(2000)
+    simulation = engine.Simulation(model.with_gravity((0, 0, 0)), 300, v=start, device="cuda")
+    with pytest.raises(engine.Diverged, match=r'diverged at .* joint\d of robot 217; halve dt .*"implicit"'):
+        run_to_the_end(simulation)
+    simulation.reset()
+    simulation.step(10)
+    simulation.check()
+    assert simulation.time == pytest.approx(0.01)
+
+
+def test_phases_are_timed_unless_not_wanted(load):
+    for timed in (True, False):
+        simulation = engine.Simulation(load("humanoid"), 100, device="cuda", timed=timed)
+        simulation.step(5)
+        assert set(simulation.phases) == set(engine.PHASES)
+        assert all((seconds > 0) == timed for seconds in simulation.phases.values())
+
+
+def test_what_does_not_fit_is_refused_before_it_is_launched(load):
+    with pytest.raises(MemoryError, match=r"a simulation of .* robots 'arm7' in float64 needs \d+ bytes .* are free"):
+        engine.Simulation(load("arm7"), 10**10, device="cuda")
+
+
+def test_mimic_joints_are_refused(tmp_path):
+    joint = '<joint name="{}" type="continuous"><parent link="base"/><child link="{}"/><axis xyz="0 0 1"/>{}</joint>'
+    link = (
+        '<link name="{}"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+    path = tmp_path / "pair.urdf"
+    path.write_text(
+        '<robot name="pair"><link name="base"/>'
+        + link.format("a") + link.format("b")
+        + joint.format("lead", "a", "") + joint.format("follow", "b", '<mimic joint="lead"/>')
+        + "</robot>"
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"'follow' mimics 'lead'; use device='cpu'"):
+        engine.Simulation(engine.load(path), device="cuda")

@@ -1,0 +1,169 @@
+"""Robots of one batch that differ in masses, gravity, damping, friction, effort limits and gains."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import engine
+
+ROBOTS = ("arm7", "scara", "quadruped")
+
+
+def load(name, pytestconfig):
+    return engine.load(pytestconfig.rootpath / "robots" / f"{name}.urdf")
+
+
+def varied(model, batch, rng):
+    """Parameters in which no two robots agree."""
+    parameters = engine.Parameters(model, batch)
+    scale = rng.uniform(0.5, 2, (batch, len(model.parent)))
+    parameters.mass *= scale
+    parameters.first_moment *= scale[..., None]
+    parameters.inertia *= scale[..., None, None]
+    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
+    parameters.damping += rng.uniform(0, 0.5, parameters.damping.shape)
+    parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
+    parameters.effort_limit *= rng.uniform(0.01, 0.1, parameters.effort_limit.shape)
+    return parameters
+
+
+def test_they_are_the_model_s_until_changed(pytestconfig):
+    model = load("arm7", pytestconfig)
+    parameters = engine.Parameters(model, 3)
+    for name in ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit"):
+        values = getattr(parameters, name)
+        assert values.shape == (3, *np.shape(getattr(model, name)))
+        for robot in range(3):
+            np.testing.assert_array_equal(values[robot], getattr(model, name))
+    parameters.mass[1] = 7.0
+    assert np.all(model.mass != 7.0)
+    assert np.all(parameters.mass[0] == model.mass)
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_each_robot_moves_as_its_own_model_would(robot, integrator, pytestconfig, rng):
+    model, batch = load(robot, pytestconfig), 3
+    parameters = varied(model, batch, rng)
+    q, v, tau = model.random(rng, batch), rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-9, 9, (batch, model.nv))
+    together = engine.Simulation(model, batch, integrator=integrator, q=q, v=v, parameters=parameters)
+    together.tau[:] = tau
+    together.step(50)
+    kinetic, potential = together.energy()
+    for k in range(batch):
+        alone = engine.Simulation(parameters.robot(k), integrator=integrator, q=q[k], v=v[k])
+        alone.tau[:] = tau[k]
+        alone.step(50)
+        np.testing.assert_array_equal(together.q[k], alone.q[0])
+        np.testing.assert_array_equal(together.v[k], alone.v[0])
+        assert (kinetic[k], potential[k]) == tuple(part[0] for part in alone.energy())
+    assert len({tuple(row) for row in np.round(together.v, 6)}) == batch
+
+
+def test_constants_are_those_of_each_robot(pytestconfig, rng):
+    from engine.packing import pack
+
+    model = load("quadruped", pytestconfig)
+    parameters = varied(model, 3, rng)
+    for k, constants in enumerate(parameters.constants()):
+        np.testing.assert_array_equal(constants, pack(parameters.robot(k)).constants)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("mass", (1, 2), -1.0, r"parameters\.mass\[1, 2\] is -1\.0; it cannot be negative"),
+        ("mass", (0, 0), np.nan, r"parameters\.mass\[0, 0\] is nan; every number must be finite"),
+        ("gravity", (1, 1), np.inf, r"parameters\.gravity\[1, 1\] is inf; every number must be finite"),
+        ("damping", (1, 0), -0.1, r"parameters\.damping\[1, 0\] is -0\.1; it cannot be negative"),
+        ("effort_limit", (0, 3), -2.0, r"parameters\.effort_limit\[0, 3\] is -2\.0; it cannot be negative"),
+        ("inertia", (1, 4, 0, 1), 9.0, r"parameters\.inertia\[1, 4\] is not symmetric"),
+        ("inertia", (1, 4, 2, 2), -9.0, r"parameters\.inertia\[1, 4\] is not positive semidefinite"),
+    ],
+)
+def test_what_no_robot_can_be_is_refused(name, place, value, words, pytestconfig):
+    model = load("arm7", pytestconfig)
+    parameters = engine.Parameters(model, 2)
+    getattr(parameters, name)[place] = value
+    with pytest.raises(ValueError, match=words):
+        engine.Simulation(model, 2, parameters=parameters)
+
+
+def test_parameters_of_other_robots_are_refused(pytestconfig):
+    model, other = load("arm7", pytestconfig), load("scara", pytestconfig)
+    with pytest.raises(ValueError, match=r"parameters are of 2 robots 'scara'; expected 2 of this very model, 'arm7'"):
+        engine.Simulation(model, 2, parameters=engine.Parameters(other, 2))
+    with pytest.raises(ValueError, match=r"parameters are of 3 robots .* expected 2"):
+        engine.Simulation(model, 2, parameters=engine.Parameters(model, 3))
+    wrong = engine.Parameters(model, 2)
+    wrong.mass = wrong.mass[:, 1:]
+    with pytest.raises(ValueError, match=r"parameters\.mass has shape \(2, 6\); expected \(2, 7\)"):
+        engine.Simulation(model, 2, parameters=wrong)
+
+
+def test_gains_are_a_spring_and_a_damper(rng):
+    """The same as a force that follows the joint, given anew for every step."""
+    model = engine.chain(4, seed=2)
+    kp, kd, target, tau = (rng.uniform(0, 9, size) for size in ((3, 4), 4, (3, 4), (3, 4)))
+    q, v = model.random(rng, 3), rng.uniform(-1, 1, (3, 4))
+    pulled = engine.Simulation(model, 3, q=q, v=v, kp=kp, kd=kd)
+    np.testing.assert_array_equal(pulled.target, q)
+    pushed = engine.Simulation(model, 3, q=q, v=v)
+    pulled.target[:], pulled.tau[:] = target, tau
+    for _ in range(50):
+        pushed.tau[:] = tau + kp * (target - pushed.q) - kd * pushed.v
+        pushed.step(1)
+    pulled.step(50)
+    np.testing.assert_allclose(pulled.q, pushed.q, rtol=0, atol=1e-13)
+
+
+def test_gains_hold_a_robot_where_it_starts_or_bring_it_to_its_target():
+    model = engine.chain(3, seed=1).with_gravity((0, 0, 0))
+    simulation = engine.Simulation(model, integrator="implicit", q=[0.4, -0.3, 0.2], kp=[40.0] * 3, kd=[8.0] * 3)
+    simulation.step(500)
+    np.testing.assert_allclose(simulation.q, [[0.4, -0.3, 0.2]], atol=1e-12)
+    simulation.target[:] = 0.1
+    simulation.step(20000)
+    np.testing.assert_allclose(simulation.q, 0.1, atol=1e-3)
+
+
+def test_gains_have_no_more_effort_than_the_joint():
+    model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
+    pulled, pushed = engine.Simulation(model, kp=[1e6]), engine.Simulation(model)
+    pulled.target[:], pushed.tau[:] = 3.0, 0.5
+    pulled.step(20)
+    pushed.step(20)
+    np.testing.assert_array_equal(pulled.v, pushed.v)
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ({"kp": [1.0]}, r"kp has shape \(1,\); expected \(18,\) or \(batch, 18\)"),
+        ({"kd": np.full(18, 1.0)}, r"kd is not 0 for .*wx; a free joint takes no gains"),
+        ({"kp": [0.0] * 17 + [-1.0]}, r"kp\[0, 17\] is -1\.0; a gain cannot be negative"),
+        ({"kp": np.zeros((3, 18))}, r"kp has 3 rows; expected one or 2, the batch"),
+        ({"kp": [np.nan] * 18}, r"kp\[0, 0\] is nan|kp\[0\] is nan"),
+    ],
+)
+def test_gains_that_cannot_be_are_refused(gains, words, pytestconfig):
+    with pytest.raises(ValueError, match=words):
+        engine.Simulation(load("quadruped", pytestconfig), 2, **gains)
+
+
+def test_a_rollout_takes_gains_parameters_and_a_target(pytestconfig, rng):
+    model = load("arm7", pytestconfig)
+    q, target, parameters = model.random(rng, 2), model.random(rng, 2), varied(model, 2, rng)
+    gains = {"kp": np.full(7, 30.0), "kd": np.full(7, 3.0), "parameters": parameters}
+    found = engine.rollout(model, q, steps=40, every=10, target=target, keep=("q",), **gains)
+    assert found.v is None
+    assert found.tau is None
+    simulation = engine.Simulation(model, 2, q=q, **gains)
+    simulation.target[:] = target
+    for sample in range(1, 5):
+        simulation.step(10)
+        np.testing.assert_array_equal(found.q[:, sample], simulation.q)
+    np.testing.assert_array_equal(found.q[:, 0], q)
+    with pytest.raises(ValueError, match="keep is 'x'; expected one of 'q', 'v', 'tau'"):
+        engine.rollout(model, q, steps=2, keep=("x",))
