@@ -41,12 +41,12 @@ __device__ __forceinline__ void scatter(Real* to, size_t stride, const State& x)
 }
 
 struct Shape {
-    int batch, n;     // robots, and links of each
-    int threads;      // of a chain, in all its blocks: a power of two up to a warp, or warps
-    int links;        // of a thread
-    int fields;   // numbers of a link that others may read
-    int kept;     // numbers of a link that it keeps
-    int shared;   // bytes of shared memory for the former; 0 where they are in global memory
+    int batch, n;  // robots, and links of each
+    int threads;   // of a chain, in all its blocks: a power of two up to a warp, or warps
+    int links;     // of a thread
+    int fields;    // numbers of a link that others may read
+    int kept;      // numbers of a link that it keeps
+    int shared;    // bytes of shared memory for the former; 0 where they are in global memory
 };
 
 // LINKS is 1 where each thread has one link, else 0: then `shape.links` says how many.
@@ -199,6 +199,8 @@ __device__ __forceinline__ void scan(Team& team, Join join, Load load, Store sto
             preceded = true;
         }
         if (preceded) x = join(before, x);
+    } else {
+        __syncwarp();  // no link's numbers change before all that read them have done so
     }
     if constexpr (Team::ONE_LINK) {
         if (works) store(begin, x);

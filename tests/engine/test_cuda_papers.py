@@ -125,13 +125,3 @@ def test_batches_may_change_their_size(name, fresh):
     for batch in (2, 64, 1):
         at = state(model, fresh, batch)
         assert residual(model, at, run(forward, at)).max() <= TOLERANCE[name]
-
-
-@pytest.mark.parametrize("n", [1, 2, 9, 60])
-def test_the_cpu_finds_the_articulated_inertias_of_the_text(n, rng):
-    model = engine.chain(n, seed=n, prismatic=0.4)
-    chain, q = Chain.of(model), model.random(rng, 3)
-    expected = np.einsum("bnij,nj->bni", abia_hybrid.articulated_inertias(chain, chain.X(q)), chain.S)
-    U = np.full((3, n, 6), np.nan)
-    axial_inertias(*pack(model), q, U)
-    assert np.abs(U - expected).max() <= 1e-13 * np.abs(expected).max()

@@ -1,0 +1,199 @@
+"""The suites of `main.py bench` that measure the GPU: their verdicts, slopes and words, and the peers they ask."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import engine
+import main
+from engine.bench import first_answers, gpu, gpu_timing, growth, mujoco_peers, peers, plots, swarm
+from engine.bench.accuracy import state
+from engine.bench.command import SUITES, Suite
+from engine.cuda import clock, device
+
+
+def power(factor, exponent, sizes):
+    return {size: factor * size**exponent for size in sizes}
+
+
+def rows_of(axis, **curves):
+    return [
+        {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name, axis: size, "us": us, "call_us": us + waits}
+        for name, (curve, waits) in curves.items()
+        for size, us in curve.items()
+    ]
+
+
+GROWN = [
+    *rows_of("links", dca=(power(10, 0.1, growth.LINKS), 5), abia=(power(1, 1, growth.LINKS), 5)),
+    *rows_of("links", pinocchio=(power(2, 1, growth.LINKS[:9]), 0)),
+    *rows_of("batch", abia=(power(10, 0.5, growth.BATCHES), 0), dca=(power(5, 1, growth.BATCHES), 0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("goal", "value", "met"),
+    [
+        (gpu.Goal("rate", 2.0, 4.0), 4.0, "aim"),
+        (gpu.Goal("rate", 2.0, 4.0), 2.5, "must"),
+        (gpu.Goal("rate", 2.0, 4.0), 1.9, "nothing"),
+        (gpu.Goal("device_us", 4.0, 2.0), 1.9, "aim"),
+        (gpu.Goal("device_us", 4.0, 2.0), 4.0, "must"),
+        (gpu.Goal("device_us", 4.0, 2.0), 4.1, "nothing"),
+        (gpu.Goal("device_us", 4.0, 2.0), None, "nothing"),
+    ],
+)
+def test_a_goal_is_met_at_its_bound_and_not_beyond(goal, value, met):
+    assert goal.verdict({goal.quantity: value})["met"] == met
+
+
+def test_the_rows_of_the_suite_have_keys_of_their_own():
+    assert len({work.key for work in gpu.WORKS}) == len(gpu.WORKS)
+
+
+def test_a_race_is_won_from_where_all_longer_ones_are():
+    assert gpu._overtakes([(2, True), (4, False), (8, True), (16, True)]) == 8
+    assert gpu._overtakes([(2, True), (4, False)]) is None
+
+
+def test_slopes_and_crossings_are_those_of_the_curves():
+    found = growth.findings(GROWN)
+    assert found["slopes"]["links"] == pytest.approx({"dca": 0.1, "abia": 1, "pinocchio": 1})
+    where = 10 ** (1 / 0.9)
+    assert growth.crossing(*(power(*law, growth.LINKS) for law in ((10, 0.1), (1, 1)))) == (pytest.approx(where), True)
+    assert f"dca is faster than abia from {where:.3g} links on" in found["crossings"][0]
+    assert "dca is faster than pinocchio from " in found["crossings"][1]
+    assert found["crossings"][1].endswith("launch and wait included")
+    assert "abia is faster than dca from 4 robots of 10 links on" in found["crossings"][-1]
+
+
+def test_curves_that_never_cross_are_named_as_such():
+    rows = rows_of("links", abia=(power(1, 1, growth.LINKS), 0), cfa=(power(3, 1, growth.LINKS), 0))
+    assert growth.findings(rows)["crossings"] == ["abia is faster than cfa at all of 1 to 4096 links, 3 × at 4096"]
+    assert growth.crossing({1: 1.0}, {1: 2.0}) is None
+
+
+def test_the_picture_and_the_tables_of_growth_name_contestants_slopes_and_crossings(tmp_path):
+    rows = [*GROWN, {"key": "findings", **growth.findings(GROWN)}]
+    plots.save(plots.grown(rows), tmp_path / "grown.svg")
+    text = (tmp_path / "grown.svg").read_text("utf-8")
+    for words in ("dca, slope 0.10", "abia, slope 1.00", "pinocchio, slope 1.00", "4096"):
+        assert words in text
+    told = growth.markdown(rows)
+    assert told.count("| slope |") == 2
+    assert told.endswith(f"- {rows[-1]['crossings'][-1]}\n")
+
+
+def test_a_row_says_what_was_asked_met_and_who_ran_beside():
+    times = {"algorithm": "abia", "device_us": 9.0, "call_us": 20.0, "rate": 1.1e8}
+    beside = {"pinocchio": {"ratio": 40.0, "ratio_call": 18.0}, "mjx": {"missing": "JAX is not installed"}}
+    row = {"key": "chains", **times, "peers": beside, "goal": gpu.Goal("device_us", 15, 8).verdict(times)}
+    said = gpu.line(row)
+    assert said.startswith("chains by abia: 9 µs on the device")
+    for words in ("must 15, aim 8: must met", "pinocchio: ratio 40 ×, ratio_call 18 ×", "mjx: JAX is not installed"):
+        assert words in said
+    assert gpu.line({"key": "race", "failure": "MemoryError: no"}) == "race: failed: MemoryError: no"
+    assert gpu.table([row]).row_count == 1
+
+
+@pytest.mark.parametrize("suite", ["gpu", "growth"])
+def test_without_a_gpu_one_sentence_says_why(capsys, monkeypatch, suite):
+    monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
+    assert main.main(["bench", "--suite", suite, "--json"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "CUDA finds no device" in captured.err
+
+
+def test_rows_are_written_as_they_come_and_a_failed_one_is_told(capsys, monkeypatch, tmp_path):
+    path = tmp_path / "rows.jsonl"
+
+    def run(_seconds):
+        yield {"key": "one", "residual": math.inf, "parts": [1, math.nan]}
+        assert path.read_text("utf-8").splitlines()[1:] == ['{"key": "one", "residual": null, "parts": [1, null]}']
+        yield {"key": "two", "failure": "it broke"}
+
+    monkeypatch.setitem(SUITES, "gpu", Suite(run, gpu.table, None, gpu.line))
+    assert main.main(["bench", "--suite", "gpu", "--json", "--rows", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert "two: failed: it broke" in captured.err
+    answer = json.loads(captured.out)
+    assert [row["key"] for row in answer["rows"]] == ["one", "two"]
+    assert {"commit", "command", "gpu", "clocks", "packages"} <= set(answer["machine"])
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert lines[0]["machine"].items() >= {k: v for k, v in answer["machine"].items() if k != "clocks"}.items()
+    assert lines[1:] == answer["rows"]
+
+
+def test_pinocchio_on_all_cores_computes_the_same(rng):
+    pytest.importorskip("pinocchio")
+    model = engine.chain(6, prismatic=1 / 3)
+    at = state(model, rng, 40)
+    for timing in (peers.one_core(model, at, 0.01), peers.all_cores(model, at, 0.01)):
+        assert timing.residual < 1e-12
+        assert 1e-6 < timing.seconds < 1
+        assert timing.first > 0
+
+
+def test_mujoco_is_given_the_very_same_robot(rng):
+    mujoco = pytest.importorskip("mujoco")
+    model = engine.chain(8, prismatic=1 / 3)
+    q, v, tau = (x[0] for x in state(model, rng))
+    theirs = mujoco_peers.compiled(model)
+    data = mujoco.MjData(theirs)
+    data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
+    mujoco.mj_forward(theirs, data)
+    np.testing.assert_allclose(data.qacc, engine.forward_dynamics(model, q, v, tau), rtol=1e-8, atol=1e-8)
+
+
+def test_a_peer_that_is_not_installed_says_so(monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda _name: None)
+    with pytest.raises(peers.Missing, match="MuJoCo is not installed"):
+        mujoco_peers.compiled(engine.chain(2))
+
+
+def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):
+    assert 0 < first_answers._fresh("print(1)", str(tmp_path)) < 60
+    with pytest.raises(RuntimeError, match="ValueError: no answer"):
+        first_answers._fresh("raise ValueError('no answer')", str(tmp_path))
+
+
+@pytest.mark.gpu
+def test_forward_dynamics_on_the_gpu_is_timed_and_checked():
+    model = engine.chain(5)
+    at = state(model, np.random.default_rng(), 100)
+    found = gpu_timing.timed(gpu_timing.OnDevice.of(model, at, "float64"), "abia", 0.05)
+    assert found.residual < 1e-11
+    assert found.captured
+    assert 0 < found.device <= found.call
+    assert all(seconds > 0 for seconds in gpu_timing.copies(at, "float64"))
+
+
+@pytest.mark.gpu
+def test_what_waits_for_the_gpu_is_not_captured():
+    assert clock.captured(clock.synchronize) is None
+
+
+@pytest.mark.gpu
+def test_arms_in_single_precision_keep_their_energy_as_on_the_cpu():
+    row = swarm.run(0, robots=512, steps=200)
+    assert row["apart_from_cpu_rad"] < 1e-3
+    assert row["energy_drift_difference_J"] < 0.1 * row["energy_drift_cpu_J"] + 1e-3
+    assert row["steps_per_second"] > 0
+
+
+def test_a_row_that_fails_leaves_the_others(monkeypatch):
+    def broken(_model, at, _dtype):
+        raise MemoryError(f"{len(at.q)} robots")
+
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    monkeypatch.setattr(gpu, "WORKS", gpu.WORKS[2:4])
+    monkeypatch.setattr(gpu.OnDevice, "of", broken)
+    monkeypatch.setattr(swarm, "run", lambda _seconds: {"robots": 3})
+    monkeypatch.setattr(first_answers, "run", lambda _seconds: {"cold_s": 1.0})
+    rows = list(gpu.run(0.01))
+    assert [row["key"] for row in rows] == [*(work.key for work in gpu.WORKS), "race", "simulation", "first-answer"]
+    assert [row.get("failure") for row in rows] == [*["MemoryError: 1 robots"] * 3, None, None]
