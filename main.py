@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROBOTS = Path(__file__).parent / "robots"
-HEADLESS = ("run", "info", "check", "bench", "generate", "render", "-h", "--help")
+HEADLESS = ("run", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -10,6 +10,7 @@ from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPalette
 from PyQt6.QtWidgets import QApplication
 
 RESOURCES = Path(__file__).resolve().parent.parent / "resources"
+ROBOTS = RESOURCES.parent / "robots"
 
 COLORS = {
     "ground": "#171a20",
@@ -22,6 +23,7 @@ COLORS = {
     "accent": "#5aa2f5",
     "error": "#ec6a71",
     "warning": "#e8b45a",
+    "good": "#7fb86a",
 }
 
 PHASE_COLORS = ("#5aa2f5", "#4cc3b5", "#e8b45a", "#dd7fa8", "#9d8cf0", "#7fb86a", "#c98a62")

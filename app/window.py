@@ -24,18 +24,20 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import theme
+from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
+from app.theme import ROBOTS
 from app.viewport import Viewport
 from app.workbench import Workbench
-from app.worker import Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
+from app.worker import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 
 TICK = 16  # ms between two looks at the simulation
 MESSAGE = 6000  # ms that a passing message stays
+COMPARE_HEIGHT = 440  # px, until the user gives it another
 TIME_STEPS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-ROBOTS = theme.RESOURCES.parent / "robots"
 FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 GRAVITY_NOTE = "gravity is off: floating base and no contacts"
 
@@ -49,7 +51,7 @@ class Window(QMainWindow):
         self.workbench = Workbench(settings.value("recent", [], list))
         self.viewport = Viewport()
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
-        self.speed = SpeedControl()
+        self.compare, self.speed = ComparePanel(), SpeedControl()
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
         self._make_actions()
@@ -62,6 +64,7 @@ class Window(QMainWindow):
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.viewport.drawn.connect(self._drawn)
+        self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
         self.resize(1440, 900)
         self.restoreGeometry(settings.value("geometry", QByteArray()))
         self.restoreState(settings.value("layout", QByteArray()))
@@ -124,8 +127,11 @@ class Window(QMainWindow):
         self.about_action = make("&About Catena", self._about)
 
     def _make_choices(self) -> None:
-        """The exclusive choices of integrator and time step."""
-        self.integrators, self.time_steps = QActionGroup(self), QActionGroup(self)
+        """The exclusive choices of integrator, time step and algorithm."""
+        self.integrators, self.time_steps, self.algorithms = (QActionGroup(self) for _ in range(3))
+        for name in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
+            action = QAction(name, self.algorithms, checkable=True)
+            action.triggered.connect(lambda _, name=name: self.workbench.set_algorithm(name))
         for name in engine.INTEGRATORS:
             action = QAction(name, self.integrators, checkable=True)
             action.triggered.connect(lambda _, name=name: self.workbench.set_integrator(name))
@@ -150,6 +156,9 @@ class Window(QMainWindow):
         simulation.addSeparator()
         simulation.addActions([self.gravity_action, self.floating_action])
         simulation.addSeparator()
+        self.algorithm_menu = simulation.addMenu("&Algorithm")
+        self.algorithm_menu.addActions(self.algorithms.actions())
+        self.timing.choice.setMenu(self.algorithm_menu)
         simulation.addMenu("&Integrator").addActions(self.integrators.actions())
         simulation.addMenu("&Time step").addActions(self.time_steps.actions())
         self.view_menu = bar.addMenu("&View")
@@ -175,11 +184,26 @@ class Window(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
         self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
+        self.compare_dock = self._dock("Compare", self.compare, area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
+        self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
+        self.compare_dock.hide()
+        self.compare_action = self.compare_dock.toggleViewAction()
+        self.compare_action.setIcon(theme.icon("compare"))
+        self.compare_action.setShortcut(Qt.Key.Key_C)
+        self.compare_action.setToolTip("Compare algorithms (C)")
+        self.compare_action.triggered.connect(self._show_compare)
+        self.toolbar.addSeparator()
+        self.toolbar.addAction(self.compare_action)
         right = [self.joints_dock, self.timing_dock]
         self.resizeDocks(right, [430, 430], Qt.Orientation.Horizontal)
         self.resizeDocks(right, [330, 550], Qt.Orientation.Vertical)
         self.resizeDocks([self.diagnostics_dock], [260], Qt.Orientation.Vertical)
+
+    def _show_compare(self, shown: bool) -> None:
+        self.compare_dock.raise_()
+        if shown and not self._settings.contains("layout"):
+            self.resizeDocks([self.compare_dock], [COMPARE_HEIGHT], Qt.Orientation.Vertical)
 
     def _dock(self, title: str, panel: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
         dock = QDockWidget(title)
@@ -235,6 +259,10 @@ class Window(QMainWindow):
             case Stopped(message, detail):
                 self.statusBar().showMessage(message)
                 self._stopped(message, detail)
+            case Configured(_, algorithm, _, refusal):
+                if algorithm == self.timing.table.algorithm:
+                    self.timing.clear()
+                self.statusBar().showMessage(refusal, MESSAGE)
             case LimitsReached(time, names):
                 which = names[0] if len(names) == 1 else f"{len(names)} joints"
                 self.statusBar().showMessage(f"{which} reached a position limit at {time:.3f} s", MESSAGE)
@@ -243,6 +271,7 @@ class Window(QMainWindow):
         self.viewport.set_model(event.model)
         self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
         self.timing.clear()
+        self.compare.form.set_loaded(event.model, self.workbench.floating)
         self._show_findings(raised=False)
         self.statusBar().clearMessage()
 
@@ -305,6 +334,11 @@ class Window(QMainWindow):
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         self.algorithm_label.setText(bench.algorithm)
         self.algorithm_label.setToolTip(bench.why)
+        self.timing.show_algorithm(bench.algorithm, bench.settings.algorithm, bench.why)
+        self.algorithm_menu.setEnabled(model is not None)
+        for action in self.algorithms.actions():
+            _check(action, action.text() == bench.settings.algorithm)
+            action.setEnabled(action.text() in ("auto", *bench.algorithms))
 
     # From the user to the workbench.
 
@@ -378,6 +412,7 @@ class Window(QMainWindow):
         self._settings.setValue("geometry", self.saveGeometry())
         self._settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread for a moment longer
+        self.compare.close_thread()
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import engine
 from app.coordinates import Coordinate, coordinates
-from app.worker import Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped, Worker
+from app.worker import Configured, Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped, Worker
 
 SPEEDS = (0.1, 10.0)
 RECENT = 10
@@ -129,6 +129,18 @@ class Workbench:
         """The time step, s."""
         self._configure(replace(self.settings, dt=dt))
 
+    def set_algorithm(self, name: str) -> None:
+        """One of `algorithms`, or "auto"; also during play."""
+        self._configure(replace(self.settings, algorithm=name))
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Those by which the present robot can be simulated."""
+        if self.model is None:
+            return ()
+        able = engine.SIMULATION_ALGORITHMS["cpu"]
+        return tuple(name for name in engine.algorithms(self.model, "cpu") if name in able)
+
     def _configure(self, settings: Settings) -> None:
         if settings != self.settings:
             self.settings = settings
@@ -144,6 +156,10 @@ class Workbench:
                 case Refused():
                     self.loading = ""
                     self.findings = Findings(event.path, event.message, event.diagnostics, refused=True)
+                case Configured():
+                    self.algorithm, self.why = event.algorithm, event.why
+                    if event.refusal:
+                        self.settings = event.settings
                 case Stopped():
                     self.playing, self.loading = False, ""
         return events
@@ -154,7 +170,7 @@ class Workbench:
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
         self.algorithm, self.why = event.algorithm, event.why
-        self.settings = replace(self.settings, gravity=event.gravity)
+        self.settings = replace(self.settings, gravity=event.gravity, algorithm="auto")
         self._frames = event.frames
         self.findings = Findings(event.path, "", event.model.diagnostics, refused=False)
         if event.model.source is not None:

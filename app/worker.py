@@ -66,6 +66,11 @@ class Latest:
             self.back, self._middle = self._middle, self.back
             self._fresh = True
 
+    def withdraw(self) -> None:
+        """Take back what nobody fetched."""
+        with self._lock:
+            self._fresh = False
+
     def take(self) -> Snapshot | None:
         """The latest snapshot, valid until the next `take`; None if there is none since the last."""
         with self._lock:
@@ -73,6 +78,16 @@ class Latest:
                 return None
             self._front, self._middle, self._fresh = self._middle, self._front, False
             return self._front
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a simulation is set up."""
+
+    dt: float = 1e-3
+    integrator: str = "semi-implicit"
+    gravity: bool = True
+    algorithm: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -112,16 +127,17 @@ class LimitsReached:
     names: tuple[str, ...]
 
 
-Event = Loaded | Refused | Stopped | LimitsReached
-
-
 @dataclass(frozen=True)
-class Settings:
-    """How a simulation is set up."""
+class Configured:
+    """The settings in force from now on. `refusal`: why those asked for are not, in a sentence; else empty."""
 
-    dt: float = 1e-3
-    integrator: str = "semi-implicit"
-    gravity: bool = True
+    settings: Settings
+    algorithm: str
+    why: str
+    refusal: str = ""
+
+
+Event = Loaded | Refused | Stopped | LimitsReached | Configured
 
 
 @dataclass
@@ -164,7 +180,10 @@ class Worker:
     # Called from any thread.
 
     def open(self, source: str | engine.Model, settings: Settings, floating: bool = False) -> None:
-        """Load a file, or take a ready model, and replace the robot. Gravity starts off on a floating base."""
+        """Load a file, or take a ready model, and replace the robot.
+
+        Gravity starts off on a floating base, and the algorithm is chosen anew.
+        """
         self._newest_open += 1
         self._commands.put(partial(self._open, self._newest_open, source, settings, floating))
 
@@ -307,13 +326,20 @@ class Worker:
         self._achieved = _Achieved()
 
     def _configure(self, settings: Settings) -> None:
-        if self._model is not None and self._simulation is not None:
-            before = self._simulation
+        if self._model is None or self._simulation is None:
+            self._settings = settings
+            return
+        before, refusal = self._simulation, ""
+        try:
             after = _simulation(self._model, settings)
             after.reset(before.q.copy(), before.v.copy())
-            self._simulation = after
+            self._simulation, self._settings = after, settings
+            self._frames.withdraw()  # its phases would be taken for the new settings'
             self._restart_clock(self._time_before + before.time)
-        self._settings = settings
+        except ValueError as fault:
+            refusal = str(fault)
+        now = self._simulation
+        self._events.put(Configured(self._settings, now.algorithm, now.why, refusal))
 
     def _quit(self) -> None:
         self._quitting = True
@@ -376,7 +402,7 @@ class Worker:
 
 def _simulation(model: engine.Model, settings: Settings) -> engine.Simulation:
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    return engine.Simulation(model, dt=settings.dt, integrator=settings.integrator)
+    return engine.Simulation(model, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm)
 
 
 def _refusal(path: str, fault: OSError | ValueError) -> engine.Diagnostic:

@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,16 @@ if sys.platform.startswith("linux"):
 import numpy as np
 import pytest
 
+import engine
+
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
+    from pytestqt.qtbot import QtBot
+
+    from app.window import Window
 
 SEED = 20160501
+PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
 UNREADABLE = {"ur3.urdf"}
 """Files of example-robot-data that are broken, and which Pinocchio does not read either."""
 
@@ -76,6 +82,50 @@ def qapp_cls() -> type[QApplication]:
     QSurfaceFormat.setDefaultFormat(surface)
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     return QApplication
+
+
+@pytest.fixture
+def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[], Window]]:
+    """Makes windows that have the keyboard, all with the same settings, and closes them."""
+    from PyQt6.QtCore import QSettings
+
+    from app import theme
+    from app.window import Window
+
+    theme.apply(qapp)
+    windows: list[Window] = []
+
+    def make() -> Window:
+        window = Window(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
+        windows.append(window)
+        with qtbot.waitActive(window, timeout=PATIENCE):
+            window.show()
+            window.activateWindow()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+@pytest.fixture
+def window(make_window: Callable[[], Window]) -> Window:
+    return make_window()
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
+    """Opens a robot in the window, by default the double pendulum, and waits until it stands there."""
+
+    def open_robot(source: object = engine.find_robot("double_pendulum")) -> Window:
+        if isinstance(source, engine.Model):
+            window.workbench.open(source)
+        else:
+            window.open(source)
+        qtbot.waitUntil(lambda: not window.workbench.loading and window.loading_label.text() == "", timeout=PATIENCE)
+        return window
+
+    return open_robot
 
 
 @pytest.hookimpl(wrapper=True)

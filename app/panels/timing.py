@@ -1,4 +1,8 @@
-"""The timing panel: where a step's time and a frame's time go, live, in microseconds."""
+"""The timing panel: where a step's time and a frame's time go, live, in microseconds; and by which algorithm.
+
+When the algorithm is switched, the table keeps what the one before took beside what the new one takes, and a line in
+the plot shows where it changed.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,25 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt, QTimer
 from PyQt6.QtGui import QFont
-from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QSizePolicy,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 import engine
 from app import theme
 
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 200  # ms between two pictures of the panel
-COLUMNS = ("now", "min", "median", "99 %")
+COLUMNS = ("now", "min", "99 %", "median", "before")
+MEDIAN, BEFORE = 3, 4
 FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
 
@@ -23,11 +38,13 @@ Role = Qt.ItemDataRole
 
 
 class History:
-    """The last `MEMORY` samples of a few durations, in seconds."""
+    """The last `MEMORY` samples of a few durations, in seconds; the statistics are of those since `mark`."""
 
     def __init__(self, names: Sequence[str]):
         self.names = tuple(names)
-        self.count = 0
+        self.count = self.marked = 0
+        self.before = np.full(len(self.names) + 1, np.nan)
+        """The medians of what was before the mark, with that of the sum last."""
         self._ring = np.zeros((MEMORY, len(self.names)))
 
     def add(self, seconds: Sequence[float] | np.ndarray) -> None:
@@ -35,7 +52,13 @@ class History:
         self.count += 1
 
     def clear(self) -> None:
-        self.count = 0
+        self.count = self.marked = 0
+        self.before[:] = np.nan
+
+    def mark(self) -> None:
+        """What comes from now on is of another kind."""
+        self.before = self.statistics()[:, MEDIAN]
+        self.marked = self.count
 
     @property
     def samples(self) -> np.ndarray:
@@ -45,12 +68,13 @@ class History:
         return np.roll(self._ring, -(self.count % MEMORY), axis=0)
 
     def statistics(self) -> np.ndarray:
-        """(names + 1, 4): now, minimum, median and 99th percentile of each, and last of their sum, in seconds."""
-        if not self.count:
-            return np.full((len(self.names) + 1, len(COLUMNS)), np.nan)
-        samples = self.samples
+        """(names + 1, 5): the `COLUMNS` of each duration, and last of their sum, in seconds."""
+        samples = self.samples[-(self.count - self.marked) :] if self.count > self.marked else self.samples[:0]
         samples = np.column_stack([samples, samples.sum(1)])
-        return np.column_stack([samples[-1], samples.min(0), np.median(samples, 0), np.percentile(samples, 99, 0)])
+        if not len(samples):
+            return np.column_stack([np.full((len(self.before), BEFORE), np.nan), self.before])
+        columns = samples[-1], samples.min(0), np.percentile(samples, 99, 0), np.median(samples, 0), self.before
+        return np.column_stack(columns)
 
 
 class TimingTable(QAbstractTableModel):
@@ -63,6 +87,8 @@ class TimingTable(QAbstractTableModel):
         self._sums = set(np.cumsum([len(history.names) + 1 for _, history in histories]) - 1)
         self._swatches = {row: theme.PHASE_COLORS[i] for i, row in enumerate(self._phase_rows())}
         self.seconds = np.vstack([history.statistics() for history in self._histories])
+        self.algorithm = self.algorithm_before = ""
+        """Those that the medians now and before the last switch are of."""
 
     def _phase_rows(self) -> list[int]:
         return [row for row in range(len(self.names)) if row not in self._sums]
@@ -81,14 +107,21 @@ class TimingTable(QAbstractTableModel):
         if orientation == Qt.Orientation.Vertical:
             return None
         if role == Role.DisplayRole:
-            return ("µs", *COLUMNS)[section]
+            return self._heading(section)
         if role == Role.ToolTipRole:
-            return f"microseconds; minimum, median and 99th percentile of the last {MEMORY} samples"
-        if role == Role.TextAlignmentRole:
             return (
-                Qt.AlignmentFlag.AlignRight if section else Qt.AlignmentFlag.AlignLeft
-            ) | Qt.AlignmentFlag.AlignVCenter
+                f"microseconds; minimum, 99th percentile and median of the last {MEMORY} samples, "
+                "and the median under the algorithm in use before"
+            )
+        if role == Role.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if section else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignBottom
         return None
+
+    def _heading(self, section: int) -> str:
+        name = ("µs", *COLUMNS)[section]
+        algorithm = {1 + MEDIAN: self.algorithm, 1 + BEFORE: self.algorithm_before}.get(section)
+        return f"{name}\n{algorithm}" if algorithm else name
 
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = index.row(), index.column()
@@ -102,6 +135,8 @@ class TimingTable(QAbstractTableModel):
             font = QFont()
             font.setBold(True)
             return font
+        if role == Role.ForegroundRole and column == 1 + BEFORE:
+            return theme.color("faint")
         return None
 
 
@@ -115,6 +150,8 @@ def microseconds(seconds: float) -> str:
         else f"{seconds * 1e6:,.1f}"
         if seconds < 1e-3
         else f"{seconds * 1e6:,.0f}"
+        if seconds < 1e-1
+        else f"{seconds * 1e6:.0f}"
     )
 
 
@@ -142,12 +179,16 @@ class StackedPlot(pg.PlotWidget):
         self.setXRange(1 - MEMORY, 0, padding=0)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
         self._curves = [self.plot(pen=None, fillLevel=0.0, brush=color) for color in reversed(colors)]
+        self._switch = pg.InfiniteLine(pen=pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
+        self.addItem(self._switch, ignoreBounds=True)
 
     def refresh(self) -> None:
         stacked = self._per_second * np.cumsum(self._history.samples, axis=1)
         ages = self._ages[MEMORY - len(stacked) :]
         for layer, curve in enumerate(reversed(self._curves)):
             curve.setData(ages, stacked[:, layer])
+        self._switch.setPos(self._history.marked - self._history.count)
+        self._switch.setVisible(0 < self._history.marked < self._history.count)
         if len(stacked):
             # A rare outlier may leave the picture; it is in the table's last column.
             self.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
@@ -155,13 +196,14 @@ class StackedPlot(pg.PlotWidget):
 
 
 class TimingPanel(QWidget):
-    """Numbers above, a rolling stacked plot of the steps and one of the frames below."""
+    """The algorithm and why, numbers, and below a rolling stacked plot of the steps and one of the frames."""
 
     def __init__(self) -> None:
         super().__init__()
         self.steps, self.frames = History(engine.PHASES), History(FRAME_PHASES)
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
         count = len(engine.PHASES)
+        self.choice, self.why = QToolButton(), QLabel()
         self._plots = (
             StackedPlot(self.steps, "step, µs", 1e6, theme.PHASE_COLORS[:count]),
             StackedPlot(self.frames, "frame, ms", 1e3, theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
@@ -169,7 +211,9 @@ class TimingPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._view())
+        layout.addLayout(self._heading())
+        self._table_view = self._view()
+        layout.addWidget(self._table_view)
         for plot, stretch in zip(self._plots, (3, 2), strict=True):
             layout.addWidget(plot, stretch)
         self._drawn = (-1, -1)
@@ -177,9 +221,23 @@ class TimingPanel(QWidget):
         self._timer.timeout.connect(self._refresh)
         self._timer.start(REFRESH)
 
+    def _heading(self) -> QHBoxLayout:
+        self.choice.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.choice.setToolTip("The algorithm that the simulation advances by; it can be switched during play")
+        self.why.setWordWrap(True)
+        self.why.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        self.why.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout = QHBoxLayout()
+        layout.setContentsMargins(8, 5, 8, 5)
+        layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self.why, 1)
+        return layout
+
     def _view(self) -> QTableView:
         view = QTableView()
         view.setModel(self.table)
+        view.setStyleSheet("QTableView::item { padding: 0 1px; } QHeaderView::section { padding: 4px 4px; }")
         view.setShowGrid(False)
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -192,9 +250,10 @@ class TimingPanel(QWidget):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
-        view.setColumnWidth(0, view.fontMetrics().horizontalAdvance("inertia recursion") + 38)
+        view.setColumnWidth(0, view.fontMetrics().horizontalAdvance("inertia recursion") + 30)
         header.setMinimumSectionSize(40)
-        view.setFixedHeight(header.sizeHint().height() + ROW_HEIGHT * self.table.rowCount() + 4)
+        header.setFixedHeight(2 * view.fontMetrics().height() + 8)
+        view.setFixedHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
         return view
 
     def add_step(self, phases: np.ndarray) -> None:
@@ -206,8 +265,21 @@ class TimingPanel(QWidget):
         self.frames.add((upload, draw))
 
     def clear(self) -> None:
-        """Forget the steps of the robot before."""
+        """Forget the steps taken before: they were another robot's, or of another kind."""
         self.steps.clear()
+        self.table.algorithm_before = ""
+
+    def show_algorithm(self, name: str, asked: str, why: str) -> None:
+        """The algorithm in use, the one asked for ("auto" or by its name), and the reason in one sentence."""
+        if name != self.table.algorithm:
+            if self.steps.count > self.steps.marked:
+                self.steps.mark()
+                self.table.algorithm_before = self.table.algorithm
+            self.table.algorithm = name
+            self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1 + MEDIAN, 1 + BEFORE)
+        self.choice.setText(f"{name} (auto)" if asked == "auto" else name)
+        self.choice.setVisible(bool(name))
+        self.why.setText(why.removeprefix(f"{name}: "))
 
     def _refresh(self) -> None:
         counts = (self.steps.count, self.frames.count)

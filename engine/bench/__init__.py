@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from engine import files, generate, measurements, urdf
-from engine.bench import peers
+from engine.bench import intervals, peers
+from engine.bench.results import NONE, Rows
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 
+SLOT = 1e-3
+"""Seconds of a turn: less than a scheduler gives to others at once, so that many turns are undisturbed."""
 CASES: tuple[tuple[str, str, int], ...] = (
     ("arm7, one call from Python", "arm7", 1),
     ("arm7, batch 4096", "arm7", 4096),
@@ -42,13 +45,14 @@ def _model(name: str) -> Model:
     return urdf.load(files.find_robot(name))
 
 
-def run(seconds: float) -> list[dict[str, Any]]:
-    """Every case for about `seconds` each. Times are medians in µs per robot, of one core.
+def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """Every case for about `seconds` each, but those finished. Times are medians in µs per robot, of one core.
 
     Where Pinocchio is installed its `aba` is called for the same states in turn: `ratio` holds the 25, 50 and 75 %
-    quantiles of our time over its.
+    quantiles of our time over its. `spread` holds the intervals of the medians, see `intervals`.
     """
-    return [_measure(title, _model(name), batch, seconds) for title, name, batch in CASES]
+    for title, name, batch in CASES:
+        yield finished.get(title) or {"key": title, **_measure(title, _model(name), batch, seconds)}
 
 
 def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, Any]:
@@ -68,10 +72,12 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
         "batch": batch,
         "nv": model.nv,
         "catena_us": float(np.median(samples[0])) * 1e6,
+        "spread": {"catena_us": intervals.of_median(samples[0] * 1e6)},
     }
     if peer is not None:
         row["pinocchio_us"] = float(np.median(samples[1])) * 1e6
         row["ratio"] = [float(x) for x in np.quantile(np.divide(*samples), (0.25, 0.5, 0.75))]
+        row["spread"] = {"catena/pinocchio": intervals.of_ratio(*samples)}  # the machine's pace is in both
     return row
 
 
@@ -96,8 +102,15 @@ def _over(function: Callable[..., Any], states: list[tuple[Any, ...]]) -> Callab
     return repeat
 
 
-def alternate(contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int = 25) -> np.ndarray:
-    """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round."""
+def alternate(
+    contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None
+) -> np.ndarray:
+    """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round.
+
+    By default as many rounds as turns of `SLOT` make, and 25 at least.
+    """
+    if rounds is None:
+        rounds = max(25, int(seconds / SLOT / len(contestants)))
     share = seconds / rounds / len(contestants)
     times = []
     for repeat, _ in contestants:

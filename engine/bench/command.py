@@ -6,17 +6,17 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from engine import bench
-from engine.bench import accuracy, facts, gpu, growth, lengths, measure, plots, threads
+from engine.bench import accuracy, against, facts, gpu, grid, growth, lengths, measure, plots, threads
+from engine.bench.results import Results, Row, Rows
 from engine.cuda import device
 from engine.cuda.device import NoGpu
 
@@ -25,36 +25,46 @@ if TYPE_CHECKING:
 
 
 DONE, NO = 0, 1
+ROWS_A_LENGTH = 4 * len(accuracy.TEXTS)
+"""Of the suite `accuracy`: two number types, random and straight chains."""
 
 
 class Suite(NamedTuple):
     """Rows from about so many seconds a case, how a terminal shows them, and how a picture does.
 
-    `line` says a row in words as soon as it is there, in suites that take minutes.
+    `run` answers the rows that are finished already as they are, each with its "key". `most` is how many there
+    will be at most. `line` says a row in words as soon as it is there, in suites that take minutes.
     """
 
-    run: Callable[[float], Iterable[Any]]
-    show: Callable[[list[Any]], Table | str]
-    draw: Callable[[list[Any]], Figure] | None
-    line: Callable[[Any], str] | None = None
+    run: Callable[[float, Rows], Iterable[Row]]
+    most: int
+    show: Callable[[list[Row]], Table | str]
+    draw: Callable[[list[Row]], Figure] | None = None
+    line: Callable[[Row], str] | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `bench`."""
     parser.add_argument(
         "--suite", choices=tuple(SUITES), default="cpu",
-        help="robots beside Pinocchio (cpu, the default), one chain on threads, every algorithm over the number of "
-        "links, what the algorithms' texts leave (accuracy), the GPU beside its peers (gpu), and how times grow on it",
+        help="robots beside Pinocchio (cpu, the default), chains by all algorithms, devices and number types (grid), "
+        "one chain on threads, every algorithm over the number of links, what the algorithms' texts leave (accuracy), "
+        "the GPU beside its peers (gpu), and how times grow on it",
     )  # fmt: skip
     parser.add_argument(
-        "--picture", type=Path, metavar="FILE.svg", help="draw the rows as well: .svg, .png or .pdf; not of cpu or gpu"
+        "--picture",
+        type=Path,
+        metavar="FILE.svg",
+        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid or gpu",
     )
     parser.add_argument(
-        "--rows",
-        type=Path,
-        metavar="FILE.jsonl",
-        help="write the machine there, and each row as it comes, a line each",
-    )
+        "--rows", type=Path, metavar="FILE.jsonl",
+        help="keep the machine and each row there as it comes, a line each; the same call again goes on from there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE",
+        help="an earlier result, by --rows or --json: say what got slower beyond noise, and exit with 1 if any did",
+    )  # fmt: skip
     parser.add_argument("--seconds", type=positive, default=1.0, help="time spent on each case (default 1)")
     parser.add_argument(
         "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
@@ -83,47 +93,61 @@ def run(args: argparse.Namespace) -> int:
     if args.measure_choice:
         return _measure_choice(args, console)
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
+    before = None
+    if args.against is not None:
+        there, before = against.read(args.against)
+        against.require_comparable(args.against, machine, there)
+    plan = {"suite": args.suite, "seconds": args.seconds}
     try:
-        rows = _measured(suite, args, machine, console)
+        with Results(args.rows, plan, machine) as results:
+            rows, interrupted = _measured(suite, args.seconds, results, console)
     except NoGpu as reason:
         print(f"catena bench --suite {args.suite}: {reason}", file=sys.stderr)
         return NO
     if args.json:
         machine["clocks"]["after"] = facts.clocks()
-        print(json.dumps({"machine": machine, "rows": [_plain(row) for row in rows]}, allow_nan=False))
-    else:
+        print(json.dumps({"machine": machine, "plan": plan, "rows": rows}, allow_nan=False))
+    elif rows:
         console.print(suite.show(rows), markup=False)
-    if suite.draw is not None and picture is not None:
+    if suite.draw is not None and picture is not None and rows:
         plots.save(suite.draw(rows), picture)
-    return NO if any(isinstance(row, dict) and "failure" in row for row in rows) else DONE
+    slower = before is not None and _say_changes(args.against, before, {row["key"]: row for row in rows})
+    return NO if interrupted or slower or any("failure" in row for row in rows) else DONE
 
 
-def _measured(suite: Suite, args: argparse.Namespace, machine: dict[str, Any], console: Console) -> list[Any]:
-    """The rows of a suite, each said and written as it comes, so that a run that is cut short leaves those it had."""
-    rows = []
-    with console.status("measuring"), args.rows.open("w", encoding="utf-8") if args.rows else nullcontext() as file:
-        if file is not None:
-            print(json.dumps({"machine": machine}), file=file, flush=True)
-        for row in suite.run(args.seconds):
-            rows.append(row)
-            if file is not None:
-                print(json.dumps(_plain(row), allow_nan=False), file=file, flush=True)
-            if suite.line is not None:
-                print(suite.line(row), file=sys.stderr, flush=True)
-    return rows
+def _measured(suite: Suite, seconds: float, results: Results, console: Console) -> tuple[list[Row], bool]:
+    """The rows, each said and kept as it comes, and whether Ctrl-C ended it: it leaves those that it had."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    finished = dict(results.rows)
+    rows: list[Row] = []
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("measuring", total=suite.most, completed=len(finished))
+        try:
+            for row in suite.run(seconds, finished):
+                kept = row["key"] in finished
+                rows.append(row if kept else results.add(row))
+                if not kept:
+                    progress.advance(task)
+                if suite.line is not None:
+                    print(suite.line(rows[-1]), file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            cure = "the same call goes on from there" if results.path else "--rows FILE.jsonl keeps them"
+            print(f"interrupted after {len(rows)} rows; {cure}", file=sys.stderr)
+            return rows, True
+    return rows, False
 
 
-def _plain(row: dict[str, Any] | accuracy.Row) -> Any:
-    """A row for JSON, which has no infinity: null stands for what is not finite."""
-    return _finite(row if isinstance(row, dict) else row._asdict())
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _say_changes(path: Path, before: Rows, now: Rows) -> bool:
+    """Say what changed since the other results; whether anything got slower. Raises ValueError without a shared row."""
+    if not before.keys() & now.keys():
+        raise ValueError(f"{path} has no row of this suite; name a result of the same one")
+    found = against.changes(before, now)
+    for change in found:
+        print(change, file=sys.stderr)
+    slower = sum(change.slower for change in found)
+    shared = len(before.keys() & now.keys())
+    print(f"{slower} slower and {len(found) - slower} faster beyond noise, of {shared} shared rows", file=sys.stderr)
+    return slower > 0
 
 
 def _beside_pinocchio(rows: list[dict[str, Any]]) -> Table:
@@ -154,13 +178,44 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
+def _accuracy(_seconds: float, finished: Rows) -> Iterator[Row]:
+    """The residuals, of one length after the other."""
+    for links in accuracy.LENGTHS:
+        kept = [row for row in finished.values() if row["links"] == links]
+        if len(kept) == ROWS_A_LENGTH:
+            yield from kept
+            continue
+        for found in accuracy.residuals((links,)):
+            key = f"{found.algorithm}-{found.dtype}-{links}-{'straight' if found.straight else 'random'}"
+            yield finished.get(key) or {"key": key, **found._asdict()}
+
+
+def _residuals(rows: list[Row]) -> list[accuracy.Row]:
+    """As `accuracy` has them: what is not finite is infinite there, and null in a file."""
+    found = []
+    for row in rows:
+        values = {name: row[name] for name in accuracy.Row._fields}
+        found.append(accuracy.Row(**{**values, "residual": math.inf if row["residual"] is None else row["residual"]}))
+    return found
+
+
 SUITES: Mapping[str, Suite] = {
-    "cpu": Suite(bench.run, _beside_pinocchio, None),
-    "threads": Suite(threads.run, threads.table, plots.threads),
-    "algorithms": Suite(lengths.run, lengths.markdown, plots.algorithms),
-    "accuracy": Suite(lambda _seconds: accuracy.residuals(), accuracy.markdown, plots.accuracy),
-    "gpu": Suite(gpu.run, gpu.table, None, gpu.line),
-    "growth": Suite(growth.run, growth.markdown, plots.grown, growth.line),
-}
-"""Robots beside Pinocchio; one chain on threads; every algorithm over the number of links; the texts' residuals; the
-GPU beside its peers; times over links and robots on the GPU."""
+    "cpu": Suite(bench.run, len(bench.CASES), _beside_pinocchio),
+    "grid": Suite(grid.run, len(grid.CASES), grid.table, None, grid.line),
+    "threads": Suite(
+        lambda seconds, finished: threads.run(seconds, finished=finished), len(threads.LINKS), threads.table,
+        plots.threads,
+    ),
+    "algorithms": Suite(
+        lambda seconds, finished: lengths.run(seconds, finished=finished), len(lengths.LINKS), lengths.markdown,
+        plots.algorithms,
+    ),
+    "accuracy": Suite(
+        _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
+        lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: plots.accuracy(_residuals(rows)),
+    ),
+    "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
+    "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, plots.grown, growth.line),
+}  # fmt: skip
+"""Robots beside Pinocchio; chains by all algorithms; one chain on threads; every algorithm over the number of links;
+the texts' residuals; the GPU beside its peers; times over links and robots on the GPU."""

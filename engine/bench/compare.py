@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from engine import arguments, serves
-from engine.bench import intervals, own, robots
-from engine.bench.contest import SLOT, Contestant, Verdict, drawn
+from engine.bench import SLOT, intervals, own, robots
+from engine.bench.contest import Contestant, Verdict, drawn
 from engine.bench.intervals import Interval
 from engine.bench.results import finite
 from engine.cuda import device
 from engine.model import Model
 
-WORTH_NAMING = 1.03
-"""Ratios below are no difference: two objects of the same algorithm differ by as much for where their buffers lie."""
+WORTH_NAMING = 1.05
+"""Ratios below are no difference: one algorithm's objects differ by up to half as much, for where their buffers lie."""
 MOST_ROUNDS = 2000
 PAUSE = 0.05
 """Seconds of turns, at least, between two reports."""
@@ -40,7 +40,7 @@ class Standing:
 
     model: str
     algorithm: str
-    """Its name, or a user's as ``path.py:name``; a second of the same name ends in " (2)", and so do models."""
+    """Its name, or a user's as ``file.py:name``; a second of the same name ends in " (2)", and so do models."""
     device: str
     dtype: str
     batch: int
@@ -94,7 +94,7 @@ class Standings:
 
     def findings(self) -> list[str]:
         """A sentence for each model and number type: who is the fastest, and by how much, if that is certain."""
-        groups = dict.fromkeys((row.model, row.dtype) for row in self.rows)
+        groups = dict.fromkeys((row.model, row.dtype) for row in self.rows if row.verdict != "waiting")
         return [_said(*group, [row for row in self.rows if (row.model, row.dtype) == group]) for group in groups]
 
 
@@ -222,7 +222,7 @@ class Comparison:
                 Contestant(model, title, name, label, where, dtype, self.batch, self.algorithms is not None)
                 for dtype in self.dtypes
                 for where in (present if self.devices is None else self.devices)
-                for name, label in zip(names, distinct(names), strict=True)
+                for name, label in zip(names, distinct(map(own.short, names)), strict=True)
             ]
             for model, title in zip(self.robots, titles, strict=True)
         ]
@@ -292,19 +292,31 @@ def _said(model: str, dtype: str, rows: list[Standing]) -> str:
     if not timed:
         return f"{model}, {dtype}: no algorithm gave a right answer in time"
     first, others = timed[0], timed[1:]
-    level = [f"{row.algorithm} on {row.device}" for row in others if row.level or row.ratio is None]
+    level = [f"{row.algorithm} on {row.device}" for row in others if row.level]
     name = f"{first.algorithm} on {first.device}"
     if level:
         return f"{model}, {dtype}: no difference was found between {name} and {', '.join(level)}"
     if not others:
         return f"{model}, {dtype}: {name} is the only one that was timed"
     second = others[0]
-    assert second.ratio is not None
+    if second.ratio is None:
+        return f"{model}, {dtype}: too few turns to tell {name} from {second.algorithm} on {second.device}"
     low, middle, high = second.ratio
     return (
-        f"{model}, {dtype}: {name} is the fastest; {second.algorithm} on {second.device} takes {middle:.3g} times as "
-        f"long ({low:.3g} to {high:.3g})"
+        f"{model}, {dtype}: {name} is the fastest; {second.algorithm} on {second.device} takes {times(middle)} "
+        f"times as long ({times(low)} to {times(high)})"
     )
+
+
+def in_words(seconds: float) -> str:
+    """A time with three digits and its unit."""
+    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
+    return f"{seconds * scale:.3g} {unit}"
+
+
+def times(ratio: float) -> str:
+    """A ratio with the digits that it deserves."""
+    return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"
 
 
 def _some(name: str, values: Sequence[str]) -> Sequence[str]:

@@ -19,11 +19,13 @@ from rich.text import Text
 
 from engine import files
 from engine.bench import compare, facts, own, plots, robots
-from engine.bench.compare import Comparison, Standing, Standings, distinct
+from engine.bench.compare import Comparison, Standing, Standings, distinct, in_words, times
 from engine.bench.results import Results
 from engine.bench.scaling import Growth, Point, Scaling
 
 DONE, NO = 0, 1
+PIPE = 200
+"""Columns of what no terminal shows, so that nothing is cut off."""
 
 
 class Part(NamedTuple):
@@ -83,6 +85,8 @@ def run(args: argparse.Namespace) -> int:
     if args.csv is not None and not args.csv.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(args.csv.parent)!r} for {args.csv.name!r}; make it first")
     console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = PIPE
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
     ours = redirect_stdout(sys.stderr) if args.json else nullcontext()  # users' functions may print
     with Results(args.rows, {"command": command, "files": _digests(parts)}, machine) as results, ours:
@@ -102,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**told, "interrupted": interrupted}, allow_nan=False))
     else:
         console.print(_table(rows, args.over))
-        for line in findings:
+        for line in [*_reasons(rows), *findings]:
             console.print(line, markup=False)
     if interrupted:
         print("interrupted; the standings are those until then", file=sys.stderr)
@@ -182,40 +186,54 @@ def _measure(parts: list[Part], results: Results, show: Callable[[int, Standings
 
 
 def _table(rows: Rows, over: str | None) -> Table:
-    heads = [over] if over else ["robot"]
-    table = Table(*heads, "algorithm", "on", "type", box=None, pad_edge=False)
-    for name in ("residual", "a call", "on the GPU", "× the fastest"):
-        table.add_column(name, justify="right")
-    table.add_column("", overflow="fold")
-    before: object = None
-    for part, row in rows:
-        place = part.size if over else row.model
-        ratio = "" if row.ratio is None else f"{row.ratio.middle:.3g}"
-        if row.ratio is not None and row.ratio.low < row.ratio.high:
-            ratio += f" ({row.ratio.low:.3g}–{row.ratio.high:.3g})"
-        cells = [
-            "" if place == before else f"{place}", row.algorithm, row.device, row.dtype,
-            "" if row.residual is None else f"{row.residual:.0e}", _time(row.host), _time(row.on_device),
-            ratio, _badge(row),
-        ]  # fmt: skip
-        table.add_row(
-            *(Text(cell, "bold green" if row.winner else "red" if row.verdict == "wrong" else "") for cell in cells)
+    """A line for each contestant; the GPU's clock and the number type where they tell something."""
+    standings = [row for _, row in rows]
+    shown: dict[str, Callable[[Part, Standing], str]] = {
+        over or "robot": lambda part, row: f"{part.size}" if over else row.model,
+        "algorithm": lambda _, row: row.algorithm,
+        "on": lambda _, row: row.device,
+        "type": lambda _, row: row.dtype,
+        "residual": lambda _, row: "" if row.residual is None else f"{row.residual:.0e}",
+        "a call": lambda _, row: "" if row.host is None else in_words(row.host),
+        "on the GPU": lambda _, row: "" if row.on_device is None else in_words(row.on_device),
+        "× the fastest": lambda _, row: _ratio(row),
+        "": lambda _, row: _badge(row),
+    }
+    if len({row.dtype for row in standings}) == 1:
+        del shown["type"]
+    if all(row.on_device is None for row in standings):
+        del shown["on the GPU"]
+    table = Table(box=None, pad_edge=False)
+    for head in shown:
+        table.add_column(
+            head, no_wrap=True, justify="right" if head in ("residual", "a call", "on the GPU") else "left"
         )
-        before = place
+    for part, row in rows:
+        style = "bold green" if row.winner else "red" if row.verdict in ("wrong", "failed") else ""
+        table.add_row(*(Text(cell(part, row), style) for cell in shown.values()))
     return table
+
+
+def _ratio(row: Standing) -> str:
+    if row.ratio is None:
+        return ""
+    low, middle, high = map(times, row.ratio)
+    return middle if row.ratio.low == row.ratio.high else f"{middle} ({low}–{high})"
 
 
 def _badge(row: Standing) -> str:
     if row.verdict == "ok":
         return "fastest" if row.winner else "no difference" if row.level else ""
-    return f"{row.verdict.upper() if row.verdict == 'wrong' else row.verdict}: {row.reason}".removesuffix(": ")
+    return "WRONG" if row.verdict == "wrong" else row.verdict
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
-    return f"{seconds * scale:.3g} {unit}"
+def _reasons(rows: Rows) -> list[str]:
+    """Why some have no times, once for all that share a reason."""
+    shared: dict[str, list[str]] = {}
+    for _, row in rows:
+        if row.reason:
+            shared.setdefault(f"{row.model}: {row.verdict}: {row.reason}", []).append(row.algorithm)
+    return [f"{reason} ({', '.join(dict.fromkeys(names))})" for reason, names in shared.items()]
 
 
 def _crossed(axis: str, size: float, faster: str, slower: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import serves
 from engine.arguments import Array
-from engine.bench import own
+from engine.bench import SLOT, own
 from engine.bench.accuracy import State, residual
 from engine.choice import LARGEST_RESIDUAL
 from engine.cuda import arrays, clock, device
@@ -22,8 +22,6 @@ from engine.model import Model
 
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
-SLOT = 1e-3
-"""Seconds of a turn, at least: less than a scheduler gives to others at once, so that many turns are undisturbed."""
 CHECKED = 4096
 """Robots of a batch, evenly spread, whose answers are checked."""
 PROBE, LONGEST = 16, 10.0

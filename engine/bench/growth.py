@@ -13,6 +13,7 @@ from engine import generate, serves
 from engine.bench import gpu_timing, mujoco_peers, peers
 from engine.bench.accuracy import State, state
 from engine.bench.gpu_timing import OnDevice
+from engine.bench.results import NONE, Rows
 from engine.cuda import device
 from engine.model import Model
 
@@ -24,16 +25,23 @@ HOPELESS = 0.5
 """Seconds of one call, from which on a curve is not followed further."""
 PEERS: Mapping[str, tuple[Callable[[Model, State, float], peers.Timing], dict[str, tuple[int, ...]]]] = {
     "pinocchio": (peers.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
-    "mujoco-warp": (mujoco_peers.on_warp, {"links": (2, 8, 32, 128), "batch": BATCHES[:-1]}),
+    "mujoco-warp": (mujoco_peers.on_warp, {"links": (2, 32, 128), "batch": (1, 1024, 1 << 16)}),
 }
 """Where each peer is asked: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
 number of them."""
+MOST_ROWS = (
+    len(serves.ALGORITHMS) * (len(LINKS) + len(BATCHES))
+    + sum(len(found) for _, sizes in PEERS.values() for found in sizes.values())
+    + 1
+)
+"""The findings among them."""
 
 Curve = dict[int, float]
 
 
-def run(seconds: float) -> Iterator[dict[str, Any]]:
-    """A row for each point: the contestant, links, batch, and the µs of one call for the batch on its device.
+def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each point, those finished as they are: the contestant, links, batch, and the µs of one call for the
+    batch on its device.
 
     One chain of 1 to 4096 links, and 1 to 2²⁰ chains of ten, in double precision (MuJoCo Warp: single). The last row
     holds the `findings`: slopes and crossings. Raises `device.NoGpu` where no GPU can be used.
@@ -41,13 +49,13 @@ def run(seconds: float) -> Iterator[dict[str, Any]]:
     device.require()
     rows = []
     for axis, sizes in (("links", LINKS), ("batch", BATCHES)):
-        for row in _curves(axis, sizes, seconds):
+        for row in _curves(axis, sizes, seconds, finished):
             rows.append(row)
             yield row
     yield {"key": "findings", **findings(rows)}
 
 
-def _curves(axis: str, sizes: tuple[int, ...], seconds: float) -> Iterator[dict[str, Any]]:
+def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -> Iterator[dict[str, Any]]:
     given_up: set[str] = set()
     for size in sizes:
         links, batch = (size, 1) if axis == "links" else (SHORT, size)
@@ -58,7 +66,13 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float) -> Iterator[dict[
             largest = serves.ALGORITHMS[name].largest
             if name in given_up or (largest is not None and links > largest):
                 continue
-            point = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name, "links": links, "batch": batch}
+            key = f"{axis}-{size}-{name}"
+            point = {"key": key, "axis": axis, "contestant": name, "links": links, "batch": batch}
+            if kept := finished.get(key):
+                if "failure" in kept or kept["call_us"] * 1e-6 > HOPELESS:
+                    given_up.add(name)
+                yield kept
+                continue
             try:
                 timed = gpu_timing.timed(robots, name, seconds)
             except Exception as error:  # the row tells it, and the other curves go on
@@ -68,15 +82,18 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float) -> Iterator[dict[
             if timed.call > HOPELESS:
                 given_up.add(name)
             yield {**point, "us": timed.device * 1e6, **timed.row()}
-        yield from _peers(axis, size, model, at, seconds)
+        yield from _peers(axis, size, model, at, seconds, finished)
 
 
-def _peers(axis: str, size: int, model: Model, at: State, seconds: float) -> Iterator[dict[str, Any]]:
+def _peers(axis: str, size: int, model: Model, at: State, seconds: float, finished: Rows) -> Iterator[dict[str, Any]]:
     for name, (measure, sizes) in PEERS.items():
         if size not in sizes[axis]:
             continue
         point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name}
         point |= {"links": model.nv, "batch": len(at.q)}
+        if kept := finished.get(point["key"]):
+            yield kept
+            continue
         try:
             timing = measure(model, at, seconds)
         except peers.Missing as reason:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine import bench, generate, serves
+from engine.bench import intervals
 from engine.bench.accuracy import residual, state
+from engine.bench.results import NONE, Rows
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 
@@ -18,14 +20,15 @@ ROUNDS = 7
 """Turns within the time of a case; the slowest algorithms take a second for each of theirs."""
 
 
-def run(seconds: float, links: Iterable[int] = LINKS) -> Iterator[dict[str, Any]]:
-    """For each number of links, by about `seconds` of turns, every algorithm that serves such a chain on the CPU.
+def run(seconds: float, links: Iterable[int] = LINKS, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """For each number of links not finished, by about `seconds` of turns, every algorithm that serves such a chain.
 
     `us` holds the medians of a call's time in µs, `residual` ‖ID(q̈) − τ‖ / ‖τ_δ‖, both by the algorithms' names. One
     beyond its largest sensible size is left out.
     """
     for n in links:
-        yield _measure(generate.chain(n), seconds)
+        key = f"links-{n}"
+        yield finished.get(key) or {"key": key, **_measure(generate.chain(n), seconds)}
 
 
 def _measure(model: Model, seconds: float) -> dict[str, Any]:
@@ -40,8 +43,10 @@ def _measure(model: Model, seconds: float) -> dict[str, Any]:
         out = fd(q, v, tau)
         left[name] = float(residual(model, at, out[None])[0])
         calls[name] = bench.repeated(partial(fd, q, v, tau, out=out))
-    times = np.median(bench.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS), axis=1) * 1e6
-    return {"links": model.nv, "us": dict(zip(calls, map(float, times), strict=True)), "residual": left}
+    samples = bench.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS) * 1e6
+    times = {name: float(np.median(us)) for name, us in zip(calls, samples, strict=True)}
+    spread = {name: intervals.of_median(us) for name, us in zip(calls, samples, strict=True)}
+    return {"links": model.nv, "us": times, "residual": left, "spread": spread}
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

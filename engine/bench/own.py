@@ -40,6 +40,12 @@ def parse(words: str) -> Own | None:
     return Own(Path(path), name) if colon and path.endswith(".py") else None
 
 
+def short(words: str) -> str:
+    """``file.py:name`` of a user's function, without its folders; any other name as it is."""
+    found = parse(words)
+    return words if found is None else f"{found.path.name}:{found.name}"
+
+
 def load(own: Own) -> Loaded:
     """The function as its file has it now. Whatever the file raises is passed on; `told` puts it in words."""
     linecache.checkcache(str(own.path))

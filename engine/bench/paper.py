@@ -66,7 +66,7 @@ class Experiment(NamedTuple):
     short: tuple[int, ...]
     """The sizes of the short version."""
     largest: int | None
-    """The largest size in the paper; None where our text of the paper does not say."""
+    """The largest size in the paper; None where its abstract does not say."""
 
     def shape(self, size: int) -> tuple[int, int]:
         """Links and batch."""
@@ -75,15 +75,15 @@ class Experiment(NamedTuple):
 
 EXPERIMENTS = (
     Experiment(
-        "fig2", "[Y] Fig. 2", "One robot, over its links", "links", 1,
+        "fig2", "[Y] Fig. 2", "one robot, over its links", "links", 1,
         (10, 20, 30, 50, 70, 100, 200, 300, 500, 700, 1000, 2000, 3000, 4096), (10, 30, 100, 300, 1000), 1000,
     ),
     Experiment(
-        "fig3a", "[Y] Fig. 3a", "Robots of 10 links", "batch", 10,
+        "fig3a", "[Y] Fig. 3a", "robots of 10 links", "batch", 10,
         (1, 4, 10, 40, 100, 400, 1000, 4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20), (1, 10, 100, 1000, 1 << 14), 1000,
     ),
     Experiment(
-        "fig3b", "[Y] Fig. 3b", "Robots of 200 links", "batch", 200,
+        "fig3b", "[Y] Fig. 3b", "robots of 200 links", "batch", 200,
         (1, 2, 5, 10, 20, 50, 100, 300, 1000, 4096, 1 << 14), (1, 10, 100, 1000), 100,
     ),
     Experiment(
@@ -213,7 +213,7 @@ class _Point:
         if expected <= LONGEST:
             return None
         sort = "links" if self._experiment.axis == "links" else "robots"
-        return f"a call would take some {expected:.2g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
+        return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
 
 
 def of(row: Mapping[str, Any], contestant: Contestant) -> dict[str, Any] | None:

@@ -205,7 +205,7 @@ def _constant_factor(measured: Measured) -> tuple[Verdict, str]:
     gains = measured.gains(FIG2, measured.on("dca"), measured.on("abia"))
     slope = growth.slope({n: gain.middle for n, gain in gains.items()})
     shown = [n for n in (100, 1000, max(gains)) if n in gains]
-    listed = ", ".join(f"{gains[n].middle:.3g} × at {n} links" for n in dict.fromkeys(shown))
+    listed = ", ".join(f"{_factor(gains[n].middle)} × at {n} links" for n in dict.fromkeys(shown))
     words = f"The recursion as a scan of joins, which is DCA-ABA, is faster than link by link: {listed}. "
     words += f"The gain grows by the power {slope:.2f} of the links; 0 would be a constant factor."
     return ("does not hold" if slope is not None and slope > 0.25 else "holds"), words
@@ -299,7 +299,8 @@ def _alone(gains: Mapping[int, Interval]) -> Claim:
         return Claim(source, says, "not tested here", "There are no such times.")
     even = [n for n, gain in gains.items() if 1 / EVEN <= gain.middle <= EVEN]
     words = f"On one thread DCA-ABA is within {EVEN} × of our ABIA {_where(even, gains, 'links')}: {_listed(gains)}. "
-    words += "One thread works on eight chunks at a time, in the lanes of vector instructions."
+    if len(even) < len(gains):
+        words += "One thread works on eight chunks at a time, in the lanes of vector instructions."
     return Claim(
         source, says, "holds" if len(even) == len(gains) else "holds in part" if even else "does not hold", words
     )
@@ -318,9 +319,13 @@ def beside(measured: Measured) -> list[str]:
         )
         said.append(f"{experiment.source}, the fastest of all five: {listed}.")
         if measured.plan.device == "cuda":
-            best = {name: measured.gains(experiment, measured.on(name), Contestant("abia", "cpu")) for name in names}
-            ahead = sorted({n for gains in best.values() for n, gain in gains.items() if gain.low > 1})
-            said.append(f"{experiment.source}, the GPU's fastest beats ABIA on one core {_where(ahead, sizes, unit)}.")
+            core = Contestant("abia", "cpu")
+            gains = [measured.gains(experiment, measured.on(name), core) for name in names]
+            ahead = {n for found in gains for n, gain in found.items() if gain.low > 1}
+            ahead |= {n for n, facts in measured.facts(experiment, core).items() if "left_out" in facts}
+            said.append(
+                f"{experiment.source}, the GPU's fastest beats the ABIA on one core {_where(ahead, sizes, unit)}."
+            )
     return said
 
 
@@ -329,15 +334,19 @@ def _at(measured: Measured, experiment: Experiment, size: int, name: str, among:
     unit = "links" if experiment.axis == "links" else f"robot{'s' if size > 1 else ''} of {experiment.fixed} links"
     own = measured.facts(experiment, measured.on(name)).get(size, {})
     if "call_us" not in own:
-        return f"At {size} {unit} {NAMES[name]} has no time."
+        return f"At {size} {unit} {NAMES[name]} {_untimed(own)}."
     parts = [f"At {size} {unit} {NAMES[name]} takes {duration(own['call_us'])}"]
     for other in among:
         if other != name:
             facts = measured.facts(experiment, measured.on(other)).get(size, {})
             gain = measured.gains(experiment, measured.on(name), measured.on(other)).get(size)
-            time = f"{duration(facts['call_us'])} ({gain.middle:.3g} × as long)" if gain else "has no time"
+            time = f"{duration(facts['call_us'])} ({_factor(gain.middle)} × as long)" if gain else _untimed(facts)
             parts.append(f"{NAMES[other]} {time}")
     return f"{', '.join(parts)}."
+
+
+def _untimed(facts: Mapping[str, Any]) -> str:
+    return "is left out" if "left_out" in facts else "has no time"
 
 
 def _listed(gains: Mapping[int, Interval]) -> str:
@@ -355,6 +364,10 @@ def _where(chosen: Iterable[int], sizes: Iterable[int], unit: str) -> str:
         return f"at {'all' if some else 'none'} of {every[0]} to {every[-1]} {unit}"
     runs = [[*run] for inside, run in groupby(every, some.__contains__) if inside]
     return f"at {' and '.join(f'{run[0]} to {run[-1]}' if len(run) > 1 else f'{run[0]}' for run in runs)} {unit}"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.3g}" if ratio < 999.5 else f"{ratio:.0f}"
 
 
 def duration(us: float) -> str:

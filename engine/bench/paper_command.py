@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from engine.bench import facts, paper, paper_page, plots
 from engine.bench.paper_claims import Measured
@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     plots.require(args.out / f"{paper.FIG2.key}.svg")
     plan = paper.Plan(where, args.short, args.seed)
     machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
+    machine["date"] = date.today().isoformat()
     points = len(plan.points())
     with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as kept:
         try:
@@ -77,10 +78,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make(folder: Path) -> None:
-    """The folder, if it is not there; ValueError for one that holds something else."""
-    if not folder.is_dir():
-        folder.mkdir()
-    elif any(folder.iterdir()) and not (folder / ROWS).is_file():
+    """The folder, if it is not there. Raises ValueError where it cannot be made or holds something else."""
+    if not folder.absolute().parent.is_dir() or folder.is_file():
+        why = "it is a file" if folder.is_file() else f"there is no folder {str(folder.parent)!r}"
+        raise ValueError(f"--out is {str(folder)!r}, which cannot be made, since {why}; name another folder")
+    folder.mkdir(exist_ok=True)
+    if any(folder.iterdir()) and not (folder / ROWS).is_file():
         raise ValueError(
             f"{str(folder)!r} holds files and no {ROWS}; give --out a new folder, or one that this command made"
         )
@@ -101,8 +104,7 @@ def _measure(plan: paper.Plan, kept: Results, points: int, console: Console) -> 
 
 
 def _show(data: dict[str, Any], folder: Path, console: Console) -> None:
-    table = Table("here", "the papers say", box=None, pad_edge=False)
+    width = max(len(claim["verdict"]) for claim in data["claims"])
     for claim in data["claims"]:
-        table.add_row(claim["verdict"], f"{claim['says']} \\[{claim['source'].lstrip('[')}")
-    console.print(table)
+        console.print(f"{claim['verdict']:<{width}}  {claim['says']} ({claim['source']})", markup=False)
     console.print(f"page, pictures and data: {folder / paper_page.PAGE}", markup=False)

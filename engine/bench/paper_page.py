@@ -84,7 +84,7 @@ def page(measured: Measured, machine: dict[str, Any], told: list[Claim], more: l
 def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     lines = [f"{machine['processor']}, {machine['cores']} cores; Python {machine['python']}, NumPy {machine['numpy']}"]
-    lines[0] += f", {versions}; commit {machine['commit'] or 'unknown'}."
+    lines[0] += f", {versions}; commit {machine['commit'] or 'unknown'}; {machine['date']}."
     if measured.plan.device == "cuda":
         gpu = machine["gpu"]
         lines.append(
@@ -97,7 +97,7 @@ def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
             "",
             f"""\
 **No GPU took part**{why}. [Y]'s figures are drawn of the CPU, and its claims, which are about a GPU, are not tested.
-{texts} run on the CPU as texts on NumPy, which are for reading and not for speed.""",
+The {texts} run on the CPU as texts on NumPy, which are for reading and not for speed.""",
         ]
     return lines
 
@@ -112,7 +112,7 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
         if any(curves.values()):
             unit = "links" if experiment.axis == "links" else "robots"
             lines += [f"| {title}; {unit} | {' | '.join(map(str, sizes))} |", "| --- |" + " ---: |" * len(sizes)]
-            for name, curve in curves.items():
+            for name, curve in ((name, curve) for name, curve in curves.items() if curve):
                 cells = (duration(curve[size]) if size in curve else "–" for size in sizes)
                 lines.append(f"| {name} | {' | '.join(cells)} |")
             lines.append("")
@@ -139,8 +139,8 @@ A call counts until its answer is there, which is the papers' measure. On a GPU 
 and the time by its own clock stands beside: of a captured graph of calls, which the host cannot hold up, or of queued
 calls where the host takes part, as in the hybrid. Shaded are the sizes that the paper has; a band is an interval.
 
-What would take more than {LONGEST:g} s a call, by its time at the size before, or more than {MEMORY >> 30} GiB on the host, is
-left out, and named."""
+What would take more than {LONGEST:g} s a call, by its time at the size before, or more than {MEMORY >> 30} GiB on
+the host, is left out, and named."""
     ]
     return [*lines, "", "This is the short version: fewer sizes, fewer calls."] if short else lines
 

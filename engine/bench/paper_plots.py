@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AXES = {"links": "Link Number", "batch": "Group Number"}
+LIMIT = f"{LONGEST:g} s a call, the limit here"
 CLOCKS = {"call_us": "a call, until its answer is there", "device_us": "of that on the GPU, by its own clock"}
 
 
@@ -21,7 +22,8 @@ def label(measured: Measured, experiment: Experiment, contestant: Contestant) ->
     """A contestant by the name that the papers know, with what sets it apart in an experiment."""
     name, where = NAMES[contestant.algorithm], contestant.device
     if experiment is PROCESSORS:
-        return name if contestant.threads is None else f"{name}, {_threads(contestant.threads)}"
+        count = contestant.threads
+        return name if count is None else f"{name}, {count} thread{'s' if count > 1 else ''}"
     if where == "cpu" and measured.plan.device != "cpu":
         return f"{name}, one CPU core"
     if serves.ALGORITHMS[contestant.algorithm].devices[where] == "text":
@@ -34,9 +36,11 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
     from matplotlib.figure import Figure
 
     contestants = measured.plan.contestants(experiment)
-    clocks = [clock for clock in CLOCKS if any(measured.curve(experiment, x, clock) for x in contestants)]
+    clocks = [clock for clock in CLOCKS if any(measured.curve(experiment, x, clock) for x in contestants)] or [*CLOCKS][
+        :1
+    ]
     figure = Figure(figsize=(1.2 + 5.4 * len(clocks), 4.6), layout="constrained")
-    figure.suptitle(f"{experiment.source}: {experiment.title[0].lower()}{experiment.title[1:]}\n{machine}", fontsize=10)
+    figure.suptitle(f"{experiment.source}: {experiment.title}\n{machine}", fontsize=10)
     panels = figure.subplots(1, len(clocks), sharex=True, sharey=True, squeeze=False)[0]
     for panel, clock in zip(panels, clocks, strict=True):
         for contestant in contestants:
@@ -47,14 +51,9 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
         panel.set_ylabel("Computation Time (ms)" if clock == "call_us" else "")
         panel.grid(color="0.88", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-    if any(
-        "the limit here" in x.get("left_out", "") for c in contestants for x in measured.facts(experiment, c).values()
-    ):
-        panels[0].axhline(LONGEST * 1e3, color="0.45", linewidth=0.8, linestyle=":")
-        panels[0].annotate(
-            f"beyond {LONGEST:g} s: left out", (0.99, LONGEST * 1e3), xycoords=panels[0].get_yaxis_transform(),
-            xytext=(0, 3), textcoords="offset points", ha="right", fontsize=7, color="0.3",
-        )  # fmt: skip
+    found = [facts for x in contestants for facts in measured.facts(experiment, x).values()]
+    if any("the limit here" in facts.get("left_out", "") for facts in found):
+        panels[0].axhline(LONGEST * 1e3, color="0.3", linestyle=":", linewidth=0.9, label=LIMIT)
     figure.legend(
         *panels[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=3, frameon=False
     )
@@ -74,12 +73,11 @@ def _draw(panel: Axes, measured: Measured, experiment: Experiment, contestant: C
 
 
 def _of_the_paper(panel: Axes, experiment: Experiment) -> None:
-    """Shade the sizes that the paper has, and say so; what is beyond is ours."""
+    """Shade the sizes that the paper has; what is beyond is ours."""
     assert experiment.largest is not None
     low, high = panel.get_xlim()
-    panel.axvspan(low, experiment.largest, color="0.96", zorder=0)
+    panel.axvspan(low, experiment.largest, color="0.95", zorder=0, label="the paper's sizes")
     panel.set_xlim(low, max(high, experiment.largest))
-    panel.text(0.01, 0.985, "the paper's range", transform=panel.transAxes, va="top", fontsize=7, color="0.35")
 
 
 def speedup(measured: Measured, experiment: Experiment, machine: str) -> Figure:
@@ -87,29 +85,21 @@ def speedup(measured: Measured, experiment: Experiment, machine: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.6, 4.6), layout="constrained")
-    figure.suptitle(f"{experiment.source}: {experiment.title[0].lower()}{experiment.title[1:]}\n{machine}", fontsize=10)
+    figure.suptitle(f"{experiment.source}: {experiment.title}\n{machine}", fontsize=10)
     panel = figure.subplots()
     for index, contestant in enumerate(x for x in measured.plan.contestants(experiment) if x.threads):
         gains = measured.gains(experiment, contestant, Contestant("abia", "cpu"))
         color = SEQUENCE[index % len(SEQUENCE)]
-        words = _threads(contestant.threads or 0)
+        words = label(measured, experiment, contestant)
         panel.semilogx([*gains], [x.middle for x in gains.values()], color=color, marker="o", markersize=4, label=words)
         low, high = [x.low for x in gains.values()], [x.high for x in gains.values()]
         panel.fill_between([*gains], low, high, color=color, alpha=0.18, linewidth=0)
-    for height, words in ((1.0, "the ABA"), (SPEEDUP, f"{SPEEDUP}: [B], four processors")):
-        panel.axhline(height, color="0.45", linestyle=":", linewidth=0.9)
-        panel.annotate(
-            words, (0.99, height), xycoords=panel.get_yaxis_transform(), xytext=(0, 3), textcoords="offset points",
-            ha="right", fontsize=7, color="0.3",
-        )  # fmt: skip
+    panel.axhline(SPEEDUP, color="0.3", linestyle="--", linewidth=0.9, label=f"{SPEEDUP}: [B] on four processors")
+    panel.axhline(1, color="0.3", linestyle=":", linewidth=0.9, label="1: the ABA")
     panel.set_ylim(bottom=0)
     panel.set_xlabel(AXES["links"])
     panel.set_ylabel("times as fast as the ABA on one core")
     panel.grid(color="0.88", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(fontsize=8, loc="upper left", title="DCA-ABA on", title_fontsize=8)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
     return figure
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread{'s' if count > 1 else ''}"

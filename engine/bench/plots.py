@@ -12,7 +12,7 @@ import numpy as np
 from engine import files, serves
 from engine.bench import growth, machine
 from engine.bench.accuracy import Row, worst
-from engine.bench.compare import Standing, Standings
+from engine.bench.compare import Standing, Standings, in_words, times
 from engine.bench.scaling import Growth
 from engine.choice import LARGEST_RESIDUAL
 
@@ -137,16 +137,16 @@ def standings(found: Standings) -> Figure:
         rows = [row for row in found.rows if row.model == model]
         panel.set_title(model, fontsize=9, loc="left")
         panel.set_yticks(range(len(rows)), [_who(row, several) for row in rows], fontsize=8)
-        panel.invert_yaxis()
+        panel.set_ylim(len(rows) - 0.4, -0.6)
         panel.set_xscale("log")
         for place, row in enumerate(rows):
             _bar(panel, place, row)
         panel.grid(axis="x", color="0.9", linewidth=0.6)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
-    times = [row.host * 1e6 for row in found.rows if row.host is not None]
-    if times:
-        panels[0].set_xlim(min(times) / 3, max(times) * 30)
+    us = [row.host * 1e6 for row in found.rows if row.host is not None]
+    if us:
+        panels[0].set_xlim(min(us) / 2, max(us) * max(50, (max(us) / min(us)) ** 0.8))
     robots = "" if found.rows[0].batch == 1 else f" for {found.rows[0].batch} robots"
     panels[-1].set_xlabel(f"µs of a call{robots} until its answer is there, median")
     figure.suptitle(_machine(), fontsize=8, color="0.4")
@@ -170,9 +170,9 @@ def _bar(panel: Axes, place: int, row: Standing) -> None:
     low, _, high = row.host_interval or (row.host,) * 3
     error = [[middle - low * 1e6], [high * 1e6 - middle]]
     panel.barh(place, middle, xerr=error, color=_mark(row.algorithm)[0], height=0.7, alpha=0.85, capsize=2)
-    words = [f"{middle:.3g} µs"]
-    if row.ratio is not None and row.ratio.low < row.ratio.high:
-        words.append(f"{row.ratio.middle:.3g} × ({row.ratio.low:.3g}–{row.ratio.high:.3g})")
+    words = [in_words(row.host)]
+    if row.ratio is not None and not row.ratio.low == row.ratio.high == 1:
+        words.append(f"{times(row.ratio.middle)} × ({times(row.ratio.low)}–{times(row.ratio.high)})")
     words += ["fastest"] if row.winner else ["no difference"] if row.level else []
     words.append(f"residual {row.residual:.0e}")
     panel.annotate(", ".join(words), (max(middle, high * 1e6), place), **beside)
@@ -185,14 +185,17 @@ def over_sizes(found: Growth) -> Figure:
     curves = found.curves()
     for index, (name, curve) in enumerate(curves.items()):
         color, marker = _mark(name.rpartition(" on ")[0], index)
-        times = [seconds * 1e6 for seconds in curve.values()]
+        us = [seconds * 1e6 for seconds in curve.values()]
         line = "--" if name.endswith(" on cpu") and any(key.endswith(" on cuda") for key in curves) else "-"
-        panel.loglog([*curve], times, color=color, marker=marker, markersize=4, linestyle=line, label=name)
-    for crossing in found.crossings():
-        panel.axvline(crossing.size, color="0.75", linestyle=":", linewidth=1, zorder=0)
-        words = f"{crossing.faster} < {crossing.slower}"
-        at: Any = panel.get_xaxis_transform()
-        panel.text(crossing.size, 0.99, words, transform=at, rotation=90, va="top", ha="right", fontsize=6, color="0.4")
+        panel.loglog([*curve], us, color=color, marker=marker, markersize=4, linestyle=line, label=name)
+    for above, crossing in enumerate(found.crossings()):
+        curve = curves[crossing.faster]
+        height = np.exp(np.interp(np.log(crossing.size), np.log([*curve]), np.log([*curve.values()]))) * 1e6
+        panel.plot(crossing.size, height, "o", color="0.3", markersize=11, fillstyle="none")
+        panel.annotate(
+            f"{crossing.size:.3g}", (crossing.size, height), textcoords="offset points",
+            xytext=(0, -14 if above % 2 else 8), ha="center", fontsize=7, color="0.3",
+        )  # fmt: skip
     sizes = sorted({point.size for point in found.points})
     _axes(panel, sizes, _machine(), "µs of a call, median", "links" if found.axis == "links" else "robots")
     panel.set_xticks(sizes, [_power(size) for size in sizes], fontsize=8)

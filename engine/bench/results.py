@@ -15,6 +15,9 @@ from types import TracebackType
 from typing import IO, Any
 
 Row = dict[str, Any]
+Rows = Mapping[str, Row]
+"""By their "key"."""
+NONE: Rows = {}
 SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
 """What of `facts.gathered` must be the same for rows to stand in one file."""
 
@@ -29,6 +32,7 @@ class Results:
     def __init__(self, path: Path | None, plan: Mapping[str, Any], machine: Mapping[str, Any]):
         self.rows: dict[str, Row] = {}
         self.header: dict[str, Any] = {"machine": finite(machine), "plan": finite(plan)}
+        self.path = path
         self._file: IO[bytes] | None = None
         if path is None:
             return

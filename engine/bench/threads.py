@@ -10,7 +10,8 @@ import numpy as np
 from rich.table import Table
 
 from engine import generate
-from engine.bench import alternate, peers, repeated
+from engine.bench import alternate, intervals, peers, repeated
+from engine.bench.results import NONE, Rows
 from engine.cpu.dca import cores
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
@@ -21,15 +22,16 @@ LARGEST_PEER = 500
 """Links beyond which Pinocchio is left out: its model's memory grows with their cube."""
 
 
-def run(seconds: float, links: tuple[int, ...] = LINKS) -> Iterator[dict[str, Any]]:
-    """For each number of links, by about `seconds` of turns, the medians in µs of the contestants' times.
+def run(seconds: float, links: tuple[int, ...] = LINKS, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """For each number of links that is not finished, by about `seconds` of turns, the medians of times in µs.
 
     `speedup` holds, for each number of threads up to that of cores, the 25, 50 and 75 % quantiles of the ABA's time
     over DCA-ABA's in the same round, `aba_ratio` those of the ABA's over Pinocchio's.
     """
     threads = tuple(count for count in THREADS if count <= cores())
     for n in links:
-        yield _measure(generate.chain(n), threads, seconds)
+        key = f"links-{n}"
+        yield finished.get(key) or {"key": key, **_measure(generate.chain(n), threads, seconds)}
 
 
 def _measure(model: Model, threads: tuple[int, ...], seconds: float) -> dict[str, Any]:
@@ -48,6 +50,10 @@ def _measure(model: Model, threads: tuple[int, ...], seconds: float) -> dict[str
         "links": model.nv,
         "aba_us": float(medians[0]),
         "dca_us": {str(count): float(medians[i]) for i, count in enumerate(threads, 1)},
+        "spread": {
+            "aba_us": intervals.of_median(times[0] * 1e6),
+            **{f"dca_us on {count}": intervals.of_median(times[i] * 1e6) for i, count in enumerate(threads, 1)},
+        },
         "speedup": {str(count): _quartiles(times[0] / times[i]) for i, count in enumerate(threads, 1)},
     }
     if peer is not None:

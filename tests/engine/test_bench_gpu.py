@@ -111,12 +111,12 @@ def test_without_a_gpu_one_sentence_says_why(capsys, monkeypatch, suite):
 def test_rows_are_written_as_they_come_and_a_failed_one_is_told(capsys, monkeypatch, tmp_path):
     path = tmp_path / "rows.jsonl"
 
-    def run(_seconds):
+    def run(_seconds, _finished):
         yield {"key": "one", "residual": math.inf, "parts": [1, math.nan]}
         assert path.read_text("utf-8").splitlines()[1:] == ['{"key": "one", "residual": null, "parts": [1, null]}']
         yield {"key": "two", "failure": "it broke"}
 
-    monkeypatch.setitem(SUITES, "gpu", Suite(run, gpu.table, None, gpu.line))
+    monkeypatch.setitem(SUITES, "gpu", Suite(run, 2, gpu.table, None, gpu.line))
     assert main.main(["bench", "--suite", "gpu", "--json", "--rows", str(path)]) == 1
     captured = capsys.readouterr()
     assert "two: failed: it broke" in captured.err

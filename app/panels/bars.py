@@ -1,0 +1,349 @@
+"""The bars of a comparison: a row per algorithm, below a heading per model and number type with its own axis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRect, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
+from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+
+import engine
+from app import theme
+
+COLUMNS = ("algorithm", "time of one call", "median", "× the fastest", "on the GPU", "residual")
+NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
+ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
+PICTURE_WIDTH, PICTURE_SCALE = 980, 2
+BADGES = {"wrong": "error", "failed": "error", "refused": "faint", "waiting": "faint"}
+"""The verdicts that have no time, with their colours."""
+
+Role = Qt.ItemDataRole
+Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit, in three digits."""
+    unit, scale = next(
+        (u, s) for u, s in (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s"
+    )
+    return f"{seconds * scale:.3g} {unit}"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A logarithmic axis over whole decades, s."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, rows: list[engine.Standing]) -> Axis | None:
+        """One on which all medians and intervals fit; None where there are none."""
+        times = [row.host for row in rows if row.host] + [x for row in rows for x in row.host_interval or () if x > 0]
+        if not times:
+            return None
+        low = math.floor(math.log10(0.9 * min(times)))
+        return cls(low, max(math.ceil(math.log10(max(times))), low + 1))
+
+    def place(self, seconds: float) -> float:
+        """0 at its left end, 1 at its right end."""
+        return (math.log10(seconds) - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the rows below it have in common."""
+
+    model: str
+    text: str
+    axis: Axis | None
+
+
+class BarTable(QAbstractTableModel):
+    """Headings and standings in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Heading | engine.Standing] = []
+        self.axes: list[Axis | None] = []
+        """Of each row."""
+
+    def show_standings(self, standings: tuple[engine.Standing, ...]) -> bool:
+        """Show these; whether there are other rows than before."""
+        groups: dict[tuple[str, str], list[engine.Standing]] = {}
+        for standing in standings:
+            groups.setdefault((standing.model, standing.dtype), []).append(standing)
+        rows: list[Heading | engine.Standing] = []
+        axes: list[Axis | None] = []
+        for (model, dtype), group in groups.items():
+            axis, batch = Axis.of(group), group[0].batch
+            robots = f"  ·  batch of {batch:,}" if batch > 1 else ""
+            rows += [Heading(model, f"{dtype}{robots}", axis), *group]
+            axes += [axis] * (1 + len(group))
+        anew = list(map(_key, rows)) != list(map(_key, self.rows))
+        if anew:
+            self.beginResetModel()
+        self.rows, self.axes = rows, axes
+        if anew:
+            self.endResetModel()
+        elif rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(COLUMNS) - 1))
+        return anew
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
+        if orientation == Qt.Orientation.Vertical:
+            return None
+        if role == Role.DisplayRole:
+            return COLUMNS[section]
+        if role == Role.ToolTipRole:
+            return HINTS[section]
+        if role == Role.TextAlignmentRole:
+            return Right if section > BAR else Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
+        row, column = self.rows[index.row()], index.column()
+        if isinstance(row, Heading):
+            if role == Role.DisplayRole:
+                return {NAME: row.model, MEDIAN: row.text}.get(column)
+            if role == Role.FontRole and column == NAME:
+                return _bold()
+            if role == Role.TextAlignmentRole and column == MEDIAN:
+                return Right
+            return theme.color("faint") if role == Role.ForegroundRole and column == MEDIAN else None
+        if role == Role.DisplayRole:
+            return cell(row, column)
+        if role == Role.ToolTipRole:
+            return hover(row)
+        if role == Role.TextAlignmentRole and column > BAR:
+            return Right
+        if role == Role.ForegroundRole:
+            return _tint(row, column)
+        if role == Role.FontRole and row.winner and column in (NAME, RATIO):
+            return _bold()
+        return None
+
+
+HINTS = (
+    "The algorithm, and the device it runs on",
+    "Seconds of one call for the whole batch, until its answer is there; the light line is the median's interval",
+    "The median of one call's time on the host, until its answer is there",
+    "The time as a multiple of the fastest one's, with its interval: measured in turns, compared turn by turn",
+    "The time between two events on the GPU",
+    "How far inverse dynamics in double precision is from the torques, relative: ‖ID(q̈) − τ‖ / ‖τ_δ‖",
+)
+
+
+def cell(row: engine.Standing, column: int) -> str:
+    """What a row's column says."""
+    if column == NAME:
+        return f"{row.algorithm}  ·  {row.device}"
+    if column == RESIDUAL:
+        return "" if row.residual is None else f"{row.residual:.0e}"
+    if row.host is None or column == BAR:
+        return ""
+    if column == MEDIAN:
+        return duration(row.host)
+    if column == DEVICE:
+        return duration(row.on_device) if row.on_device is not None else "–"
+    if row.ratio is None:
+        return "…"
+    low, middle, high = row.ratio
+    if low == middle == high:
+        return "fastest" if row.winner else "1"
+    return f"{_digits(middle)} ({_digits(low)}–{_digits(high)})"
+
+
+def _digits(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+def hover(row: engine.Standing) -> str:
+    """All numbers of a row."""
+    lines = [f"{row.algorithm} on {row.device}, {row.dtype}, {row.model}, batch {row.batch:,}"]
+    if row.reason:
+        lines.append(f"{row.verdict}: {row.reason}")
+    if row.host is not None:
+        lines.append(f"one call: {duration(row.host)}, median of {row.turns} turns")
+        if row.batch > 1:
+            lines.append(f"one robot: {duration(row.host / row.batch)}")
+    if row.host_interval is not None:
+        lines.append(f"interval of the median: {duration(row.host_interval.low)} to {duration(row.host_interval.high)}")
+    if row.on_device is not None:
+        lines.append(f"on the GPU: {duration(row.on_device)}")
+    if row.ratio is not None and row.ratio.low != row.ratio.high:
+        low, middle, high = row.ratio
+        doubt = ", no difference beyond doubt" if row.level else ""
+        lines.append(f"{middle:.3f} times the fastest ({low:.3f} to {high:.3f}){doubt}")
+    if row.residual is not None:
+        lines.append(f"residual: {row.residual:.2g}")
+    if row.first is not None:
+        lines.append(f"first answer after {duration(row.first)}")
+    return "\n".join(lines)
+
+
+def _key(row: Heading | engine.Standing) -> object:
+    if isinstance(row, Heading):
+        return row.model, row.text
+    return row.model, row.algorithm, row.device, row.dtype, row.verdict in BADGES
+
+
+def _bold() -> QFont:
+    font = QFont()
+    font.setBold(True)
+    return font
+
+
+def _tint(row: engine.Standing, column: int) -> QColor | None:
+    if row.verdict in BADGES:
+        return theme.color("error" if column == RESIDUAL and row.verdict == "wrong" else "faint")
+    if column in (DEVICE, RESIDUAL):
+        return theme.color("faint")
+    return theme.color("good") if column == RATIO and row.level else None
+
+
+class Painter(QStyledItemDelegate):
+    """Paints bars, axes and badges."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        table = cast(BarTable, index.model())
+        row, axis = table.rows[index.row()], table.axes[index.row()]
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if isinstance(row, Heading):
+            painter.fillRect(option.rect, theme.color("panel"))
+        super().paint(painter, option, index)
+        if index.column() == BAR:
+            track = QRectF(option.rect).adjusted(4, 0, -24, 0)
+            if isinstance(row, Heading):
+                _paint_axis(painter, track, axis)
+            elif row.verdict in BADGES:
+                _paint_badge(painter, QRectF(option.rect).adjusted(4, 0, -4, 0), row)
+            else:
+                _paint_bar(painter, track, axis, row)
+        painter.restore()
+
+
+def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
+    painter.setPen(theme.color("faint"))
+    for decade in range(axis.low, axis.high + 1) if axis else ():
+        x = track.left() + (decade - axis.low) / (axis.high - axis.low) * track.width()
+        box = QRectF(x - 40, track.top(), 80, track.height() - 3)
+        side = Qt.AlignmentFlag.AlignHCenter
+        if decade == axis.low:
+            box, side = QRectF(x, box.top(), 80, box.height()), Qt.AlignmentFlag.AlignLeft
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, duration(10.0**decade))
+
+
+def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.Standing) -> None:
+    if axis is None:
+        return
+    painter.setPen(theme.color("raised"))
+    for decade in range(axis.low, axis.high + 1):
+        x = track.left() + (decade - axis.low) / (axis.high - axis.low) * track.width()
+        painter.drawLine(round(x), round(track.top()), round(x), round(track.bottom()))
+    if row.host is None:
+        return
+    bar = QRectF(track.left(), track.top() + 5, axis.place(row.host) * track.width(), track.height() - 10)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color("good" if row.level and row.ratio else "accent"))
+    painter.drawRoundedRect(bar, 2, 2)
+    if row.host_interval is not None:
+        low, _, high = row.host_interval
+        left, right = (track.left() + axis.place(x) * track.width() for x in (low, high))
+        middle = bar.center().y()
+        painter.setPen(theme.color("text"))
+        painter.drawLine(round(left), round(middle), round(right), round(middle))
+        for x in (left, right):
+            painter.drawLine(round(x), round(middle - 4), round(x), round(middle + 4))
+
+
+def _paint_badge(painter: QPainter, box: QRectF, row: engine.Standing) -> None:
+    tint = theme.color(BADGES[row.verdict])
+    text = QRectF(box)
+    if row.verdict != "waiting":
+        width = painter.fontMetrics().horizontalAdvance(row.verdict) + 14
+        badge = QRectF(box.left(), box.top() + 4, width, box.height() - 8)
+        painter.setPen(tint)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(badge, 4, 4)
+        painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, row.verdict)
+        text.setLeft(badge.right() + 8)
+    painter.setPen(theme.color("faint" if row.verdict != "failed" else "text"))
+    said = painter.fontMetrics().elidedText(
+        row.reason or "waiting for its turn", Qt.TextElideMode.ElideRight, round(text.width())
+    )
+    painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+
+
+class BarView(QTableView):
+    """The table; the whole of it as a picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = BarTable()
+        self.setModel(self.table)
+        self.setItemDelegate(Painter(self))
+        self.setShowGrid(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(BAR, QHeaderView.ResizeMode.Stretch)
+        advance = self.fontMetrics().horizontalAdvance
+        for column, widest in (
+            (MEDIAN, "88.88 ms"), (RATIO, "8,888 (8,888–8,888)"), (DEVICE, "on the GPU"), (RESIDUAL, "residual")
+        ):  # fmt: skip
+            self.setColumnWidth(column, advance(widest) + 22)
+
+    def show_standings(self, standings: tuple[engine.Standing, ...]) -> None:
+        """Show these; names that are long widen their column."""
+        self.setColumnHidden(DEVICE, all(row.on_device is None for row in standings))
+        if not self.table.show_standings(standings):
+            return
+        self.clearSpans()
+        longest = 0
+        for number, row in enumerate(self.table.rows):
+            self.setRowHeight(number, HEADING_HEIGHT if isinstance(row, Heading) else ROW_HEIGHT)
+            name = row.model if isinstance(row, Heading) else cell(row, NAME)
+            longest = max(longest, self.fontMetrics().horizontalAdvance(name))
+            if isinstance(row, Heading):
+                self.setSpan(number, MEDIAN, 1, len(COLUMNS) - MEDIAN)
+            elif row.verdict in BADGES:
+                last = RESIDUAL if row.verdict == "wrong" else RESIDUAL + 1
+                self.setSpan(number, BAR, 1, last - BAR)
+        self.setColumnWidth(NAME, min(max(longest + 24, 120), 280))
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 260)
+
+    def picture(self) -> QPixmap:
+        """All rows, in sight or not."""
+        view = BarView()
+        view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.show_standings(tuple(row for row in self.table.rows if not isinstance(row, Heading)))
+        height = view.horizontalHeader().sizeHint().height() + view.verticalHeader().length()
+        view.resize(PICTURE_WIDTH, height + 2)
+        pixmap = QPixmap(view.size() * PICTURE_SCALE)
+        pixmap.setDevicePixelRatio(PICTURE_SCALE)
+        view.render(pixmap)
+        return pixmap
+
+    def row_rect(self, number: int) -> QRect:
+        """Where a row's bar lies in the viewport."""
+        return self.visualRect(self.table.index(number, BAR))

@@ -1,0 +1,233 @@
+"""The compare panel: what to measure on the left, what was found on the right, filling in as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QGuiApplication
+from PyQt6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app import theme
+from app.comparing import Comparing, Report
+from app.panels.bars import BarView
+from app.panels.contest import ContestForm
+from app.panels.growth import GrowthPlot, told
+
+REFRESH = 100  # ms between two looks at the measurement
+FORM_WIDTH = 340  # px
+TOLD = 4  # faults, and crossings, that are told in words
+EMPTY = (
+    "Choose robots and algorithms on the left, then press Start.\n"
+    "All take turns on the same states; answers are checked by inverse dynamics."
+)
+
+
+class ComparePanel(QWidget):
+    """Starts and stops a measurement, shows it, and hands it on: as a command, a picture, a table."""
+
+    said = pyqtSignal(str)
+    """A passing message, such as where a file was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.form, self.bars, self.plot = ContestForm(), BarView(), GrowthPlot()
+        self.comparing = Comparing()
+        self.report = Report()
+        """The latest."""
+        self.start_button = self._button("Start", self.start, "Measure what is chosen")
+        self.stop_button = self._button("Stop", self.stop, "End the measurement; what was found stays")
+        self.copy_button = self._button("Copy command", self.copy, "")
+        self.picture_button = self._button("Save picture…", self._ask_picture, "Write what is shown as a PNG")
+        self.csv_button = self._button("Save CSV…", self._ask_csv, "Write the numbers, times in seconds")
+        self.progress = QProgressBar(maximum=1000, textVisible=False)
+        kept = self.progress.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(kept)
+        self.status, self.findings = QLabel(), QLabel()
+        self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.empty.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        self.pages = QStackedWidget()
+        for page in (self.empty, self.bars, self.plot):
+            self.pages.addWidget(page)
+        self._arrange()
+        self.form.changed.connect(self._mirror)
+        self.form.told.connect(self._complain)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self._mirror()
+
+    def _button(self, text: str, slot: Callable[[], None], tip: str) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(lambda: slot())
+        return button
+
+    def _arrange(self) -> None:
+        run = QHBoxLayout()
+        run.addWidget(self.start_button, 1)
+        run.addWidget(self.stop_button, 1)
+        left = QVBoxLayout()
+        left.setContentsMargins(10, 8, 10, 8)
+        left.addWidget(self.form, 1)
+        left.addLayout(run)
+        side = QWidget()
+        side.setFixedWidth(FORM_WIDTH)
+        side.setLayout(left)
+        line = QFrame()
+        line.setFixedWidth(1)
+        line.setStyleSheet(f"background: {theme.COLORS['edge']}")
+        bar = QHBoxLayout()
+        bar.setContentsMargins(10, 5, 8, 5)
+        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        bar.setSpacing(6)
+        bar.addWidget(self.status, 1)
+        for button in (self.copy_button, self.picture_button, self.csv_button):
+            bar.addWidget(button)
+        self.findings.setWordWrap(True)
+        self.findings.setContentsMargins(10, 5, 10, 6)
+        self.findings.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        right = QVBoxLayout()
+        right.setSpacing(0)
+        right.addLayout(bar)
+        right.addWidget(self.progress)
+        right.addWidget(self.pages, 1)
+        right.addWidget(self.findings)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(side)
+        layout.addWidget(line)
+        layout.addLayout(right, 1)
+
+    def start(self) -> None:
+        """Measure what the form asks for."""
+        self.report = Report()
+        self.comparing.start(self.form.request())
+        self._timer.start(REFRESH)
+        self.progress.setValue(0)
+        self.findings.clear()
+        self._show_status("preparing …")
+        self._mirror()
+
+    def stop(self) -> None:
+        """End the measurement before its next turn."""
+        self.comparing.stop()
+        self.stop_button.setEnabled(False)
+        self._show_status("stopping …")
+
+    def close_thread(self) -> None:
+        """End the measurement's thread, and wait until it has."""
+        self._timer.stop()
+        self.comparing.close()
+
+    def copy(self) -> None:
+        """Put the command that repeats the measurement on the clipboard."""
+        QGuiApplication.clipboard().setText(self.report.command)
+        self.said.emit("Copied: " + self.report.command)
+
+    def save_picture(self, path: str) -> None:
+        """Write what is shown as a PNG. Raises OSError."""
+        shown = self.plot if self.pages.currentWidget() is self.plot else self.bars
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        shown.picture().save(buffer, "PNG")
+        with engine.replacing(path) as file:
+            file.write(buffer.data().data())
+
+    def save_csv(self, path: str) -> None:
+        """Write the numbers, times in s. Raises OSError."""
+        with engine.replacing(path) as file:
+            file.write(self.report.found.csv().encode())
+
+    def _ask_picture(self) -> None:
+        self._ask("Save the picture", "comparison.png", "Pictures (*.png)", self.save_picture)
+
+    def _ask_csv(self) -> None:
+        self._ask("Save the numbers", "comparison.csv", "Comma-separated values (*.csv)", self.save_csv)
+
+    def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
+        if not path:
+            return
+        path = path if Path(path).suffix else path + Path(name).suffix
+        try:
+            save(path)
+        except OSError as fault:
+            self._complain(f"{path} was not written: {fault.strerror or fault}")
+            return
+        self.said.emit(f"Written: {path}")
+
+    def _look(self) -> None:
+        """Take in what the measuring thread has found."""
+        report = self.comparing.poll()
+        if report is None:
+            return
+        self.report = report
+        found = report.found
+        if isinstance(found, engine.Standings):
+            self.bars.show_standings(found.rows)
+            self.pages.setCurrentWidget(self.bars)
+            self.findings.setText("\n".join(_faults(found.rows) + (found.findings() if report.over else [])))
+        elif found is not None:
+            self.plot.show_growth(found)
+            self.pages.setCurrentWidget(self.plot)
+            crossings = [told(crossing) for crossing in found.crossings()[:TOLD]] if report.over else []
+            self.findings.setText("\n".join(_faults(point.standing for point in found.points) + crossings))
+        if found is not None:
+            self.progress.setValue(round(1000 * found.done))
+        self._say(report)
+        if report.over:
+            self._timer.stop()
+            self._mirror()
+
+    def _say(self, report: Report) -> None:
+        found = report.found
+        if report.fault:
+            self._complain(report.fault)
+        elif report.over:
+            self._show_status("stopped; what was measured is shown" if report.stopped else "done")
+        elif found is not None and not self.comparing.stopping:
+            left = f", {found.left:.0f} s left" if found.left is not None and found.left >= 1 else ""
+            self._show_status(f"{found.doing}{left}")
+
+    def _complain(self, fault: str) -> None:
+        self._show_status(fault.splitlines()[0], "error")
+        self.findings.setText(fault)
+
+    def _show_status(self, text: str, tint: str = "faint") -> None:
+        self.status.setText(text)
+        self.status.setToolTip(text)
+        self.status.setStyleSheet(f"color: {theme.COLORS[tint]}")
+
+    def _mirror(self) -> None:
+        running, found, problem = self.comparing.running, self.report.found is not None, self.form.problem()
+        self.form.setEnabled(not running)
+        self.progress.setVisible(running)
+        self.start_button.setEnabled(not running and not problem)
+        self.start_button.setToolTip(problem or "Measure what is chosen")
+        self.stop_button.setEnabled(running)
+        self.copy_button.setEnabled(found and bool(self.report.command))
+        self.copy_button.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")
+        self.picture_button.setEnabled(found and not running)
+        self.csv_button.setEnabled(found and not running)
+
+
+def _faults(rows: Iterable[engine.Standing]) -> list[str]:
+    """What went wrong in an algorithm, with the line where it is a user's."""
+    faults = (f"{row.algorithm} {row.verdict}: {row.reason}" for row in rows if row.verdict in ("failed", "wrong"))
+    return list(dict.fromkeys(faults))[:TOLD]

@@ -1,0 +1,259 @@
+"""What is to be measured: robots, algorithms, devices, number types, batch and time, or how times grow."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QStandardItemModel
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QGridLayout,
+    QInputDialog,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app import theme
+from app.comparing import Measurement
+
+ALGORITHMS = engine.algorithms(engine.chain(2))
+TIMES, OVER_LINKS, OVER_BATCH = range(3)
+MEASURES = ("times, robot by robot", "growth with the links of a chain", "growth with the batch")
+DEVICES: dict[str, tuple[str, ...] | None] = {"all": None, "CPU": ("cpu",), "GPU": ("cuda",)}
+DTYPES = {"float64": ("float64",), "float32": ("float32",), "both": ("float64", "float32")}
+BOTH = 2
+LONGEST, LARGEST = 12, 20
+"""Powers of two: the links of a chain, and the robots of a batch."""
+STEPS = 16  # of the slider, from one power of two to the next
+SENSIBLE_BATCH = 4096  # to measure up to, where none was set
+BATCH_STEP = 4  # from one batch to the next, where times over it are measured
+
+Role = Qt.ItemDataRole.UserRole
+Checked, Unchecked = Qt.CheckState.Checked, Qt.CheckState.Unchecked
+
+
+class ContestForm(QWidget):
+    """The choices, and the measurement that they ask for."""
+
+    changed = pyqtSignal()
+    told = pyqtSignal(str)
+    """What is wrong with a user's file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.measure, self.devices, self.dtypes = (_choices(names) for names in (MEASURES, DEVICES, DTYPES))
+        self.robots, self.algorithms = QListWidget(), QListWidget()
+        self.loaded = _item(self.robots, "", None)
+        self.loaded.setHidden(True)
+        for path in sorted(theme.ROBOTS.glob("*.urdf")):
+            _item(self.robots, path.stem, path.stem, checked=path.stem == "arm7")
+        self.chain = _item(self.robots, "", None, checked=True)
+        for name in ALGORITHMS:
+            _item(self.algorithms, name, name, checked=True)
+        self.links = QSlider(Qt.Orientation.Horizontal)
+        self.links.setRange(0, LONGEST * STEPS)
+        self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
+        self.links_label = QLabel()
+        self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("chain of 4096 links"))
+        self.batch, self.seconds = QSpinBox(), QDoubleSpinBox()
+        for box in (self.batch, self.seconds):
+            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            box.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
+        self.batch.setRange(1, 1 << LARGEST)
+        self.batch.setToolTip("Robots that one call computes")
+        self.seconds.setRange(0.05, 60.0)
+        self.seconds.setValue(0.5)
+        self.seconds.setSuffix(" s")
+        self.seconds.setToolTip("How long each algorithm is timed; more makes the intervals narrower")
+        self.own = QPushButton("Add your own…")
+        self.own.setToolTip("A function (model, q, v, tau) → q̈ of a Python file; see docs/own_algorithm.py")
+        self.own.clicked.connect(self._ask_own)
+        self._arrange()
+        self.links.valueChanged.connect(self._mirror)
+        self.measure.currentIndexChanged.connect(self._mirror)
+        self.robots.itemChanged.connect(self.changed)
+        self.algorithms.itemChanged.connect(self.changed)
+        self.links.setValue(round(math.log2(100) * STEPS))
+
+    def _arrange(self) -> None:
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(5)
+        self.batch_name = QLabel()
+        for row, (name, widget, other, second) in enumerate(
+            (
+                (QLabel("Devices"), self.devices, self.batch_name, self.batch),
+                (QLabel("Precision"), self.dtypes, QLabel("Time each"), self.seconds),
+            )
+        ):
+            for column, each in enumerate((name, widget, other, second)):
+                grid.addWidget(each, row, column)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        lists = QGridLayout()
+        lists.setContentsMargins(0, 0, 0, 0)
+        lists.setHorizontalSpacing(8)
+        lists.setVerticalSpacing(4)
+        for column, (title, view) in enumerate((("Robots", self.robots), ("Algorithms", self.algorithms))):
+            view.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            view.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+            view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            view.setMinimumHeight(70)
+            label = QLabel(title)
+            label.setStyleSheet(f"color: {theme.COLORS['faint']}")
+            lists.addWidget(label, 0, column)
+            lists.addWidget(view, 1, column, 1 if view is self.algorithms else 2, 1)
+            lists.setColumnStretch(column, 1)
+        lists.addWidget(self.own, 2, 1)
+        slider = QGridLayout()
+        slider.addWidget(self.links_label, 0, 0)
+        slider.addWidget(self.links, 0, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(self.measure)
+        layout.addLayout(lists, 1)
+        layout.addLayout(slider)
+        layout.addLayout(grid)
+
+    @property
+    def chain_length(self) -> int:
+        """The links of the generated chain."""
+        return round(2 ** (self.links.value() / STEPS))
+
+    def set_loaded(self, model: engine.Model, floating: bool) -> None:
+        """Offer the robot that the window shows, its root set free or not; one that ships is in the list already."""
+        ships = model.source is not None and Path(model.source).parent == theme.ROBOTS and not floating
+        self.loaded.setHidden(ships)
+        self.loaded.setText(f"{model.name} (shown)")
+        self.loaded.setData(Role, model)
+        self.loaded.setCheckState(Unchecked if self.loaded.isHidden() else Checked)
+        if ships:
+            name = Path(model.source).stem
+            next(item for item in _items(self.robots) if item.data(Role) == name).setCheckState(Checked)
+
+    def problem(self) -> str:
+        """Why nothing can be measured by these choices; empty where all is well."""
+        if not _chosen(self.algorithms):
+            return "Choose at least one algorithm"
+        if self.measure.currentIndex() == TIMES and not self._models():
+            return "Choose at least one robot"
+        return ""
+
+    def request(self) -> Callable[[], Measurement]:
+        """What makes the measurement; it reads files, and so belongs in the measuring thread."""
+        names: tuple[str, ...] | None = tuple(_chosen(self.algorithms))
+        if names == ALGORITHMS:
+            names = None
+        devices, dtypes = (table[box.currentText()] for table, box in ((DEVICES, self.devices), (DTYPES, self.dtypes)))
+        batch, seconds, measure = self.batch.value(), self.seconds.value(), self.measure.currentIndex()
+        if measure == TIMES:
+            return partial(engine.Comparison, tuple(self._models()), names, devices, dtypes, batch, seconds)
+        growth = partial(engine.Scaling, algorithms=names, devices=devices, dtype=dtypes[0], seconds=seconds)
+        chain = self.chain_length
+        if measure == OVER_LINKS:
+            return partial(growth, "links", _sizes(2, chain), batch=batch)
+        return partial(growth, "batch", _sizes(BATCH_STEP, batch), model=f"chain:{chain}")
+
+    def add_own(self, path: str, function: str) -> None:
+        """Put a user's function on the list, chosen; once only."""
+        name = f"{path}:{function}"
+        if name not in [item.data(Role) for item in _items(self.algorithms)]:
+            item = _item(self.algorithms, f"{Path(path).name}:{function}", name, checked=True)
+            item.setToolTip(name)
+            self.algorithms.scrollToItem(item)
+
+    def _ask_own(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Add an algorithm of your own", "", "Python (*.py)")
+        if not path:
+            return
+        try:
+            names = functions(Path(path))
+        except (OSError, ValueError) as fault:
+            self.told.emit(str(fault))
+            return
+        name, fine = names[0], True
+        if len(names) > 1:
+            name, fine = QInputDialog.getItem(self, "Add an algorithm of your own", "Function:", names, 0, False)
+        if fine:
+            self.add_own(path, name)
+
+    def _models(self) -> list[engine.Model | str]:
+        models = [model for item, model in _entries(self.robots) if item is not self.chain]
+        return models + ([f"chain:{self.chain_length}"] if self.chain.checkState() == Checked else [])
+
+    def _mirror(self) -> None:
+        measure, links = self.measure.currentIndex(), self.chain_length
+        blocked = self.robots.blockSignals(True)
+        self.chain.setText(f"chain of {links} link{'s' if links > 1 else ''}")
+        self.robots.blockSignals(blocked)
+        self.robots.setEnabled(measure == TIMES)
+        self.links_label.setText(f"up to {links} links" if measure == OVER_LINKS else f"chain of {links} links")
+        self.batch_name.setText("Batch to" if measure == OVER_BATCH else "Batch")
+        if measure == OVER_BATCH and self.batch.value() == 1:
+            self.batch.setValue(SENSIBLE_BATCH)
+        cast(QStandardItemModel, self.dtypes.model()).item(BOTH).setEnabled(measure == TIMES)
+        if measure != TIMES and self.dtypes.currentIndex() == BOTH:
+            self.dtypes.setCurrentIndex(0)
+        self.changed.emit()
+
+
+def functions(path: Path) -> list[str]:
+    """The names of a Python file's own functions, without running it. Raises OSError, or ValueError with the line."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError as fault:
+        raise ValueError(f"{path.name}, line {fault.lineno}: {fault.msg}") from fault
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    if not names:
+        raise ValueError(f"{path.name} has no function; write one as docs/own_algorithm.py has it")
+    return names
+
+
+def _choices(names: Iterable[str]) -> QComboBox:
+    box = QComboBox()
+    box.addItems(list(names))
+    return box
+
+
+def _item(view: QListWidget, text: str, what: object, checked: bool = False) -> QListWidgetItem:
+    item = QListWidgetItem(text, view)
+    item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
+    item.setData(Role, what)
+    item.setCheckState(Checked if checked else Unchecked)
+    return item
+
+
+def _items(view: QListWidget) -> list[QListWidgetItem]:
+    return [view.item(row) for row in range(view.count())]
+
+
+def _entries(view: QListWidget) -> list[tuple[QListWidgetItem, Any]]:
+    """The checked entries, with what they stand for."""
+    return [(item, item.data(Role)) for item in _items(view) if item.checkState() == Checked and not item.isHidden()]
+
+
+def _chosen(view: QListWidget) -> list[Any]:
+    return [what for _, what in _entries(view)]
+
+
+def _sizes(factor: int, largest: int) -> tuple[int, ...]:
+    """Powers of a factor up to the largest, and the largest itself."""
+    powers = [factor**power for power in range(int(math.log(largest, factor) + 1e-9) + 1)]
+    return tuple(sorted({*powers, largest}))

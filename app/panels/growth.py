@@ -1,0 +1,167 @@
+"""How times grow: a curve per algorithm over the links of a chain or the robots of a batch, and where curves cross."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import QPointF, QRectF
+from PyQt6.QtGui import QPainter, QPixmap
+
+import engine
+from app import theme
+from app.panels.bars import duration, hover
+
+AXES = {"links": "links of the chain", "batch": "robots in the batch"}
+NEAR = 24  # px around a point within which the mouse shows its numbers
+PICTURE_SCALE = 2
+CROSSINGS = 6  # that are marked: those of the lowest curves
+
+
+class DurationAxis(pg.AxisItem):
+    """Powers of ten of a second, with their units."""
+
+    def logTickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
+        return [duration(10.0**value) if abs(value - round(value)) < 1e-9 else "" for value in values]
+
+
+class SizeAxis(pg.AxisItem):
+    """The sizes that were measured."""
+
+    def __init__(self) -> None:
+        super().__init__("bottom")
+        self.enableAutoSIPrefix(False)
+
+    def show_sizes(self, sizes: list[int]) -> None:
+        self.setTicks([[(math.log10(size), f"{size:,}") for size in sizes]])
+
+
+class GrowthPlot(pg.PlotWidget):
+    """Both axes are logarithmic. The mouse over a point shows its numbers."""
+
+    def __init__(self) -> None:
+        self._sizes = SizeAxis()
+        super().__init__(
+            background=theme.COLORS["ground"], axisItems={"bottom": self._sizes, "left": DurationAxis("left")}
+        )
+        self.setLogMode(True, True)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setMouseEnabled(False, False)
+        self.getPlotItem().setContentsMargins(4, 8, 14, 4)
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.enableAutoSIPrefix(False)
+            axis.setTextPen(theme.COLORS["faint"])
+            axis.setPen(theme.COLORS["edge"])
+        self.showGrid(x=True, y=True, alpha=0.12)
+        self.setLabel("left", "time of one call", color=theme.COLORS["faint"])
+        self.note = pg.TextItem(color=theme.COLORS["text"], fill=theme.COLORS["raised"], border=theme.COLORS["edge"])
+        self.note.setZValue(10)
+        self._curves: dict[str, pg.PlotDataItem] = {}
+        self._points: tuple[engine.Point, ...] = ()
+        self._marks: list[pg.GraphicsObject] = []
+        self.scene().sigMouseMoved.connect(self._point_at)
+
+    def show_growth(self, growth: engine.Growth) -> None:
+        """Show the curves as far as they are known."""
+        self.setLabel("bottom", AXES[growth.axis], color=theme.COLORS["faint"])
+        curves = growth.curves()
+        if set(self._curves) - set(curves):
+            self._forget()
+        names = list(dict.fromkeys(point.curve for point in growth.points))
+        for name, curve in curves.items():
+            if name not in self._curves:
+                tint = _tint(names.index(name))
+                self._curves[name] = self.plot(
+                    pen=pg.mkPen(tint, width=2), symbol="o", symbolSize=7, symbolBrush=tint, symbolPen=None
+                )
+            sizes = sorted(curve)
+            self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
+        self.setTitle(
+            " &nbsp; ".join(
+                f'<span style="color:{_tint(number)}">●</span> {escape(name)}' for number, name in enumerate(names)
+            ),
+            color=theme.COLORS["text"],
+            size="9pt",
+        )
+        self._points = tuple(point for point in growth.points if point.standing.host is not None)
+        self._sizes.show_sizes(sorted({point.size for point in growth.points}))
+        self._mark(growth.crossings(), curves)
+
+    def _forget(self) -> None:
+        for curve in self._curves.values():
+            self.removeItem(curve)
+        self._curves.clear()
+        self._hide_note()
+
+    def _mark(self, crossings: tuple[engine.Crossing, ...], curves: dict[str, dict[int, float]]) -> None:
+        """A dot where curves cross, with the size, lowest first."""
+        for mark in self._marks:
+            self.removeItem(mark)
+        self._marks = []
+        places = sorted((_time_at(curves[each.faster], each.size), each) for each in crossings)
+        for seconds, crossing in places[:CROSSINGS]:
+            place = (math.log10(crossing.size), math.log10(seconds))
+            dot = pg.ScatterPlotItem(
+                [place[0]], [place[1]], symbol="o", size=15, pen=pg.mkPen(theme.COLORS["text"], width=1.5), brush=None
+            )
+            label = pg.TextItem(f"{crossing.size:.3g}", color=theme.COLORS["text"], anchor=(0.5, 1.4))
+            label.setPos(*place)
+            dot.setToolTip(told(crossing))
+            for mark in (dot, label):
+                self.addItem(mark, ignoreBounds=True)
+                self._marks.append(mark)
+
+    def _point_at(self, position: QPointF) -> None:
+        """Show the numbers of the point that the mouse is near to."""
+        box = self.getPlotItem().vb
+        near = None
+        for point in self._points:
+            at = box.mapViewToScene(QPointF(math.log10(point.size), math.log10(point.standing.host)))
+            away = math.hypot(at.x() - position.x(), at.y() - position.y())
+            if away < (near[0] if near else NEAR):
+                near = away, point
+        if near is None:
+            self._hide_note()
+            return
+        place = QPointF(math.log10(near[1].size), math.log10(near[1].standing.host))
+        at, frame = box.mapViewToScene(place), box.sceneBoundingRect()
+        self.note.setText(hover(near[1].standing))
+        self.note.setAnchor((float(at.x() > frame.center().x()), float(at.y() > frame.center().y())))
+        self.note.setPos(place)
+        if self.note.scene() is None:
+            self.addItem(self.note, ignoreBounds=True)
+
+    def _hide_note(self) -> None:
+        if self.note.scene() is not None:
+            self.removeItem(self.note)
+
+    def picture(self) -> QPixmap:
+        """The plot as it stands."""
+        pixmap = QPixmap(self.size() * PICTURE_SCALE)
+        pixmap.setDevicePixelRatio(PICTURE_SCALE)
+        pixmap.fill(theme.color("ground"))
+        painter = QPainter(pixmap)
+        self._hide_note()
+        self.render(painter, QRectF(self.rect()), self.rect())
+        painter.end()
+        return pixmap
+
+
+def _tint(number: int) -> str:
+    return theme.PHASE_COLORS[number % len(theme.PHASE_COLORS)]
+
+
+def told(crossing: engine.Crossing) -> str:
+    """A crossing in words."""
+    return f"{crossing.faster} is faster than {crossing.slower} from about {crossing.size:.3g} on"
+
+
+def _time_at(curve: dict[int, float], size: float) -> float:
+    """A curve's time at a size, by a straight line between the logarithms of its points."""
+    sizes = sorted(curve)
+    times = [math.log(curve[each]) for each in sizes]
+    return float(np.exp(np.interp(math.log(size), np.log(sizes), times)))

@@ -1,0 +1,90 @@
+"""Results beside earlier ones of the same machine: what got slower, or faster, by more than noise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from engine.bench import results
+from engine.bench.results import Row, Rows
+
+WORTH_SAYING = 1.05
+"""Medians closer than this are no change, however sure: another start of the process moves them by as much."""
+SAME_MACHINE = ("processor", "cores")
+
+
+class Change(NamedTuple):
+    """A quantity of a row that changed: what it was and is, the medians."""
+
+    key: str
+    quantity: str
+    before: float
+    now: float
+
+    @property
+    def slower(self) -> bool:
+        """It takes longer than before."""
+        return self.now > self.before
+
+    def __str__(self) -> str:
+        ratio = self.now / self.before if self.slower else self.before / self.now
+        word = "slower" if self.slower else "faster"
+        return f"{self.key}, {self.quantity}: {ratio:.2f} times {word}, {self.now:.4g} after {self.before:.4g}"
+
+
+def read(path: Path) -> tuple[dict[str, Any], Rows]:
+    """The machine and the rows of a file by `--rows`, or of what `--json` printed. Raises ValueError for any other."""
+    text = path.read_text("utf-8")
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():
+        return whole["machine"], {row["key"]: row for row in whole["rows"]}
+    header, rows = results.read(path)
+    return header["machine"], rows
+
+
+def require_comparable(path: Path, machine: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+    """ValueError where the other results are another machine's."""
+    theirs, ours = ([facts.get(name) for name in SAME_MACHINE] + [_gpu(facts)] for facts in (there, machine))
+    if theirs != ours:
+        raise ValueError(
+            f"{path} was measured on another machine ({_listed(theirs)}; this is {_listed(ours)}); "
+            "measure there again, or name a result of this one"
+        )
+
+
+def _gpu(facts: Mapping[str, Any]) -> Any:
+    gpu = facts.get("gpu")
+    return gpu and gpu.get("name")
+
+
+def _listed(facts: list[Any]) -> str:
+    processor, cores, gpu = facts
+    return f"{processor}, {cores} cores, {gpu or 'no GPU'}"
+
+
+def changes(before: Rows, now: Rows) -> list[Change]:
+    """What differs beyond noise: the intervals of the medians are apart, and the medians by `WORTH_SAYING`."""
+    return [change for key in now if key in before for change in _changes(key, before[key], now[key])]
+
+
+def _changes(key: str, before: Row, now: Row) -> Iterator[Change]:
+    old, new = _spread(before), _spread(now)
+    for quantity in old.keys() & new.keys():
+        (low, was, high), (new_low, is_now, new_high) = old[quantity], new[quantity]
+        apart = new_low > high or new_high < low
+        if apart and max(is_now / was, was / is_now) > WORTH_SAYING:
+            yield Change(key, quantity, was, is_now)
+
+
+def _spread(row: Row) -> dict[str, tuple[float, float, float]]:
+    """Quantities with bounds and median; on the GPU those of the middle half of the rounds, which hardly differ."""
+    found = {name: tuple(bounds) for name, bounds in row.get("spread", {}).items() if bounds is not None}
+    if "device_us_quartiles" in row:
+        low, high = row["device_us_quartiles"]
+        found["device_us"] = (low, row["device_us"], high)
+    return found

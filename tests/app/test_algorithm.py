@@ -1,0 +1,97 @@
+"""Switching the algorithm of a simulation that plays, and what the timing panel shows of both."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import Qt
+from windows import wait
+
+import engine
+from app.panels.timing import BEFORE, MEDIAN, History
+from app.window import Window
+
+LINK = """<link name="{}"><inertial><mass value="1"/>
+  <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>"""
+MIMIC = f"""<robot name="pair"><link name="base"/>{LINK.format("one")}{LINK.format("two")}
+  <joint name="lead" type="continuous"><parent link="base"/><child link="one"/><axis xyz="0 1 0"/></joint>
+  <joint name="follow" type="continuous"><parent link="one"/><child link="two"/><axis xyz="0 1 0"/>
+    <mimic joint="lead"/></joint>
+</robot>"""
+
+
+def choose(window: Window, name: str) -> None:
+    next(action for action in window.timing.choice.menu().actions() if action.text() == name).trigger()
+
+
+def test_switching_while_it_plays(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    timing, bench = window.timing, window.workbench
+    assert timing.choice.text() == "abia (auto)"
+    assert bench.why.endswith(timing.why.text())
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: timing.steps.count > 10)
+    before = bench.time
+    choose(window, "jsiia")
+    wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
+    assert bench.playing
+    assert bench.time > before
+    assert timing.choice.text() == window.algorithm_label.text() == "jsiia"
+    assert timing.why.text() == "asked for"
+    timing.table.refresh()
+    steps = timing.table.seconds[: len(engine.PHASES) + 1]
+    assert np.all(np.isfinite(steps))
+    assert not np.array_equal(steps[:, MEDIAN], steps[:, BEFORE])
+    heads = [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in (MEDIAN, BEFORE)]
+    assert heads == ["median\njsiia", "before\nabia"]
+    choose(window, "auto")
+    wait(qtbot, lambda: timing.choice.text() == "abia (auto)")
+
+
+def test_the_state_goes_on_where_it_was(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    for _ in range(10):
+        qtbot.keyClick(window, Qt.Key.Key_S)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.010 s")
+    q = window.joints.table.q.copy()
+    choose(window, "jsiia")
+    wait(qtbot, lambda: window.algorithm_label.text() == "jsiia")
+    np.testing.assert_array_equal(window.joints.table.q, q)
+    qtbot.keyClick(window, Qt.Key.Key_S)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.011 s")
+    reference = engine.Simulation(window.workbench.model)
+    reference.step(11)
+    np.testing.assert_allclose(window.joints.table.q, reference.q[0], atol=1e-12)
+
+
+def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path):
+    path = tmp_path / "pair.urdf"
+    path.write_text(MIMIC, encoding="utf-8")
+    window = opened(path)
+    able = {action.text(): action.isEnabled() for action in window.algorithms.actions()}
+    assert able == {"auto": True, "abia": False, "jsiia": True}
+    window.workbench.set_algorithm("abia")
+    wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
+    assert window.workbench.settings.algorithm == "auto"
+    assert window.workbench.algorithm == "jsiia"
+
+
+def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    choose(window, "jsiia")
+    wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
+    opened(engine.find_robot("scara"))
+    assert window.timing.choice.text() == "abia (auto)"
+    assert window.timing.table.algorithm_before == ""
+
+
+def test_a_mark_parts_the_statistics_and_leaves_the_samples():
+    history = History(("one", "other"))
+    for number in (1, 2, 3):
+        history.add((number, number))
+    history.mark()
+    assert np.isnan(history.statistics()[0, MEDIAN])
+    for number in (10, 20):
+        history.add((number, 0))
+    np.testing.assert_array_equal(history.statistics()[:, MEDIAN], [15, 0, 15])
+    np.testing.assert_array_equal(history.statistics()[:, BEFORE], [2, 2, 4])
+    assert len(history.samples) == 5

@@ -1,0 +1,393 @@
+"""The compare panel, pressed as a user presses it, and the thread behind it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QImage
+from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
+from windows import ANSWER, gaps, press, wait
+
+import engine
+from app import theme
+from app.comparing import Comparing, Report
+from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
+from app.panels.compare import ComparePanel
+from app.panels.contest import OVER_BATCH, OVER_LINKS, functions
+from app.panels.growth import GrowthPlot
+from app.window import Window
+
+OWN = """import engine
+
+def wrong(model, q, v, tau):
+    return 1.01 * engine.forward_dynamics(model, q, v, tau)
+
+def failing(model, q, v, tau):
+    return tau / missing
+
+def slow(model, q, v, tau):
+    return [engine.forward_dynamics(model, q, v, tau) for _ in range(30)][0]
+"""
+STANDING = engine.Standing(
+    model="arm", algorithm="abia", device="cpu", dtype="float64", batch=1, verdict="ok", reason="", residual=1e-15,
+    first=0.1, turns=99, host=2e-6, host_interval=engine.Interval(1.9e-6, 2e-6, 2.2e-6), on_device=None,
+    ratio=engine.Interval(1.0, 1.0, 1.0), level=True, winner=True,
+)  # fmt: skip
+
+
+@pytest.fixture
+def panel(qtbot, opened) -> ComparePanel:
+    """The panel in a window with a double pendulum, opened by its button; quick, and of one robot: the arm7."""
+    window = opened()
+    press(qtbot, window, window.compare_action)
+    wait(qtbot, window.compare.isVisible)
+    window.compare.form.seconds.setValue(0.05)
+    choose(qtbot, window.compare.form.robots, "arm7")
+    return window.compare
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch) -> Callable[[str, str], Path]:
+    """Writes a user's file, and answers the dialogs that ask for it and for its function."""
+
+    def write(text: str, function: str) -> Path:
+        path = tmp_path / "own.py"
+        path.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+        monkeypatch.setattr(QInputDialog, "getItem", lambda *_: (function, True))
+        return path
+
+    return write
+
+
+def choose(qtbot, view: QListWidget, *names: str) -> None:
+    """Click the boxes until just these are checked."""
+    items = [view.item(row) for row in range(view.count())]
+    assert {item.text() for item in items} >= set(names)
+    for item in items:
+        if (item.checkState() == Qt.CheckState.Checked) != (item.text() in names) and not item.isHidden():
+            view.scrollToItem(item)
+            place = view.visualItemRect(item)
+            box = QPoint(place.left() + 10, place.center().y())
+            qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box)
+
+
+def click(qtbot, button) -> None:
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def start(qtbot, panel: ComparePanel) -> None:
+    assert panel.start_button.isEnabled(), panel.start_button.toolTip()
+    click(qtbot, panel.start_button)
+    assert panel.comparing.running
+
+
+def measure(qtbot, panel: ComparePanel) -> None:
+    """Start, and wait for the end."""
+    start(qtbot, panel)
+    wait(qtbot, lambda: panel.start_button.isEnabled())
+    assert not panel.report.fault
+
+
+def shown(panel: ComparePanel) -> dict[tuple[str, str], engine.Standing]:
+    return {(row.model, row.algorithm): row for row in panel.bars.table.rows if isinstance(row, engine.Standing)}
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "comparison"]
+
+
+def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkeypatch):
+    form = panel.form
+    choose(qtbot, form.robots, "arm7", "humanoid")
+    choose(qtbot, form.algorithms, "abia", "jsiia")
+    assert not panel.copy_button.isEnabled()
+    measure(qtbot, panel)
+    rows = shown(panel)
+    assert list(rows) == [(robot, name) for robot in ("arm7", "humanoid") for name in ("abia", "jsiia")]
+    assert all(row.verdict == "ok" and row.ratio and row.residual < 1e-11 for row in rows.values())
+    assert sum(isinstance(row, Heading) for row in panel.bars.table.rows) == 2
+    assert panel.findings.text().count("\n") == 1
+    assert panel.status.text() == "done"
+
+    click(qtbot, panel.copy_button)
+    assert QApplication.clipboard().text() == panel.report.command
+    assert panel.report.command.startswith("main.py compare arm7 humanoid --algorithm abia --algorithm jsiia ")
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "times"), ""))
+    click(qtbot, panel.csv_button)
+    table = list(csv.DictReader(io.StringIO((tmp_path / "times.csv").read_text("utf-8"))))
+    assert [(line["model"], line["algorithm"]) for line in table] == list(rows)
+    assert [float(line["host"]) for line in table] == [row.host for row in rows.values()]
+    click(qtbot, panel.picture_button)
+    picture = QImage(str(tmp_path / "times.png"))
+    assert count(picture, "good") + count(picture, "accent") > 1000
+
+
+def count(picture: QImage, name: str) -> int:
+    """The pixels of a colour of the palette."""
+    picture = picture.convertToFormat(QImage.Format.Format_RGB32)
+    bits = np.frombuffer(picture.constBits().asstring(picture.sizeInBytes()), np.uint32)
+    return int(np.sum(bits & 0xFFFFFF == theme.color(name).rgb() & 0xFFFFFF))
+
+
+def test_bars_fill_in_as_results_come(qtbot, panel):
+    choose(qtbot, panel.form.robots, "arm7", "scara")
+    choose(qtbot, panel.form.algorithms, "abia", "jsiia")
+    panel.form.seconds.setValue(1.0)
+    start(qtbot, panel)
+    wait(qtbot, lambda: bool(shown(panel)) and shown(panel)["arm7", "abia"].host is not None)
+    assert shown(panel)["scara", "abia"].verdict == "waiting"
+    assert 0 < panel.progress.value() < 1000
+    assert not panel.form.isEnabled()
+    wait(qtbot, panel.start_button.isEnabled)
+    assert shown(panel)["scara", "abia"].host is not None
+
+
+def test_stop_keeps_what_was_measured(qtbot, panel):
+    panel.form.seconds.setValue(60.0)
+    choose(qtbot, panel.form.algorithms, "abia", "jsiia")
+    start(qtbot, panel)
+    wait(qtbot, lambda: any(row.ratio is not None for row in shown(panel).values()))
+    begun = time.perf_counter()
+    click(qtbot, panel.stop_button)
+    wait(qtbot, panel.start_button.isEnabled)
+    assert time.perf_counter() - begun < 5
+    assert panel.status.text().startswith("stopped")
+    assert any(row.host is not None for row in shown(panel).values())
+    assert panel.csv_button.isEnabled()
+    measured = panel.report.found
+    panel.form.seconds.setValue(0.05)
+    measure(qtbot, panel)
+    assert panel.report.found is not measured
+
+
+def test_closing_the_window_during_a_comparison_leaves_no_thread(qtbot, panel):
+    panel.form.seconds.setValue(60.0)
+    start(qtbot, panel)
+    wait(qtbot, lambda: bool(shown(panel)))
+    assert threads()
+    panel.window().close()
+    assert not threads()
+
+
+def test_the_window_and_the_simulation_answer_during_a_comparison(qtbot, panel):
+    window: Window = panel.window()
+    panel.form.seconds.setValue(60.0)
+    choose(qtbot, panel.form.robots, "arm7", "humanoid")
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    start(qtbot, panel)
+    wait(qtbot, lambda: any(row.host is not None for row in shown(panel).values()))
+    begun = window.workbench.time
+    window.viewport.hide()  # without a graphics card, drawing takes the processor
+    # Other programs may take the processor, so there are five looks.
+    assert any(np.percentile(gaps(qtbot, 100), 95) < ANSWER for _ in range(5))
+    assert window.workbench.playing
+    assert window.workbench.time > begun
+    assert panel.comparing.running
+
+
+def test_own_algorithms_wrong_failing_and_slow(qtbot, panel, own):
+    for name in ("wrong", "failing", "slow"):
+        own(OWN, name)
+        click(qtbot, panel.form.own)
+    click(qtbot, panel.form.own)  # once more adds nothing
+    assert panel.form.algorithms.count() == len(engine.algorithms(engine.chain(1))) + 3
+    choose(qtbot, panel.form.algorithms, "abia", "own.py:wrong", "own.py:failing", "own.py:slow")
+    measure(qtbot, panel)
+    rows = {name: row for (_, name), row in shown(panel).items()}
+    assert {name: row.verdict for name, row in rows.items()} == {
+        "abia": "ok", "own.py:wrong": "wrong", "own.py:failing": "failed", "own.py:slow": "ok",
+    }  # fmt: skip
+    assert rows["own.py:wrong"].host is None
+    assert rows["abia"].winner
+    assert rows["own.py:slow"].ratio.low > 2
+    assert "NameError" in panel.findings.text()
+    assert "own.py, line 7" in panel.findings.text()
+    picture = panel.bars.picture().toImage()
+    assert count(picture, "error") > 50
+
+
+def test_a_file_that_is_no_python_is_told_with_its_line(qtbot, panel, own):
+    own("import engine\n\ndef broken(model, q v):\n    return q\n", "")
+    before = panel.form.algorithms.count()
+    click(qtbot, panel.form.own)
+    assert panel.form.algorithms.count() == before
+    assert "own.py, line 3" in panel.findings.text()
+
+
+def test_the_functions_of_a_file(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN + "\ndef _helper():\n    pass\n", encoding="utf-8")
+    assert functions(path) == ["wrong", "failing", "slow"]
+    path.write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has no function"):
+        functions(path)
+
+
+def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
+    form = panel.form
+    choose(qtbot, form.algorithms, "abia", "jsiia")
+    form.measure.setCurrentIndex(OVER_LINKS)
+    assert not form.robots.isEnabled()
+    form.links.setValue(4 * 16)
+    assert form.links_label.text() == "up to 16 links"
+    measure(qtbot, panel)
+    assert panel.pages.currentWidget() is panel.plot
+    curves = panel.report.found.curves()
+    assert {name: sorted(curve) for name, curve in curves.items()} == {
+        "abia on cpu": [1, 2, 4, 8, 16], "jsiia on cpu": [1, 2, 4, 8, 16],
+    }  # fmt: skip
+    assert "--over links" in panel.report.command
+    box = panel.plot.getPlotItem().vb
+    place = QPointF(math.log10(4), math.log10(curves["jsiia on cpu"][4]))
+    panel.plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
+    assert panel.plot.note.toPlainText().startswith("jsiia on cpu, float64, chain4")
+    panel.plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
+    assert panel.plot.note.scene() is None
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "growth.png"), ""))
+    click(qtbot, panel.picture_button)
+    picture = QImage(str(tmp_path / "growth.png"))
+    assert picture.width() == 2 * panel.plot.width()
+    assert count(picture, "accent") > 100
+
+
+def test_growth_with_the_batch(qtbot, panel):
+    form = panel.form
+    choose(qtbot, form.algorithms, "abia")
+    form.measure.setCurrentIndex(OVER_BATCH)
+    form.links.setValue(2 * 16)
+    form.batch.setValue(20)
+    measure(qtbot, panel)
+    assert sorted(panel.report.found.curves()["abia on cpu"]) == [1, 4, 16, 20]
+
+
+def test_a_crossing_is_marked_with_its_size(qtbot):
+    plot = GrowthPlot()
+    qtbot.addWidget(plot)
+    times = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}}
+    points = tuple(
+        engine.Point(size, replace(STANDING, algorithm=name, host=seconds))
+        for name, curve in times.items()
+        for size, seconds in curve.items()
+    )
+    plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
+    assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8"]
+
+
+@pytest.mark.parametrize("part", ["robots", "algorithms"])
+def test_nothing_chosen_is_nothing_to_start(qtbot, panel, part):
+    choose(qtbot, getattr(panel.form, part))
+    assert not panel.start_button.isEnabled()
+    assert part[:-1] in panel.start_button.toolTip()
+
+
+def test_the_robot_in_the_window_is_offered(opened):
+    window = opened(engine.chain(5))
+    form = window.compare.form
+    assert form.loaded.text() == "chain5 (shown)"
+    opened(engine.find_robot("scara"))
+    assert form.loaded.isHidden()
+    names = [form.robots.item(row).text() for row in range(form.robots.count())]
+    assert form.robots.item(names.index("scara")).checkState() == Qt.CheckState.Checked
+
+
+def test_a_gpu_has_its_column(qtbot):
+    bars = BarView()
+    qtbot.addWidget(bars)
+    bars.show_standings((STANDING,))
+    assert bars.isColumnHidden(DEVICE)
+    ratio = engine.Interval(1.2, 1.3, 1.4)
+    on_gpu = replace(STANDING, device="cuda", host=9e-6, on_device=4e-6, ratio=ratio, level=False, winner=False)
+    bars.show_standings((STANDING, on_gpu))
+    assert not bars.isColumnHidden(DEVICE)
+    assert (cell(on_gpu, DEVICE), cell(STANDING, DEVICE)) == ("4 µs", "–")
+    assert (cell(on_gpu, RATIO), cell(STANDING, RATIO)) == ("1.30 (1.20–1.40)", "fastest")
+    assert "on the GPU: 4 µs" in hover(on_gpu)
+
+
+def test_axes_and_durations():
+    axis = Axis.of([STANDING, replace(STANDING, host=3e-4, host_interval=None)])
+    assert (axis.low, axis.high) == (-6, -3)
+    assert axis.place(1e-6) == pytest.approx(0)
+    assert axis.place(1e-3) == pytest.approx(1)
+    assert Axis.of([replace(STANDING, host=None, host_interval=None)]) is None
+    assert [duration(x) for x in (2e-9, 1.234e-6, 0.9996e-3, 0.05, 12.3)] == [
+        "2 ns",
+        "1.23 µs",
+        "1 ms",
+        "50 ms",
+        "12.3 s",
+    ]
+
+
+class Scripted:
+    """A measurement that reports once, and then does as it is told."""
+
+    def __init__(self, then: Callable[[Callable[[], bool]], None], command: str = "main.py compare"):
+        self.then, self.words = then, command
+
+    def run(self, stop: Callable[[], bool]) -> Iterator[engine.Standings]:
+        yield engine.Standings((STANDING,), 0.5, None, "half")
+        self.then(stop)
+
+    def command(self) -> str:
+        if not self.words:
+            raise ValueError("it is in no file")
+        return self.words
+
+
+def last(comparing: Comparing) -> Report:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        report = comparing.poll()
+        if report is not None and report.over:
+            return report
+        time.sleep(0.002)
+    raise AssertionError("it is never over")
+
+
+def test_an_error_in_a_measurement_is_told_and_what_was_found_stays():
+    def fail(_stop: Callable[[], bool]) -> None:
+        raise RuntimeError("the cable is out")
+
+    comparing = Comparing()
+    comparing.start(lambda: Scripted(fail, ""))
+    report = last(comparing)
+    assert report.fault.startswith("RuntimeError: the cable is out (")
+    assert report.found.rows == (STANDING,)
+    assert report.no_command == "it is in no file"
+    comparing.close()
+
+
+def test_what_cannot_be_measured_is_told_in_one_sentence():
+    comparing = Comparing()
+    comparing.start(lambda: engine.Comparison(("no such robot",)))
+    report = last(comparing)
+    assert "no such robot" in report.fault
+    assert report.found is None
+    comparing.close()
+
+
+def test_stop_is_heard_and_a_second_start_meanwhile_does_nothing():
+    def wait_for(stop: Callable[[], bool]) -> None:
+        while not stop():
+            time.sleep(0.001)
+
+    comparing = Comparing()
+    comparing.start(lambda: Scripted(wait_for))
+    comparing.start(lambda: Scripted(wait_for, "another"))
+    comparing.stop()
+    report = last(comparing)
+    assert (report.stopped, report.command, comparing.running) == (True, "main.py compare", False)
+    comparing.close()

@@ -1,0 +1,39 @@
+"""What the window's tests share: waiting, pressing, and how long the window lets one wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from PyQt6.QtCore import Qt, QTimer
+
+from app.window import Window
+
+PATIENCE = 60_000  # ms, for the first compilation of the engine
+ANSWER = 0.050  # s within which the window answers
+
+
+def wait(qtbot, condition: Callable[[], bool]) -> None:
+    qtbot.waitUntil(condition, timeout=PATIENCE)
+
+
+def wait_loaded(qtbot, window: Window) -> None:
+    wait(qtbot, lambda: not window.workbench.loading and window.loading_label.text() == "")
+
+
+def press(qtbot, window: Window, action) -> None:
+    """Click the toolbar's button of an action."""
+    button = window.toolbar.widgetForAction(action)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def gaps(qtbot, count: int) -> np.ndarray:
+    """(count,): how long the event loop lets a timer of 2 ms wait, s."""
+    beats: list[float] = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
+    timer.start(2)
+    wait(qtbot, lambda: len(beats) > count)
+    timer.stop()
+    return np.diff(beats)

@@ -1,0 +1,422 @@
+"""Comparisons: who is named the winner, who is not, what users' own algorithms are told, and what the timers count."""
+
+import csv
+import io
+import itertools
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import engine
+import main
+from engine.bench import contest, intervals, own, robots
+from engine.cuda import arrays, clock, device
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
+OWN = """
+import time
+import engine
+
+
+def slow(model, q, v, tau):
+    time.sleep(0.002)
+    return engine.forward_dynamics(model, q, v, tau)
+
+
+def wrong(model, q, v, tau):
+    return engine.forward_dynamics(model, q, v, tau) * (1 + 1e-9)
+
+
+def scribbles(model, q, v, tau):
+    q[0] = 1
+
+
+def short(model, q, v, tau):
+    return tau[:, 1:]
+
+
+def leaves(model, q, v, tau):
+    raise SystemExit("over")
+
+
+def turns_wrong(model, q, v, tau, calls=[]):
+    calls.append(1)
+    return engine.forward_dynamics(model, q, v, tau) * (1 if len(calls) < 9 else 2)
+
+
+def interrupts(model, q, v, tau):
+    if model.nv > 2:
+        raise KeyboardInterrupt
+    return engine.forward_dynamics(model, q, v, tau)
+"""
+
+
+@pytest.fixture
+def users(tmp_path):
+    """A file of a user's."""
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    return path
+
+
+@pytest.fixture
+def busy():
+    """Both cores of a small machine have other work."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    for other in others:
+        other.kill()
+        other.wait()
+
+
+def last(comparison, **options):
+    return list(comparison.run(**options))[-1]
+
+
+def by_name(standings):
+    return {row.algorithm: row for row in standings.rows}
+
+
+@pytest.mark.parametrize("n", [7, 11, 50, 500])
+def test_the_interval_of_a_median_holds_it_as_often_as_it_says(rng, n):
+    samples = np.exp(rng.standard_cauchy((2000, n)).clip(-50, 50))
+    held = [found.low <= 1 <= found.high for found in map(intervals.of_median, samples)]
+    assert np.mean(held) >= (0.97 if n < 11 else 0.9965)
+    assert intervals.of_median(samples[0][:6]) is None
+
+
+def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
+    noise = np.exp(rng.exponential(1, 400))
+    own_noise = np.exp(0.02 * rng.standard_normal((2, 400)))
+    found = intervals.of_ratio(1.05 * noise * own_noise[0], noise * own_noise[1])
+    assert 1.03 < found.low < found.middle < found.high < 1.07
+    gaps = np.where(np.arange(400) % 2, np.nan, noise)
+    assert intervals.of_ratio(2 * gaps, noise) == (2, 2, 2)
+
+
+@pytest.mark.usefixtures("busy")
+def test_the_same_algorithm_twice_makes_no_winner_on_a_busy_machine():
+    winners = 0
+    for _ in range(10):
+        found = last(engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05))
+        assert [row.algorithm for row in found.rows] == ["abia", "abia (2)"]
+        winners += any(row.winner for row in found.rows)
+    assert winners == 0
+    assert "no difference was found between" in found.findings()[0]
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_repeated_comparison_names_the_same_winner_on_a_busy_machine():
+    model = engine.chain(30)
+    for _ in range(5):
+        found = by_name(last(engine.Comparison([model], ["jsiia", "abia"], seconds=0.2)))
+        assert found["abia"].winner
+        assert found["abia"].ratio == (1, 1, 1)
+        assert not found["jsiia"].level
+        assert 1.1 < found["jsiia"].ratio.low <= found["jsiia"].ratio.high
+        assert found["jsiia"].host_interval.low <= found["jsiia"].host <= found["jsiia"].host_interval.high
+
+
+def test_every_algorithm_is_timed_or_says_why_not():
+    found = last(engine.Comparison(["quadruped", engine.chain(4)], seconds=0.01, devices=["cpu"]))
+    rows = {(row.model, row.algorithm): row for row in found.rows}
+    assert len(rows) == 10
+    for (model, name), row in rows.items():
+        if model == "chain4" or name in ("abia", "jsiia"):
+            assert (row.verdict, row.reason) == ("ok", "")
+            assert row.residual < 1e-11
+            assert row.turns >= intervals.FEWEST
+            assert 0 < row.host < row.first
+            assert row.on_device is None
+        else:
+            assert row.verdict == "refused"
+            assert "is free" in row.reason
+            assert row.host is None
+    assert {row.batch for row in rows.values()} == {1}
+
+
+def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch):
+    long_chain = engine.chain(600)
+    comparison = engine.Comparison([long_chain], seconds=0.01, devices=["cpu"])
+    assert by_name(last(comparison))["jsiia"].reason.startswith("it is sensible up to 512 links")
+    monkeypatch.setattr(contest, "LONGEST", 1e-9)
+    few = last(engine.Comparison(["arm7"], seconds=0.01, devices=["cpu"], batch=20))
+    assert all("one call would take about" in row.reason for row in few.rows)
+    asked = last(engine.Comparison(["arm7"], ["abia"], ["cpu"], ["float32"], batch=20, seconds=0.01))
+    assert asked.rows[0].verdict == "ok"
+
+
+def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
+    names = ["slow", "wrong", "scribbles", "short", "leaves", "turns_wrong", "nothing"]
+    words = ["abia", *(f"{users}:{name}" for name in names)]
+    found = {row.algorithm.removeprefix("mine.py:"): row for row in last(engine.Comparison(["arm7"], words)).rows}
+    assert found["abia"].winner
+    assert found["slow"].verdict == "ok"
+    assert found["slow"].ratio.low > 10
+    for name in names[1:]:
+        assert (found[name].host, found[name].ratio, found[name].winner) == (None, None, False)
+    assert {name: found[name].verdict for name in names[1:]} == {
+        "wrong": "wrong", "scribbles": "failed", "short": "wrong", "leaves": "failed", "turns_wrong": "wrong",
+        "nothing": "failed",
+    }  # fmt: skip
+    assert 1e-10 < found["wrong"].residual < 1e-8
+    assert "allowed in float64: 1e-11" in found["wrong"].reason
+    assert "read-only (mine.py, line 16: q[0] = 1)" in found["scribbles"].reason
+    assert found["short"].reason == "its answer has the shape (1, 6); expected (1, 7)"
+    assert found["leaves"].reason == 'SystemExit: over (mine.py, line 24: raise SystemExit("over"))'
+    assert "mine.py has no function 'nothing'; it has slow, wrong" in found["nothing"].reason
+
+
+def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users):
+    comparison = engine.Comparison(["arm7"], ["abia", f"{users}:wrong"], seconds=0.01)
+    assert by_name(last(comparison))["mine.py:wrong"].verdict == "wrong"
+    users.write_text("import engine\n\ndef wrong(model, q, v, tau:\n    return tau\n")
+    row = by_name(last(comparison))["mine.py:wrong"]
+    assert row.verdict == "failed"
+    assert "(mine.py, line 3: def wrong(model, q, v, tau:)" in row.reason
+    users.write_text("import engine\nraise RuntimeError('not now')\n")
+    assert "RuntimeError: not now (mine.py, line 2: raise" in by_name(last(comparison))["mine.py:wrong"].reason
+    users.unlink()
+    assert by_name(last(comparison))["abia"].verdict == "ok"
+
+
+def test_the_example_that_ships_is_right_for_every_robot_that_ships():
+    ships = sorted(path.stem for path in robots.files.ROBOTS.glob("*.urdf"))
+    comparison = engine.Comparison(ships, [f"{EXAMPLE}:by_columns"], batch=3, seconds=0.001)
+    found = last(comparison)
+    assert {row.verdict for row in found.rows} == {"ok"}
+    assert [row.model for row in found.rows] == ships
+
+
+def test_it_can_be_stopped_at_any_time_with_what_it_has():
+    comparison = engine.Comparison(["arm7"], ["abia", "jsiia"], seconds=30)
+    turns = itertools.count()
+    seen = list(comparison.run(stop=lambda: next(turns) > 2000))
+    assert seen[-1].doing == "stopped"
+    assert all(row.turns > 0 for row in seen[-1].rows)
+    assert seen[0].done <= seen[3].done < 0.5
+    assert seen[3].left > 1
+    running = comparison.run()
+    *_, closed = itertools.islice(running, 4)
+    running.close()
+    assert closed.rows[0].verdict == "ok"
+
+
+def test_curves_over_links_cross_where_one_overtakes_the_other():
+    scaling = engine.Scaling("links", (2, 64), algorithms=("abia-hybrid", "jsiia", "abia"), seconds=0.01)
+    *_, found = scaling.run()
+    curves = found.curves()
+    assert list(curves) == ["abia-hybrid on cpu", "jsiia on cpu", "abia on cpu"]
+    assert all(list(curve) == [2, 64] for curve in curves.values())
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [(row["axis"], row["size"], row["algorithm"]) for row in rows[::3]] == [
+        ("links", "2", "abia-hybrid"), ("links", "64", "abia-hybrid"),
+    ]  # fmt: skip
+    size = engine.Growth("links", _points({"a": {1: 1.0, 4: 4.0}, "b": {1: 2.0, 4: 2.0}}), 1, 0, "").crossings()
+    assert size == (engine.Crossing(pytest.approx(2), "b on cpu", "a on cpu"),)
+
+
+def _points(curves):
+    blank = ("m", "cpu", "float64", 1, "ok", "", 0.0, 0.0, 9)
+    return tuple(
+        engine.Point(
+            size, engine.Standing("m", name, *blank[1:], host, None, None, engine.Interval(1, 1, 1), True, False)
+        )
+        for name, curve in curves.items()
+        for size, host in curve.items()
+    )
+
+
+def test_the_command_measures_the_same_again(capsys, users, tmp_path):
+    file = tmp_path / "two hands.urdf"
+    file.write_text(engine.find_robot("arm6").read_text())
+    models = [engine.load(engine.find_robot("arm7")), engine.chain(5), engine.load(file)]
+    comparison = engine.Comparison(models, ["abia", f"{users}:wrong"], ["cpu"], ["float32"], 2, 0.01, 4)
+    words = shlex.split(comparison.command())
+    assert words[:5] == ["main.py", "compare", "arm7", "chain:5", str(file)]
+    assert main.main([*words[1:], "--json"]) == 0  # an error that single precision would make as well
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["command"] == comparison.command()
+    assert [(row["model"], row["batch"], row["dtype"]) for row in answer["standings"][::2]] == [
+        ("arm7", 2, "float32"), ("chain5", 2, "float32"), ("arm6", 2, "float32"),
+    ]  # fmt: skip
+    floating = engine.load(engine.find_robot("arm6"), floating=True)
+    assert robots.words(floating) == ("arm6", "--floating")
+    assert robots.words(engine.load(engine.find_robot("quadruped"))) == ("quadruped",)
+    with pytest.raises(ValueError, match="is in no file, so that no command can name it"):
+        robots.words(engine.chain(5, seed=7))
+
+
+def test_table_data_and_picture_of_one_call(capsys, users, tmp_path):
+    table, picture = tmp_path / "standings.csv", tmp_path / "standings.svg"
+    words = ["compare", "arm7", "--algorithm", "abia", "--algorithm", f"{users}:wrong", "--seconds", "0.02"]
+    assert main.main([*words, "--csv", str(table), "--picture", str(picture)]) == 1
+    told = capsys.readouterr().out
+    for said in ("abia", "mine.py:wrong", "WRONG", "its residual is 1e-09; allowed in float64: 1e-11"):
+        assert said in told
+    one, other = csv.DictReader(io.StringIO(table.read_text("utf-8")))
+    assert float(one["host_low"]) <= float(one["host"]) <= float(one["host_high"])
+    assert (other["algorithm"], other["verdict"], other["host"]) == ("mine.py:wrong", "wrong", "")
+    drawn = picture.read_text("utf-8")
+    assert "wrong: its residual is 1e-09" in drawn
+    assert "abia, cpu" in drawn
+    assert (
+        main.main(["compare", "--over", "batch", "--sizes", "1,4", "--seconds", "0.01", "--picture", str(picture)]) == 0
+    )
+    assert "robots" in picture.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "there is no file 'nowhere'"),
+        ((), "models is empty; name at least one robot"),
+        (("chain:none",), "robot 'chain:none': expected a number of links of 1 or more"),
+        (("arm7", "--algorithm", "quick"), "algorithm 'quick' is none; expected abia, dca"),
+        (("arm7", "--algorithm", "none.py:f"), "there is no file 'none.py' to take 'f' from"),
+        (("arm7", "--algorithm", "none.py"), "'none.py' names no function; give it as none.py:name"),
+        (("arm7", "--device", "tpu"), "device is 'tpu'; expected one of 'cpu', 'cuda'"),
+        (("arm7", "--batch", "0"), "batch is 0; expected a whole number of 1 or more"),
+        (("arm7", "--seconds", "-1"), "seconds is -1.0; expected a positive number"),
+        (("arm7", "--sizes", "1"), "--sizes goes with --over"),
+        (("arm7", "--over", "links"), "--over links takes no robot"),
+        (("arm7", "--csv", "no/such/folder.csv"), "make it first"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_is_measured(capsys, words, said):
+    try:
+        code = main.main(["compare", *words])
+    except SystemExit as stop:
+        code = stop.code
+    captured = capsys.readouterr()
+    assert code == 2
+    assert said in captured.err
+    assert captured.out == ""
+
+
+def test_without_a_gpu_its_contestants_say_so(monkeypatch):
+    monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
+    rows = last(engine.Comparison(["arm7"], ["abia"], ["cuda", "cpu"], seconds=0.01)).rows
+    assert [(row.device, row.verdict, row.reason) for row in rows] == [
+        ("cuda", "refused", "CUDA finds no device"), ("cpu", "ok", ""),
+    ]  # fmt: skip
+
+
+class Gpu:
+    """A GPU in simulated time: what is launched on a stream ends after what was there before; the host goes on."""
+
+    def __init__(self):
+        self.now, self.ends = 0.0, {"null": 0.0, "other": 0.0}
+        runtime = SimpleNamespace(deviceSynchronize=lambda: self.wait(max(self.ends.values())))
+        current = SimpleNamespace(get_current_stream=lambda: "null", runtime=runtime, Event=lambda: Event(self))
+        current.get_elapsed_time = lambda start, end: (end.at - start.at) * 1e3
+        self.cupy = SimpleNamespace(cuda=current)
+
+    def wait(self, until):
+        self.now = max(self.now, until)
+
+    def launch(self, seconds, stream="null"):
+        self.now += 1e-6
+        self.ends[stream] = max(self.now, self.ends[stream]) + seconds
+
+
+class Event:
+    def __init__(self, gpu):
+        self.gpu, self.at = gpu, None
+
+    def record(self, stream):
+        self.at = max(self.gpu.now, self.gpu.ends[stream])
+
+    def synchronize(self):
+        self.gpu.wait(self.at)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    found = Gpu()
+    monkeypatch.setitem(sys.modules, "cupy", found.cupy)
+    clock._events.cache_clear()
+    yield found
+    clock._events.cache_clear()
+
+
+def test_the_device_timer_ends_when_the_device_does(gpu):
+    assert clock.device_seconds(lambda: gpu.launch(0.02), 5) == pytest.approx(0.02, rel=1e-3)
+    assert gpu.now == pytest.approx(0.1, rel=1e-3)
+
+
+def test_users_work_on_streams_of_their_own_is_counted(gpu, monkeypatch, tmp_path):
+    path = tmp_path / "streams.py"
+    path.write_text(
+        "DEVICES = ('cuda',)\n\n\ndef late(model, q, v, tau):\n    GPU.launch(0.02, 'other')\n    return ANSWER\n"
+    )
+    model = engine.chain(3)
+    at = contest.drawn(model, 2, 0)
+    found = own.load(own.Own(path, "late"))
+    found.function.__globals__.update(GPU=gpu, ANSWER=engine.forward_dynamics(model, *at))
+    monkeypatch.setattr(own, "load", lambda _: found)
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    monkeypatch.setattr(arrays, "to_device", lambda x: x)
+    monkeypatch.setattr(contest, "perf_counter", lambda: gpu.now)
+    late = contest.Contestant(model, "chain3", f"{path}:late", "late", "cuda", "float64", 2, True)
+    late.attempt(lambda: late.prepare(at))
+    assert (late.verdict, late.reason) == ("ok", "")
+    host, on_device = late.turn()
+    assert host >= 0.02
+    assert on_device >= 0.02
+    here = contest.Contestant(model, "chain3", f"{path}:late", "late", "cpu", "float64", 2, True)
+    here.attempt(lambda: here.prepare(at))
+    assert (here.verdict, here.reason) == ("refused", "streams.py does not name 'cpu' in DEVICES")
+
+
+SPIN = '''
+import cupy
+import engine
+
+DEVICES = ("cuda",)
+kernel = cupy.RawKernel(r"""
+extern "C" __global__ void spin(long long ns) {
+    long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); while (now - start < ns);
+}""", "spin")
+stream = cupy.cuda.Stream(non_blocking=True)
+
+
+def spin(model, q, v, tau):
+    answer = engine.forward_dynamics(model, q, v, tau)
+    with stream:
+        kernel((1,), (1,), (cupy.int64(20_000_000),))
+    return answer
+'''
+
+
+@pytest.mark.gpu
+def test_a_kernel_that_is_held_up_is_counted_on_the_gpu(tmp_path):
+    import cupy
+
+    path = tmp_path / "held.py"
+    path.write_text(SPIN)
+    names = {}
+    exec(SPIN, names)
+    seconds = clock.device_seconds(lambda: names["kernel"]((1,), (1,), (cupy.int64(20_000_000),)), 3)
+    assert seconds >= 0.0199
+    row = last(engine.Comparison([engine.chain(5)], [f"{path}:spin"], ["cuda"], seconds=0.3)).rows[0]
+    assert (row.verdict, row.reason) == ("ok", "")
+    assert row.host >= 0.0199
+    assert row.on_device >= 0.0199
+
+
+@pytest.mark.gpu
+def test_both_devices_are_compared_and_ours_are_right_on_each():
+    rows = last(engine.Comparison([engine.chain(20)], dtypes=("float64", "float32"), batch=64, seconds=0.05)).rows
+    assert {(row.device, row.dtype) for row in rows} == set(itertools.product(("cpu", "cuda"), ("float64", "float32")))
+    ours = [row for row in rows if row.device == "cuda" and row.verdict == "ok"]
+    assert len(ours) >= 5
+    assert all(0 < row.on_device <= row.host for row in ours)

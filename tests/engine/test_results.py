@@ -1,0 +1,244 @@
+"""Measured rows in files: kept as they come, gone on from, set against earlier ones; nothing is lost or overwritten."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import main
+from engine.bench import against, command, facts, grid
+from engine.bench.results import Results, read
+
+ROOT = Path(__file__).parents[2]
+MACHINE = {"processor": "one", "cores": 2, "python": "3", "numpy": "2", "packages": {}, "commit": "c", "gpu": None}
+PLAN = {"suite": "cpu", "seconds": 1.0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "rows.jsonl"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """The same one in every call, whatever is being edited meanwhile."""
+    monkeypatch.setattr(facts, "gathered", lambda: dict(MACHINE))
+
+
+def fill(path, rows, plan=PLAN, machine=MACHINE):
+    with Results(path, plan, machine) as results:
+        for row in rows:
+            results.add(row)
+
+
+def test_rows_are_kept_and_gone_on_from(path):
+    fill(path, [{"key": "a", "us": 1.5, "low": float("nan")}])
+    with Results(path, PLAN, {**MACHINE, "clocks": "others"}) as results:
+        assert results.rows == {"a": {"key": "a", "us": 1.5, "low": None}}
+        results.add({"key": "b", "at": (1, 2)})
+        with pytest.raises(ValueError, match="a row 'b' already"):
+            results.add({"key": "b"})
+    header, rows = read(path)
+    assert header == {"machine": MACHINE, "plan": PLAN}
+    assert rows == {"a": {"key": "a", "us": 1.5, "low": None}, "b": {"key": "b", "at": [1, 2]}}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 13])
+def test_a_line_that_was_cut_short_costs_no_other(path, cut):
+    fill(path, [{"key": "a", "us": 1.5}, {"key": "b", "us": 2.5}])
+    path.write_bytes(path.read_bytes()[:-cut])
+    kept = {"a"} if cut > 1 else {"a", "b"}
+    assert read(path)[1].keys() == kept
+    fill(path, [{"key": "c"}])
+    assert read(path)[1].keys() == kept | {"c"}
+
+
+def header():
+    return json.dumps({"machine": MACHINE, "plan": PLAN}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("name,us\nabia,3\n", "is damaged at line 1"),
+        ("{}\n", "is damaged at line 1 (it is no header)"),
+        ("half a header", "is damaged at line 1 (it is no header)"),
+        (header() + '{"key": "a"}\n{"key": \n{"key": "c"}\n', "is damaged at line 3"),
+        (header() + '{"us": 3}\n', "is damaged at line 2 (it is no row)"),
+        (header() + '{"key": "a"}\n' * 2, "is damaged at line 3 (row 'a' is there twice)"),
+        (header() + "\xff\xfe\n", "is damaged at line 2"),
+    ],
+)
+def test_a_damaged_file_is_told_and_left_as_it_is(path, content, said):
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ValueError, match="mend it, move it, or name another file") as error:
+        Results(path, PLAN, MACHINE)
+    assert said in str(error.value)
+    assert path.read_bytes() == content.encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("plan", "machine", "said"),
+    [
+        ({**PLAN, "seconds": 2.0}, MACHINE, "another plan (seconds: 1.0 there, 2.0 here)"),
+        ({"suite": "cpu"}, MACHINE, "another plan (seconds: 1.0 there, None here)"),
+        (PLAN, {**MACHINE, "commit": "d"}, "another machine (commit: 'c' there, 'd' here)"),
+        (PLAN, {**MACHINE, "gpu": {"name": "G"}}, "another machine (gpu: None there, {'name': 'G'} here)"),
+    ],
+)
+def test_rows_of_another_plan_or_machine_are_not_mixed_with(path, plan, machine, said):
+    fill(path, [{"key": "a"}])
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="name another file, or measure as that one was") as error:
+        Results(path, plan, machine)
+    assert said in str(error.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
+    measured = []
+
+    def run(_seconds, finished):
+        for key in "abcd":
+            if key not in finished:
+                measured.append(key)
+            yield finished.get(key) or {"key": key, "us": 1.0}
+            if measured == ["a", "b"]:
+                raise KeyboardInterrupt
+
+    monkeypatch.setitem(command.SUITES, "cpu", command.Suite(run, 4, lambda rows: f"{len(rows)} rows"))
+    assert main.main(["bench", "--rows", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert "2 rows" in captured.out
+    assert "interrupted after 2 rows; the same call goes on from there" in captured.err
+    assert main.main(["bench", "--rows", str(path)]) == 0
+    assert measured == ["a", "b", "c", "d"]
+    assert "4 rows" in capsys.readouterr().out
+    path.write_text("precious")
+    assert main.main(["bench", "--rows", str(path)]) == 2
+    assert "is damaged at line 1" in capsys.readouterr().err
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("suite", ["cpu", "grid", "threads", "algorithms", "accuracy"])
+def test_finished_rows_are_answered_as_they_are(suite, monkeypatch):
+    """What a suite would measure is as unlikely as a residual of −1; were it measured, this would take minutes."""
+    monkeypatch.setattr("engine.bench.accuracy.LENGTHS", ())
+    keys = {
+        "cpu": ["arm7, one call from Python", "chain of 200, one call from Python"],
+        "grid": [case.key for case in grid.CASES],
+        "threads": ["links-500", "links-8000"],
+        "algorithms": ["links-2", "links-4096"],
+        "accuracy": [],
+    }[suite]
+    finished = {key: {"key": key, "us": -1.0} for key in keys}
+    first = next(iter(command.SUITES[suite].run(0.01, finished)), None)
+    assert first == (finished[keys[0]] if keys else None)
+
+
+def test_a_process_that_is_killed_loses_no_finished_measurement(path, tmp_path, capsys):
+    words = ["--over", "links", "--sizes", "2,3,4,5,6", "--algorithm", "abia", "--seconds", "0.3", "--rows", str(path)]
+    victim = subprocess.Popen(
+        [sys.executable, "main.py", "compare", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
+        assert victim.poll() is None, victim.stderr.read()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    before = path.read_bytes()
+    assert 2 <= len(read(path)[1]) < 5
+    assert main.main(["compare", *words, "--json"]) == 0
+    assert path.read_bytes().startswith(before[: before.rindex(b"\n") + 1])
+    assert list(read(path)[1]) == [f"links-{n}" for n in (2, 3, 4, 5, 6)]
+    standings = json.loads(capsys.readouterr().out)["standings"]
+    assert [row["size"] for row in standings] == [2, 3, 4, 5, 6]
+    assert [row["host"] for row in standings] == [row["standings"][0]["host"] for row in read(path)[1].values()]
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_interrupted_comparison_shows_and_keeps_what_it_has(path, tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import engine\n\n\ndef stops(model, q, v, tau):\n    if model.nv > 2:\n        raise KeyboardInterrupt\n"
+        "    return engine.forward_dynamics(model, q, v, tau)\n"
+    )
+    words = ["compare", "chain:2", "chain:3", "--algorithm", "abia", "--algorithm", f"{mine}:stops"]
+    table = tmp_path / "table.csv"
+    assert main.main([*words, "--seconds", "0.02", "--rows", str(path), "--csv", str(table), "--json"]) == 1
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    assert answer["interrupted"]
+    assert [row["verdict"] for row in answer["standings"]] == ["ok", "ok", "ok", "waiting"]
+    assert list(read(path)[1]) == ["chain2"]
+    assert table.read_text().count("chain2") == 2
+    mine.write_text(mine.read_text() + "\n")
+    assert main.main([*words, "--seconds", "0.02", "--rows", str(path)]) == 2
+    assert "holds rows of another plan (files:" in capsys.readouterr().err
+
+
+def row(key, low, middle, high):
+    return {"key": key, "spread": {"us": [low, middle, high]}}
+
+
+BEFORE = [row("same", 1, 2, 3), row("slow", 1, 2, 3), row("fast", 4, 5, 6), row("near", 1.0, 1.01, 1.02)]
+NOW = [row("same", 2.5, 3, 3.5), row("slow", 3.5, 4, 5), row("fast", 1, 2, 3), row("near", 1.03, 1.04, 1.05)]
+
+
+def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch, path, machine):
+    fill(path, BEFORE)
+    suite = command.Suite(lambda _seconds, _finished: iter(now), 4, lambda _rows: "shown")
+    monkeypatch.setitem(command.SUITES, "cpu", suite)
+    now = NOW
+    assert main.main(["bench", "--against", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert "slow, us: 2.00 times slower, 4 after 2" in said
+    assert "fast, us: 2.50 times faster, 2 after 5" in said
+    assert said.endswith("1 slower and 1 faster beyond noise, of 4 shared rows\n")
+    now = [NOW[0], *NOW[2:]]
+    assert main.main(["bench", "--against", str(path)]) == 0
+    assert main.main(["bench", "--json"]) == 0
+    printed = path.with_suffix(".json")
+    capsys.readouterr()
+    assert main.main(["bench", "--json"]) == 0
+    printed.write_text(capsys.readouterr().out)
+    assert main.main(["bench", "--against", str(printed)]) == 0
+    assert "0 slower and 0 faster" in capsys.readouterr().err
+    now = [row("other", 1, 2, 3)]
+    assert main.main(["bench", "--against", str(path)]) == 2
+    assert "has no row of this suite" in capsys.readouterr().err
+
+
+def test_another_machines_results_are_no_measure(path):
+    fill(path, BEFORE)
+    there, rows = against.read(path)
+    assert list(rows) == ["same", "slow", "fast", "near"]
+    against.require_comparable(path, {**MACHINE, "python": "4"}, there)
+    with pytest.raises(ValueError, match="measured on another machine") as error:
+        against.require_comparable(path, {**MACHINE, "gpu": {"name": "G"}}, there)
+    assert "(one, 2 cores, no GPU; this is one, 2 cores, G)" in str(error.value)
+
+
+def test_times_on_the_gpu_are_judged_by_the_middle_half_of_the_rounds():
+    before = {"a": {"key": "a", "device_us": 10.0, "device_us_quartiles": [9.9, 10.1]}}
+    now = {"a": {"key": "a", "device_us": 12.0, "device_us_quartiles": [11.9, 12.1]}}
+    assert against.changes(before, now) == [("a", "device_us", 10.0, 12.0)]
+    assert against.changes(before, before) == []
+
+
+def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
+    assert len({case.key for case in grid.CASES}) == len(grid.CASES)
+    monkeypatch.setattr(grid, "CASES", (grid.Case(3, 2),))
+    (found,) = grid.run(0.02)
+    assert {(row["dtype"], row["batch"]) for row in found["standings"]} == {("float64", 2), ("float32", 2)}
+    assert grid.line(found).startswith("chain-3x2: float64: abia on cpu ")
+    low, middle, high = found["spread"]["abia on cpu in float64, µs"]
+    assert 0 < low <= middle <= high
+    assert grid.table([found]).row_count == 1
