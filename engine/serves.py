@@ -189,8 +189,8 @@ def markdown() -> str:
 
 
 def _cells(row: Algorithm) -> tuple[str, ...]:
-    cores = {"compiled": ", all cores" if row.threads else "", "text": ""}
-    runs = "; ".join(f"{device} ({form}{cores[form]})" for device, form in row.devices.items())
+    cores = {"cpu": ", all cores" if row.threads else ""}
+    runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
     elsewhere = {feature: device for device, features in row.except_on.items() for feature in features}
     features: tuple[Feature, ...] = ("trees", "floating", "prismatic", "mimic", "massless")
     marks = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -60,8 +61,8 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
     for size in sizes:
         links, batch = (size, 1) if axis == "links" else (SHORT, size)
         model = generate.chain(links)
-        at = state(model, np.random.default_rng(), batch)
-        robots = OnDevice.of(model, at, "float64")
+        drawn = cache(partial(state, model, np.random.default_rng(), batch))
+        robots = cache(partial(_on_device, model, drawn))
         for name in serves.algorithms(model, "cuda"):
             largest = serves.ALGORITHMS[name].largest
             if name in given_up or (largest is not None and links > largest):
@@ -74,7 +75,7 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
                 yield kept
                 continue
             try:
-                timed = gpu_timing.timed(robots, name, seconds)
+                timed = gpu_timing.timed(robots(), name, seconds)
             except Exception as error:  # the row tells it, and the other curves go on
                 given_up.add(name)
                 yield {**point, "failure": f"{type(error).__name__}: {error}"}
@@ -82,20 +83,26 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
             if timed.call > HOPELESS:
                 given_up.add(name)
             yield {**point, "us": timed.device * 1e6, **timed.row()}
-        yield from _peers(axis, size, model, at, seconds, finished)
+        yield from _peers(axis, size, model, batch, drawn, seconds, finished)
 
 
-def _peers(axis: str, size: int, model: Model, at: State, seconds: float, finished: Rows) -> Iterator[dict[str, Any]]:
+def _on_device(model: Model, drawn: Callable[[], State]) -> OnDevice:
+    return OnDevice.of(model, drawn(), "float64")
+
+
+def _peers(
+    axis: str, size: int, model: Model, batch: int, drawn: Callable[[], State], seconds: float, finished: Rows
+) -> Iterator[dict[str, Any]]:
     for name, (measure, sizes) in PEERS.items():
         if size not in sizes[axis]:
             continue
         point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name}
-        point |= {"links": model.nv, "batch": len(at.q)}
+        point |= {"links": model.nv, "batch": batch}
         if kept := finished.get(point["key"]):
             yield kept
             continue
         try:
-            timing = measure(model, at, seconds)
+            timing = measure(model, drawn(), seconds)
         except peers.Missing as reason:
             yield {**point, "missing": str(reason)}
             continue
