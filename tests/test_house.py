@@ -149,7 +149,10 @@ def test_links_lead_somewhere(name: str) -> None:
     assert [target for target in targets if "://" not in target and not ((ROOT / name).parent / target).exists()] == []
 
 
-def test_the_example_of_the_readme_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    python = _run("-W", "error", "-c", example)
+@pytest.mark.parametrize("examples", [1, pytest.param(2, marks=pytest.mark.gpu)])
+def test_the_examples_of_the_readme_run(examples: int) -> None:
+    """The first on any machine; the second goes on from it, on a GPU."""
+    found = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert len(found) == 2
+    python = _run("-W", "error", "-c", "\n".join(found[:examples]))
     assert python.returncode == 0, python.stderr

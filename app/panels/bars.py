@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRect, QRectF, QSize, Qt
-from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 import engine
@@ -16,6 +16,8 @@ from app import theme
 COLUMNS = ("algorithm", "time of one call", "median", "× the fastest", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
+LABEL_WIDTH = 56  # px, of a number on the axis and some room
+NAMES = 0.26  # of the view's width may be names
 PICTURE_WIDTH, PICTURE_SCALE = 980, 2
 BADGES = {"wrong": "error", "failed": "error", "refused": "faint", "waiting": "faint"}
 """The verdicts that have no time, with their colours."""
@@ -164,7 +166,9 @@ def cell(row: engine.Standing, column: int) -> str:
 
 
 def _digits(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
+    if ratio < 999.5:
+        return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:.0f}"
+    return f"{ratio / 1000:.3g}k"
 
 
 def hover(row: engine.Standing) -> str:
@@ -235,7 +239,10 @@ class Painter(QStyledItemDelegate):
 
 def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
     painter.setPen(theme.color("faint"))
-    for decade in range(axis.low, axis.high + 1) if axis else ():
+    if axis is None:
+        return
+    stride = math.ceil(LABEL_WIDTH * (axis.high - axis.low) / max(track.width(), 1))
+    for decade in range(axis.low, axis.high + 1, stride):
         x = track.left() + (decade - axis.low) / (axis.high - axis.low) * track.width()
         box = QRectF(x - 40, track.top(), 80, track.height() - 3)
         side = Qt.AlignmentFlag.AlignHCenter
@@ -299,6 +306,8 @@ class BarView(QTableView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._longest = 0
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header = self.horizontalHeader()
@@ -307,7 +316,7 @@ class BarView(QTableView):
         header.setSectionResizeMode(BAR, QHeaderView.ResizeMode.Stretch)
         advance = self.fontMetrics().horizontalAdvance
         for column, widest in (
-            (MEDIAN, "88.88 ms"), (RATIO, "8,888 (8,888–8,888)"), (DEVICE, "on the GPU"), (RESIDUAL, "residual")
+            (MEDIAN, "88.88 ms"), (RATIO, "8.88k (8.88k–8.88k)"), (DEVICE, "on the GPU"), (RESIDUAL, "residual")
         ):  # fmt: skip
             self.setColumnWidth(column, advance(widest) + 22)
 
@@ -317,20 +326,25 @@ class BarView(QTableView):
         if not self.table.show_standings(standings):
             return
         self.clearSpans()
-        longest = 0
+        self._longest = 0
         for number, row in enumerate(self.table.rows):
             self.setRowHeight(number, HEADING_HEIGHT if isinstance(row, Heading) else ROW_HEIGHT)
             name = row.model if isinstance(row, Heading) else cell(row, NAME)
-            longest = max(longest, self.fontMetrics().horizontalAdvance(name))
+            self._longest = max(self._longest, self.fontMetrics().horizontalAdvance(name))
             if isinstance(row, Heading):
                 self.setSpan(number, MEDIAN, 1, len(COLUMNS) - MEDIAN)
             elif row.verdict in BADGES:
                 last = RESIDUAL if row.verdict == "wrong" else RESIDUAL + 1
                 self.setSpan(number, BAR, 1, last - BAR)
-        self.setColumnWidth(NAME, min(max(longest + 24, 120), 280))
+        self._fit()
 
-    def sizeHint(self) -> QSize:
-        return QSize(640, 260)
+    def _fit(self) -> None:
+        """Give the names the room that they need, and leave most of it to the bars."""
+        self.setColumnWidth(NAME, min(max(self._longest + 24, 120), int(NAMES * self.width())))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def picture(self) -> QPixmap:
         """All rows, in sight or not."""
@@ -343,7 +357,3 @@ class BarView(QTableView):
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
         view.render(pixmap)
         return pixmap
-
-    def row_rect(self, number: int) -> QRect:
-        """Where a row's bar lies in the viewport."""
-        return self.visualRect(self.table.index(number, BAR))

@@ -25,7 +25,7 @@ from app import theme
 from app.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.contest import ContestForm
-from app.panels.growth import GrowthPlot, told
+from app.panels.growth import GrowthView, told
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = 340  # px
@@ -44,7 +44,7 @@ class ComparePanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.form, self.bars, self.plot = ContestForm(), BarView(), GrowthPlot()
+        self.form, self.bars, self.growth = ContestForm(), BarView(), GrowthView()
         self.comparing = Comparing()
         self.report = Report()
         """The latest."""
@@ -61,7 +61,7 @@ class ComparePanel(QWidget):
         self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter)
         self.empty.setStyleSheet(f"color: {theme.COLORS['faint']}")
         self.pages = QStackedWidget()
-        for page in (self.empty, self.bars, self.plot):
+        for page in (self.empty, self.bars, self.growth):
             self.pages.addWidget(page)
         self._arrange()
         self.form.changed.connect(self._mirror)
@@ -128,7 +128,7 @@ class ComparePanel(QWidget):
         """End the measurement before its next turn."""
         self.comparing.stop()
         self.stop_button.setEnabled(False)
-        self._show_status("stopping …")
+        self._show_status("stopping after the call in progress …")
 
     def close_thread(self) -> None:
         """End the measurement's thread, and wait until it has."""
@@ -142,7 +142,7 @@ class ComparePanel(QWidget):
 
     def save_picture(self, path: str) -> None:
         """Write what is shown as a PNG. Raises OSError."""
-        shown = self.plot if self.pages.currentWidget() is self.plot else self.bars
+        shown = self.growth if self.pages.currentWidget() is self.growth else self.bars
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         shown.picture().save(buffer, "PNG")
@@ -184,8 +184,8 @@ class ComparePanel(QWidget):
             self.pages.setCurrentWidget(self.bars)
             self.findings.setText("\n".join(_faults(found.rows) + (found.findings() if report.over else [])))
         elif found is not None:
-            self.plot.show_growth(found)
-            self.pages.setCurrentWidget(self.plot)
+            self.growth.show_growth(found)
+            self.pages.setCurrentWidget(self.growth)
             crossings = [told(crossing) for crossing in found.crossings()[:TOLD]] if report.over else []
             self.findings.setText("\n".join(_faults(point.standing for point in found.points) + crossings))
         if found is not None:
@@ -206,7 +206,7 @@ class ComparePanel(QWidget):
             self._show_status(f"{found.doing}{left}")
 
     def _complain(self, fault: str) -> None:
-        self._show_status(fault.splitlines()[0], "error")
+        self._show_status("an error, see below", "error")
         self.findings.setText(fault)
 
     def _show_status(self, text: str, tint: str = "faint") -> None:

@@ -83,6 +83,8 @@ class ContestForm(QWidget):
         self.own = QPushButton("Add your own…")
         self.own.setToolTip("A function (model, q, v, tau) → q̈ of a Python file; see docs/own_algorithm.py")
         self.own.clicked.connect(self._ask_own)
+        for widget in (self.measure, self.devices, self.dtypes, self.links, self.own):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
         self._arrange()
         self.links.valueChanged.connect(self._mirror)
         self.measure.currentIndexChanged.connect(self._mirror)
@@ -134,8 +136,10 @@ class ContestForm(QWidget):
 
     @property
     def chain_length(self) -> int:
-        """The links of the generated chain."""
-        return round(2 ** (self.links.value() / STEPS))
+        """The links of the generated chain: powers of two, and between them numbers of two digits."""
+        octave, rest = divmod(self.links.value(), STEPS)
+        links = 2 ** (octave + rest / STEPS)
+        return int(round(links, -max(0, int(math.log10(links)) - 1))) if rest else 1 << octave
 
     def set_loaded(self, model: engine.Model, floating: bool) -> None:
         """Offer the robot that the window shows, its root set free or not; one that ships is in the list already."""

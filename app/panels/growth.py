@@ -7,8 +7,9 @@ from html import escape
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, QRectF
-from PyQt6.QtGui import QPainter, QPixmap
+from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtGui import QPixmap
+from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 import engine
 from app import theme
@@ -80,13 +81,6 @@ class GrowthPlot(pg.PlotWidget):
                 )
             sizes = sorted(curve)
             self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
-        self.setTitle(
-            " &nbsp; ".join(
-                f'<span style="color:{_tint(number)}">●</span> {escape(name)}' for number, name in enumerate(names)
-            ),
-            color=theme.COLORS["text"],
-            size="9pt",
-        )
         self._points = tuple(point for point in growth.points if point.standing.host is not None)
         self._sizes.show_sizes(sorted({point.size for point in growth.points}))
         self._mark(growth.crossings(), curves)
@@ -95,7 +89,7 @@ class GrowthPlot(pg.PlotWidget):
         for curve in self._curves.values():
             self.removeItem(curve)
         self._curves.clear()
-        self._hide_note()
+        self.hide_note()
 
     def _mark(self, crossings: tuple[engine.Crossing, ...], curves: dict[str, dict[int, float]]) -> None:
         """A dot where curves cross, with the size, lowest first."""
@@ -125,7 +119,7 @@ class GrowthPlot(pg.PlotWidget):
             if away < (near[0] if near else NEAR):
                 near = away, point
         if near is None:
-            self._hide_note()
+            self.hide_note()
             return
         place = QPointF(math.log10(near[1].size), math.log10(near[1].standing.host))
         at, frame = box.mapViewToScene(place), box.sceneBoundingRect()
@@ -135,19 +129,38 @@ class GrowthPlot(pg.PlotWidget):
         if self.note.scene() is None:
             self.addItem(self.note, ignoreBounds=True)
 
-    def _hide_note(self) -> None:
+    def hide_note(self) -> None:
         if self.note.scene() is not None:
             self.removeItem(self.note)
 
+
+class GrowthView(QWidget):
+    """The plot, below the names of its curves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names, self.plot = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter), GrowthPlot()
+        self.names.setContentsMargins(10, 6, 10, 2)
+        self.names.setStyleSheet(f"background: {theme.COLORS['ground']}")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.names)
+        layout.addWidget(self.plot, 1)
+
+    def show_growth(self, growth: engine.Growth) -> None:
+        """Show the curves as far as they are known."""
+        self.plot.show_growth(growth)
+        curves = dict.fromkeys(point.curve for point in growth.points)
+        dots = (f'<span style="color:{_tint(i)}">●</span>&nbsp;{escape(name)}' for i, name in enumerate(curves))
+        self.names.setText(" &nbsp; ".join(dots))
+
     def picture(self) -> QPixmap:
-        """The plot as it stands."""
+        """All of it as it stands, without the numbers of a point."""
+        self.plot.hide_note()
         pixmap = QPixmap(self.size() * PICTURE_SCALE)
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
-        pixmap.fill(theme.color("ground"))
-        painter = QPainter(pixmap)
-        self._hide_note()
-        self.render(painter, QRectF(self.rect()), self.rect())
-        painter.end()
+        self.render(pixmap)
         return pixmap
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
 from windows import ANSWER, gaps, press, wait
 
 import engine
-from app import theme
+from app import SWITCH_INTERVAL, theme
 from app.comparing import Comparing, Report
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
@@ -181,6 +182,16 @@ def test_closing_the_window_during_a_comparison_leaves_no_thread(qtbot, panel):
     assert not threads()
 
 
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads hand the interpreter's lock over as often as in the application."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
 def test_the_window_and_the_simulation_answer_during_a_comparison(qtbot, panel):
     window: Window = panel.window()
     panel.form.seconds.setValue(60.0)
@@ -243,22 +254,23 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     form.links.setValue(4 * 16)
     assert form.links_label.text() == "up to 16 links"
     measure(qtbot, panel)
-    assert panel.pages.currentWidget() is panel.plot
+    assert panel.pages.currentWidget() is panel.growth
+    plot = panel.growth.plot
     curves = panel.report.found.curves()
     assert {name: sorted(curve) for name, curve in curves.items()} == {
         "abia on cpu": [1, 2, 4, 8, 16], "jsiia on cpu": [1, 2, 4, 8, 16],
     }  # fmt: skip
     assert "--over links" in panel.report.command
-    box = panel.plot.getPlotItem().vb
+    box = plot.getPlotItem().vb
     place = QPointF(math.log10(4), math.log10(curves["jsiia on cpu"][4]))
-    panel.plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
-    assert panel.plot.note.toPlainText().startswith("jsiia on cpu, float64, chain4")
-    panel.plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
-    assert panel.plot.note.scene() is None
+    plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
+    assert plot.note.toPlainText().startswith("jsiia on cpu, float64, chain4")
+    plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
+    assert plot.note.scene() is None
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "growth.png"), ""))
     click(qtbot, panel.picture_button)
     picture = QImage(str(tmp_path / "growth.png"))
-    assert picture.width() == 2 * panel.plot.width()
+    assert picture.width() == 2 * panel.growth.width()
     assert count(picture, "accent") > 100
 
 
@@ -391,3 +403,14 @@ def test_stop_is_heard_and_a_second_start_meanwhile_does_nothing():
     report = last(comparing)
     assert (report.stopped, report.command, comparing.running) == (True, "main.py compare", False)
     comparing.close()
+
+
+def test_the_slider_gives_powers_of_two_and_numbers_of_two_digits(panel):
+    form = panel.form
+    lengths = []
+    for place in range(form.links.minimum(), form.links.maximum() + 1):
+        form.links.setValue(place)
+        lengths.append(form.chain_length)
+    assert {1 << power for power in range(13)} <= set(lengths)
+    assert {10, 99, 200} <= set(lengths)
+    assert lengths == sorted(lengths)
