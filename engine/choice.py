@@ -118,7 +118,7 @@ def choose(
         if among is not None and algorithm not in among:
             raise ValueError(
                 f"algorithm is {algorithm!r}, which gives accelerations only (engine.ForwardDynamics); "
-                f"a simulation advances by {' or '.join(among)}"
+                f"on {serves.on(device)} a simulation advances by {' or '.join(among)}"
             )
         return Choice(algorithm, f"{algorithm}: asked for")
     names = candidates(model, device, among)

@@ -49,12 +49,12 @@ class ForwardDynamics:
     `algorithm` is one of `engine.algorithms(model)`, or "auto": then `engine.choice` chooses for robots in batches of
     the given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
-    (batch, nv), into `out` where that is given. One object serves one thread at a time. `threads` is for "dca" on the
-    CPU, which works on one robot with so many; None takes as many as pay.
+    (batch, nv), into `out` where that is given. One object serves one thread, and on a GPU one stream, at a time.
+    `threads` is for "dca" on the CPU, which works on one robot with so many; None takes as many as pay.
 
     On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) are answered by a CuPy array without a copy and
-    without waiting; so nothing looks at their numbers, and what is not finite shows in the answer. Others are copied
-    there and back.
+    without waiting, but for the CPU's part of "abia-hybrid"; so nothing looks at their numbers, and what is not finite
+    shows in the answer. Others are copied there and back.
 
     Raises ValueError for an algorithm that does not serve the model, wrong shapes and numbers that are not finite,
     ArithmeticError where the mass matrix has no inverse, RuntimeError where there is no GPU to be had, and MemoryError
@@ -72,15 +72,20 @@ class ForwardDynamics:
     ):
         batch = arguments.whole("batch", batch, 1)
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
-        self.device, where = choice.place(model, device, algorithm, batch, dtype)
-        self.algorithm, self.why = choice.choose(model, algorithm, batch, dtype, self.device)
-        self.why += where
         self._one: Any = None
         self._type = np.dtype(dtype)
+        self.device, where = choice.place(model, device, algorithm, batch, dtype)
+        self._choose(algorithm, batch, where)
         if self.device == "cuda":
             recursion = partial(articulated.axial_inertias, *pack(model, dtype))
-            self._kernels = forward.kernels(model, self.algorithm, dtype, recursion)
-            return
+            try:
+                self._kernels = forward.kernels(model, self.algorithm, dtype, batch, recursion)
+                return
+            except MemoryError as error:
+                if device != "auto":
+                    raise
+                self.device = "cpu"
+                self._choose(algorithm, batch, f"; on the CPU, since {error}")
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv = pack(model, dtype), model.nv
         bodies = len(model.parent)
@@ -94,6 +99,10 @@ class ForwardDynamics:
         elif self.algorithm == "dca":
             self._one = dca.Dca(model, threads, dtype)
 
+    def _choose(self, algorithm: str, batch: int, where: str) -> None:
+        self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
+        self.why = why + where
+
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
         if self.device == "cuda":
             answer: Array = self._on_gpu(q, v, tau, out)
@@ -105,6 +114,8 @@ class ForwardDynamics:
                     return answer
             except (TypeError, ValueError):
                 pass  # not vectors of this number type: taken or refused below
+        if arrays.on_device(q):
+            raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
         shape = (self.model.nv,) if single else (len(q), self.model.nv)
         out = arguments.result(out, shape, self.dtype)
@@ -196,7 +207,7 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """τ_bias (nv,): the generalized forces that keep q̈ = 0, gravity included ([Y] below (7))."""
-    return inverse_dynamics(model, q, v, np.zeros_like(v) if arrays.on_device(v) else np.zeros(model.nv))
+    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if arrays.on_device(v) else np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:

@@ -276,7 +276,7 @@ class Model:
                 lower, upper = self.lower[dof], self.upper[dof]
                 low = lower if np.isfinite(lower) else min(-span, upper - span)
                 high = upper if np.isfinite(upper) else max(span, lower + span)
-                q[:, index] = rng.uniform(low, high, rows)
+                q[:, index] = rng.uniform(low, high + 0.0, rows)  # from 0 to −0 would be a negative range
         return q[0] if batch is None else q
 
     @cached_property

@@ -39,6 +39,14 @@ class Parameters:
             np.repeat(getattr(model, name)[None], self.batch, 0) for name in (*_BODY, "gravity", *_JOINT)
         )
 
+    def copy(self) -> Parameters:
+        """The same parameters in arrays of their own."""
+        other = Parameters.__new__(Parameters)
+        other.model, other.batch = self.model, self.batch
+        for name in (*_BODY, "gravity", *_JOINT):
+            setattr(other, name, np.array(getattr(self, name), float))
+        return other
+
     def check(self) -> None:
         """Raise ValueError with one sentence about the first number or shape that no robot can have."""
         n = len(self.model.parent)

@@ -74,7 +74,7 @@ def rollout(
         model, batch, dt, integrator, algorithm, limits, q0, v0, device, dtype, kp, kd, parameters, timed=False
     )
     if target is not None:
-        simulation.target[:] = simulation.array(target)
+        simulation.target[:] = simulation.array(_target(model, target, batch))
     sequence, samples, held = simulation.array(sequence), steps // every + 1, sequence.shape[1] == 1
     if held:
         simulation.tau[:] = sequence[:, 0]
@@ -111,6 +111,15 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
     return array.reshape((1,) * (3 - array.ndim) + array.shape), count
 
 
+def _target(model: Model, target: Any, batch: int) -> Any:
+    """A target as it came, if it is (nv,) or (1 or batch, nv)."""
+    if not arrays.on_device(target):
+        target, _ = arguments.batched("target", target, model.nv, "where the gains pull to")
+    if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
+        raise ValueError(f"target has shape {np.shape(target)}; expected ({model.nv},) or ({batch}, {model.nv})")
+    return target
+
+
 class Recorder:
     """Runs a simulation in short stretches, so that a caller can look up; keeps states and timings, on the host.
 
@@ -144,11 +153,14 @@ class Recorder:
     def _advance(self, done: int, n: int) -> None:
         simulation, samples = self._simulation, n // self._every
         controls = None if self._controls is None else simulation.array(self._controls[:, done : done + n])
-        record = [simulation.empty(simulation.batch, samples + 1, x.shape[2]) for x in (self._q, self._v)]
-        simulation.advance(n, controls, self._every, (record[0], record[1]) if self._keep else None)
+        record = None
+        if self._keep:
+            rows, widths = (simulation.batch, samples + 1), (self._q.shape[2], self._v.shape[2])
+            record = simulation.empty(*rows, widths[0]), simulation.empty(*rows, widths[1])
+        simulation.advance(n, controls, self._every, record)
         simulation.check()
         self._phases.append(simulation.phases)
-        if self._keep:
+        if record:
             here = slice(self._samples - 1, self._samples + samples)
             self._q[:, here], self._v[:, here] = map(arrays.to_host, record)
             self._samples += samples

@@ -55,9 +55,9 @@ class Simulation:
     steps. `tau` and `target`, which at first is where the joints stand, are held until changed. `time` is in s.
     `phases` holds how long the last step's phases took, in s, unless `timed` is false.
 
-    On device "cuda" the arrays are CuPy's, of type `dtype`, and whole runs of steps stay on the GPU: `step` launches
-    one kernel and returns at once. A divergence is then raised by the first later call that learns of it, or by
-    `check`, which waits.
+    `device` "auto" is the GPU for a q or v that is there, else the CPU. On device "cuda" the arrays are CuPy's, of type
+    `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A divergence is
+    then raised by the first later call that learns of it, or by `check`, which waits.
     """
 
     def __init__(
@@ -83,14 +83,15 @@ class Simulation:
         self.model, self.batch, self.dt = model, batch, float(dt)
         self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
         self.dtype = arguments.one_of("dtype", dtype, ("float64", "float32"))
-        self.device = _place(model, device)
+        on_gpu = arrays.on_device(q) or arrays.on_device(v)
+        self.device = _place(model, "cuda" if device == "auto" and on_gpu else device)
         if self.device == "cpu" and dtype != "float64":
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
         self.algorithm, self.why = choice.choose(
             model, algorithm, batch, dtype, self.device, among=ALGORITHMS[self.device]
         )
         _check(model, batch, parameters)
-        self.parameters = parameters
+        self.parameters = None if parameters is None else parameters.copy()
         self._plan = Plan(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
@@ -119,6 +120,8 @@ class Simulation:
         """x as a contiguous array of the simulation's device and number type."""
         if self.device == "cuda":
             return arrays.to_device(x, self.dtype)
+        if arrays.on_device(x):
+            raise TypeError(f"a {type(x).__name__} is on the GPU and the simulation on the CPU; give device='cuda'")
         return np.ascontiguousarray(x, self.dtype)
 
     def empty(self, *shape: int) -> Any:
@@ -163,12 +166,26 @@ class Simulation:
         """`step`, under `controls` (1 or batch, n, nv) where given, every `every`-th state written to `record`.
 
         `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for what is not wanted; first
-        comes the present state. All are contiguous, of the device and type of `q`.
+        comes the present state. All are contiguous, of the device and type of `q`; ValueError for others.
         """
-        n = arguments.whole("n", n, 0)
-        self._stepper.advance(n, self.steps, controls, every, record or (None, None))
+        n, every = arguments.whole("n", n, 0), arguments.whole("every", every, 1)
+        nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
+        self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
+        for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):
+            self._require(name, x, ((self.batch, samples, width),))
+        self._stepper.advance(n, self.steps, controls, every, record)
         self.steps += n
         self._raise_divergence(wait=False)
+
+    def _require(self, name: str, x: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+        """ValueError unless x is None, or an array of one of these shapes that the stepper reads as it lies."""
+        if x is None or (
+            type(x) is type(self.q) and x.shape in shapes and x.dtype == self.dtype and x.flags.c_contiguous
+        ):
+            return
+        found = f"a {type(x).__name__} of shape {np.shape(x)} and type {getattr(x, 'dtype', 'none')}"
+        shape = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ValueError(f"{name} is {found}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
 
     def check(self) -> None:
         """Wait until all steps are done. Raises Diverged where the state stopped being finite."""

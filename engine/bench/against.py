@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from engine.bench import results
 from engine.bench.results import Row, Rows
 
-WORTH_SAYING = 1.05
-"""Medians closer than this are no change, however sure: another start of the process moves them by as much."""
+WORTH_SAYING = 1.1
+"""Medians closer than this are no change, however sure: another start of the process moves them by nearly as much."""
 SAME_MACHINE = ("processor", "cores")
 
 
@@ -65,6 +65,12 @@ def _gpu(facts: Mapping[str, Any]) -> Any:
 def _listed(facts: list[Any]) -> str:
     processor, cores, gpu = facts
     return f"{processor}, {cores} cores, {gpu or 'no GPU'}"
+
+
+def confirmed(found: list[Change], again: list[Change]) -> list[Change]:
+    """The changes without those that a second measurement did not find slower."""
+    twice = {(change.key, change.quantity) for change in again if change.slower}
+    return [change for change in found if not change.slower or (change.key, change.quantity) in twice]
 
 
 def changes(before: Rows, now: Rows) -> list[Change]:

@@ -171,11 +171,13 @@ class Comparison:
         last standings hold what was measured until then.
         """
         groups, began = self._groups(), perf_counter()
+        found = [_standings(group) for group in groups]
 
         def report(index: int, part: float, doing: str) -> Standings:
             done, elapsed = (index + part) / len(groups), perf_counter() - began
             left = elapsed * (1 - done) / done if done else None
-            return Standings(tuple(row for group in groups for row in _standings(group)), done, left, doing)
+            found[index] = _standings(groups[index])
+            return Standings(tuple(row for rows in found for row in rows), done, left, doing)
 
         for index, group in enumerate(groups):
             model = group[0].model
@@ -192,10 +194,11 @@ class Comparison:
                 if contestant.verdict == "ok":
                     contestant.attempt(contestant.check)
                 contestant.release()
+            found[index] = _standings(group)
             if stop():
                 yield report(index, 1, "stopped")
                 return
-        yield report(len(groups), 0, "done")
+        yield report(len(groups) - 1, 1, "done")
 
     def command(self) -> str:
         """The shell command that measures the same again. Raises ValueError for a model that is in no file."""

@@ -12,7 +12,18 @@ from typing import Any
 from engine import bench
 from engine.cuda import device
 
-PACKAGES = ("cupy-cuda12x", "cupy-cuda13x", "numba", "pin", "mujoco", "mujoco-mjx", "mujoco-warp", "warp-lang", "jax")
+PACKAGES = (
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "numba",
+    "pin",
+    "mujoco",
+    "mujoco-mjx",
+    "mujoco-warp",
+    "warp-lang",
+    "jax",
+    "jaxsim",
+)
 CLOCKS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu", "power.draw", "pstate")
 QUERY_SECONDS = 20
 

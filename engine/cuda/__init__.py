@@ -2,5 +2,6 @@
 
 The kernels stand in `.cu` files, which mirror the text in `engine.algorithms` and `engine.blocks`: one body for both
 number types, compiled for the robot and the GPU at hand when they are first needed (`compiler`), over one header of
-spatial algebra (`spatial.cuh`). Arrays are CuPy's, contiguous, batch first; no call waits for the GPU.
+spatial algebra (`spatial.cuh`). Arrays are CuPy's, contiguous, batch first; no call waits for the GPU, but for
+the CPU's part of hybrid ABIA.
 """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.cuda import arrays, compiler, device
-from engine.cuda.team import MOST_THREADS, REAL, WARP, TeamKernels, Teams, Workspace
+from engine.cuda.team import MOST_THREADS, WARP, TeamKernels, Teams, Workspace
 
 M = 6
 """Rows of a block of bi-diagonal systems."""
@@ -52,7 +52,7 @@ class Bidiagonal:
     def __init__(self, batch: int, n: int, columns: int = 1, dtype: str = "float64", transposed: bool = False):
         if not 1 <= columns <= WARP - M:
             raise ValueError(f"columns is {columns}; a system takes 1 to {WARP - M} right-hand sides at a time")
-        real, flag = REAL[dtype], str(transposed).lower()
+        real, flag = compiler.REAL[dtype], str(transposed).lower()
         names = [f"{kernel}<{real}, {flag}>" for kernel in ("reduce", "apply", "solve")]
         module = compiler.load("bidiagonal.cu", names)
         reduce, apply, solve = (module.function(name) for name in names)

@@ -35,10 +35,11 @@ class Cfa:
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         if len(q) != self._batch:
-            self._make(len(q))
+            self.prepare(len(q))
         self._launch(q, v, tau, out)
 
-    def _make(self, batch: int) -> None:
+    def prepare(self, batch: int) -> None:
+        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
         if self._batch:
             del self._launch  # and its workspace, before there is a new one
         self._batch, real, teams = 0, self._dtype.type, Teams.of(batch, self._n)

@@ -22,6 +22,8 @@ from engine import files
 from engine.cuda import device
 
 FOLDER = Path(__file__).parent
+REAL = {"float32": "float", "float64": "double"}
+"""C++'s names of the number types."""
 OPTIONS = ("--std=c++17", "-lineinfo", f"-I{FOLDER}")
 _MAX_DYNAMIC_SHARED, _NON_PORTABLE_CLUSTER = 8, 14  # CU_FUNC_ATTRIBUTE_…
 _DEFAULT_SHARED = 40 * 1024  # bytes that need no leave; with what a kernel declares itself, 48 KiB do

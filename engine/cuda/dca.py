@@ -67,9 +67,11 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
         found = Cut(blocks, False, 8)
         if found.fits(n, size, most):
             return found
+    team = Cut(processors, False, 8)
+    links = next(i for i in range(LANES, 0, -1) if i == 1 or team.shared(processors * 8 * i, size) <= most)
     raise ValueError(
         f"a chain of {n} links is too long for dca on this GPU, whose {processors} multiprocessors hold "
-        f"{processors * 8 * LANES} links at most; use abia"
+        f"{processors * 8 * links} links at most; use abia"
     )
 
 
@@ -95,7 +97,7 @@ class Dca:
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         batch = len(q)
-        plan = self._plans.get(batch) or self._plan(batch)
+        plan = self._plans.get(batch) or self.prepare(batch)
         if plan.robots >= batch:
             plan.launch(q, v, tau, out)
             return
@@ -103,7 +105,9 @@ class Dca:
             some = slice(first, first + plan.robots)
             (plan.launch if some.stop <= batch else plan.last)(q[some], v[some], tau[some], out[some])
 
-    def _plan(self, batch: int) -> _Plan:
+    def prepare(self, batch: int) -> _Plan:
+        """How a batch of that size is launched, with what memory it takes."""
+        device.require_count(batch)
         facts = device.properties()
         processors = facts["multiProcessorCount"]
         found = cut(
@@ -132,7 +136,7 @@ class Dca:
 
 @lru_cache(maxsize=32)
 def _kernel(cut: Cut, dtype: str) -> compiler.Kernel:
-    name = f"dca<{'double' if dtype == 'float64' else 'float'}>"
+    name = f"dca<{compiler.REAL[dtype]}>"
     preamble = f"#define BLOCKS {cut.blocks}\n#define CHUNKS {cut.chunks}\n#define CLUSTER {int(cut.cluster)}\n"
     kernel = compiler.load("dca.cu", [name], preamble).function(name)
     if cut.cluster and cut.blocks > 8:

@@ -9,6 +9,7 @@ from typing import Any
 EXTRA = 'install the extra that fits the driver, pip install "catena[cuda13]" or "catena[cuda12]"'
 LEAST_CAPABILITY = (7, 0)
 MIB = 1 << 20
+MOST_ROBOTS = 1 << 30
 
 
 class NoGpu(RuntimeError):
@@ -39,6 +40,10 @@ def why_not() -> str | None:
     if capability < LEAST_CAPABILITY:
         least, found = (".".join(map(str, pair)) for pair in (LEAST_CAPABILITY, capability))
         return f"the GPU has compute capability {found} and at least {least} is needed; use device='cpu'"
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"CUDA's compiler NVRTC cannot be loaded ({_line(error)}); install the CUDA toolkit or its NVRTC package"
     return None
 
 
@@ -81,6 +86,12 @@ def describe() -> dict[str, Any]:
         "cuda": _version(runtime.runtimeGetVersion()),
         "cupy": cupy.__version__,
     }
+
+
+def require_count(batch: int) -> None:
+    """ValueError for more robots than kernels count."""
+    if batch > MOST_ROBOTS:
+        raise ValueError(f"a batch of {batch} robots is too large for one launch; expected at most {MOST_ROBOTS}")
 
 
 def require_memory(needed: int, what: str) -> None:

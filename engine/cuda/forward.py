@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from threading import get_ident
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,19 +20,31 @@ _KERNELS = {
     "cfa": ("cfa", "Cfa"),
     "abia-hybrid": ("hybrid", "HybridAbia"),
 }
-Kernels = Callable[[Any, Any, Any, Any], None]
+
+
+class Kernels(Protocol):
+    """``(q, v, tau, out)`` of contiguous CuPy arrays (batch, nq) and (batch, nv): q̈ into `out`, without waiting."""
+
+    def prepare(self, batch: int) -> object: ...
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None: ...
+
+
 Recursion = Callable[[np.ndarray, np.ndarray], None]
 
 
-def kernels(model: Model, algorithm: str, dtype: str, recursion: Recursion) -> Kernels:
-    """``(q, v, tau, out)`` of contiguous CuPy arrays (batch, nq) and (batch, nv): q̈ into `out`, without waiting.
+def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
+    """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
 
-    `recursion` is what "abia-hybrid" leaves to the CPU, see `hybrid`. Raises `device.NoGpu` where there is no GPU.
+    `recursion` is what "abia-hybrid" leaves to the CPU, see `hybrid`. Raises `device.NoGpu` where there is no GPU and
+    MemoryError where its memory does not suffice.
     """
     device.require()
     module, name = _KERNELS[algorithm]
     make: Callable[..., Kernels] = getattr(import_module(f"engine.cuda.{module}"), name)
-    return make(model, dtype, recursion) if algorithm == "abia-hybrid" else make(model, dtype)
+    made = make(model, dtype, recursion) if algorithm == "abia-hybrid" else make(model, dtype)
+    made.prepare(batch)
+    arrays.wait()  # until the model's constants are there, for calls on any stream
+    return made
 
 
 def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
@@ -39,7 +52,8 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
     dtype = _number_type(q)
     (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
     out = arrays.empty((len(q), model.nv), dtype)
-    _many(model, dtype, "InverseDynamics")(q, v, a, out)
+    if out.size:
+        _many(model, dtype, "InverseDynamics", get_ident())(q, v, a, out)
     return out[0] if single else out
 
 
@@ -50,7 +64,8 @@ def mass_matrix(model: Model, q: Any) -> Any:
     shape = len(q), model.nv, model.nv
     device.require_memory(len(q) * model.nv**2 * q.itemsize, f"{len(q)} mass matrices of {model.name}")
     out = arrays.empty(shape, dtype)
-    _many(model, dtype, "MassMatrix")(q, out)
+    if out.size:
+        _many(model, dtype, "MassMatrix", get_ident())(q, out)
     return out[0] if single else out
 
 
@@ -59,11 +74,14 @@ def _number_type(x: Any) -> str:
 
 
 @lru_cache(maxsize=16)
-def _many(model: Model, dtype: str, name: str) -> Callable[..., None]:
+def _many(model: Model, dtype: str, name: str, _thread: int) -> Callable[..., None]:
+    """The kernels of a model, made once for each thread, since they serve one at a time."""
     if model.has_mimic:
         raise ValueError(
             f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
             "or give arrays on the host"
         )
     make: Callable[[Model, str], Callable[..., None]] = getattr(import_module("engine.cuda.many"), name)
-    return make(model, dtype)
+    made = make(model, dtype)
+    arrays.wait()
+    return made

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.cuda import arrays, compiler
 from engine.cuda.blocks import Bidiagonal, Graph
-from engine.cuda.team import CHAIN_FIELDS, MOST_THREADS, REAL, ChainArrays, TeamKernels, Teams, Workspace
+from engine.cuda.team import CHAIN_FIELDS, MOST_THREADS, ChainArrays, TeamKernels, Teams, Workspace
 from engine.model import Model
 
 _FIELDS = CHAIN_FIELDS + 1
@@ -26,7 +26,7 @@ class HybridAbia:
 
     def __init__(self, model: Model, dtype: str, recursion: Recursion):
         self._n, self._dtype, self._recursion = len(model.parent), np.dtype(dtype), recursion
-        self._chain, real = ChainArrays.of(model, dtype), REAL[dtype]
+        self._chain, real = ChainArrays.of(model, dtype), compiler.REAL[dtype]
         self._torques_left = TeamKernels("hybrid.cu", ["torques_left<"], dtype)
         names = [f"{kernel}<{real}>" for kernel in ("prepare", "divide", "finish")]
         module = compiler.load("hybrid.cu", names)
@@ -37,7 +37,7 @@ class HybridAbia:
         import cupy
 
         if len(q) != self._batch:
-            self._make(len(q))
+            self.prepare(len(q))
         stream = cupy.cuda.get_current_stream()
         q.get(out=self._q, blocking=False)
         copied = stream.record()
@@ -56,8 +56,9 @@ class HybridAbia:
         self._from_base(Psi, x, y)
         self._finish(q, out)
 
-    def _make(self, batch: int) -> None:
-        n, name = self._n, self._dtype.name
+    def prepare(self, batch: int) -> None:
+        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
+        self._batch, n, name = 0, self._n, self._dtype.name
         teams = Teams.of(batch, n)
         workspace = Workspace(teams, _FIELDS, 0, name)
         tau_delta, self._Psi = arrays.empty((batch, n), name), arrays.empty((batch, n, 6, 6), name)

@@ -15,7 +15,6 @@ _IN_GLOBAL, _IN_SHARED, _WITH_CONSTANTS = 0, 1, 2  # the numbers of many.cuh
 _RESERVED = 1024  # bytes of shared memory that every block takes beside its own
 _REGISTERS, _PER_THREAD = 65536, {4: 96, 8: 168}  # of a multiprocessor; what a thread is not to go below, by itemsize
 _LEAST, _ON_GLOBAL = 3, 8  # blocks in a multiprocessor: fewer lose to global memory; there, more gain nothing
-_REAL = {"float32": "float", "float64": "double"}
 
 
 class _Shape(NamedTuple):
@@ -49,6 +48,9 @@ class _Shape(NamedTuple):
 class _Many:
     """A kernel of `source` for one model and number type."""
 
+    _arrays = 4
+    """How many a launch takes."""
+
     def __init__(self, model: Model, dtype: str, source: str, kernel: str):
         import cupy
 
@@ -56,7 +58,8 @@ class _Many:
         itemsize, numbers = constants.itemsize, slots * (WARP + 1)
         self._few = _Shape.for_few(numbers, constants.size, itemsize)
         self._many = _Shape.for_many(numbers, itemsize)
-        names = {shape: f"{kernel}<{_REAL[dtype]}, {shape.blocks}, {shape.place}>" for shape in (self._few, self._many)}
+        real = compiler.REAL[dtype]
+        names = {shape: f"{kernel}<{real}, {shape.blocks}, {shape.place}>" for shape in (self._few, self._many)}
         self.module = compiler.load(source, list(names.values()), robot.preamble(model, dtype))
         robot.fill_constant_memory(self.module, model, dtype)
         self._kernels = {shape: self.module.function(name) for shape, name in names.items()}
@@ -67,11 +70,11 @@ class _Many:
 
     def launch(self, batch: int, *arrays: Any) -> None:
         """Launch, without waiting, and without taking memory but for a batch larger than any before."""
-        if batch not in self._launches:
-            self._launches[batch] = self._prepared(batch, len(arrays))
-        self._launches[batch](*arrays)
+        (self._launches.get(batch) or self.prepare(batch))(*arrays)
 
-    def _prepared(self, batch: int, arrays: int) -> compiler.Launch:
+    def prepare(self, batch: int) -> compiler.Launch:
+        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        device.require_count(batch)
         processors = device.properties()["multiProcessorCount"]
         few = batch <= processors * WARP
         shape, width = (self._few, -(-batch // processors)) if few else (self._many, WARP)
@@ -80,7 +83,9 @@ class _Many:
             grid = min(grid, processors * shape.blocks)
             self._reserve(grid * self._block)
         rest = self._constants, self._workspace, np.int32(batch), np.int32(width)
-        return compiler.Launch(self._kernels[shape], grid, WARP, arrays, rest, shape.shared)
+        launch = compiler.Launch(self._kernels[shape], grid, WARP, self._arrays, rest, shape.shared)
+        self._launches[batch] = launch
+        return launch
 
     def _reserve(self, size: int) -> None:
         import cupy
@@ -114,6 +119,8 @@ class InverseDynamics(_Many):
 
 class MassMatrix(_Many):
     """Mass matrices by composite bodies."""
+
+    _arrays = 2
 
     def __init__(self, model: Model, dtype: str):
         super().__init__(model, dtype, "inverse.cu", "mass_matrix")

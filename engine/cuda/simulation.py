@@ -26,6 +26,7 @@ class Stepper:
         self._type = np.dtype(plan.dtype)
         self._shape = shape = _Shape(plan)
         sizes = (model.nq, model.nv, model.nv, model.nv)
+        device.require_count(batch)
         device.require_memory(shape.bytes, f"a simulation of {batch} robots {model.name!r} in {plan.dtype}")
         self.q, self.v, self.tau, self.target = (cupy.zeros((batch, size), self._type) for size in sizes)
         self._workspace = cupy.empty(shape.workspace, self._type)
@@ -36,6 +37,8 @@ class Stepper:
             module.symbol("law_memory").copy_from_device(self._law.data, shape.law_bytes)
         if plan.parameters is None:
             robot.fill_constant_memory(module, model, plan.dtype)
+        self._current_stream = cupy.cuda.get_current_stream
+        self._stream = self._current_stream()  # that of the last steps
         self._first = cupy.zeros(1, np.uint64)
         self._phases = cupy.zeros(7, np.int64)
         alarm = cupy.cuda.alloc_pinned_memory(4)
@@ -56,13 +59,15 @@ class Stepper:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
         import cupy
 
+        self._stream.synchronize()
         self.q[:], self.v[:] = cupy.asarray(q, self._type), cupy.asarray(v, self._type)
-        cupy.cuda.get_current_stream().synchronize()
         self._first.fill(_NEVER)
+        self._current_stream().synchronize()
         self._alarm[0] = 0
 
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None:
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
+        self._stream = self._current_stream()
         q, v = (_NULL if array is None else array for array in record)
         rows = 0 if controls is None else len(controls)
         arguments = (
@@ -76,10 +81,8 @@ class Stepper:
 
     def diverged(self, wait: bool) -> int:
         """After how many steps a state stopped being finite, as far as is known; 0 where all went well."""
-        import cupy
-
         if wait:
-            cupy.cuda.get_current_stream().synchronize()
+            self._stream.synchronize()
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
         return 0 if first == _NEVER else first
 
@@ -122,8 +125,7 @@ class _Shape:
         self.grid = -(-plan.batch // self.threads)
         self.shared = slots * size * self.threads if in_shared else 0
         self.workspace = 0 if in_shared else slots * self.threads * self.grid
-        real = "float" if plan.dtype == "float32" else "double"
-        self.kernel = f"advance<{real}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
+        self.kernel = f"advance<{compiler.REAL[plan.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
         facts = {
             "LIMITED": plan.limited, "RUBBED": bool(np.any(law[:, FRICTION])), "DAMPED": damped, "GAINED": gained,
             "CLIPPED": bool(np.any(np.isfinite(law[:, EFFORT_LIMIT]))), "TIMED": plan.timed,

@@ -14,7 +14,6 @@ from engine.packing import pack
 WARP, MOST_THREADS, MOST_BLOCKS = 32, 256, 16
 CHAIN_FIELDS = 42
 """Numbers that chain.cuh keeps of each link."""
-REAL = {"float32": "float", "float64": "double"}
 _LINKS, _DENSE_LINKS = 128, 64  # of a block, beyond which twice the blocks pay
 _STATE_BYTES, _RESERVED, _CLUSTERS_SINCE, _PORTABLE = 128, 8 * 1024, 9, 8
 
@@ -41,6 +40,7 @@ class Teams(NamedTuple):
 
         With `dense` there is work for more threads than links where a chain has blocks of its own.
         """
+        device.require_count(batch)
         processors = device.properties()["multiProcessorCount"]
         blocks = 1
         if n <= WARP:
@@ -96,7 +96,7 @@ class TeamKernels:
     """Kernels of one source for one number type, compiled for a size of cluster when that first occurs."""
 
     def __init__(self, source: str, names: Sequence[str], dtype: str):
-        self._source, self._names, self._real = source, names, REAL[dtype]
+        self._source, self._names, self._real = source, names, compiler.REAL[dtype]
         self._made: dict[tuple[int, int], list[compiler.Kernel]] = {}
 
     def of(self, teams: Teams) -> list[compiler.Kernel]:

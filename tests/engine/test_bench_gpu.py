@@ -2,13 +2,14 @@
 
 import json
 import math
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import engine
 import main
-from engine.bench import first_answers, gpu, gpu_timing, growth, mujoco_peers, peers, plots, swarm
+from engine.bench import first_answers, gpu, gpu_timing, growth, jaxsim_peer, mujoco_peers, peers, plots, swarm
 from engine.bench.accuracy import state
 from engine.bench.command import SUITES, Suite
 from engine.cuda import clock, device
@@ -147,6 +148,18 @@ def test_mujoco_is_given_the_very_same_robot(rng):
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
     mujoco.mj_forward(theirs, data)
     np.testing.assert_allclose(data.qacc, engine.forward_dynamics(model, q, v, tau), rtol=1e-8, atol=1e-8)
+
+
+def test_jaxsim_is_given_the_very_same_robot(rng):
+    model = engine.chain(6, prismatic=1 / 3)
+    robot = ElementTree.fromstring(jaxsim_peer.sdf(model))
+    masses = [float(found.text) for found in robot.iterfind(".//link[@name!='base']/inertial/mass")]
+    np.testing.assert_array_equal(masses, model.mass)
+    with pytest.raises(peers.Missing, match="free joints"):
+        jaxsim_peer.sdf(engine.tree(3, floating=True))
+    pytest.importorskip("jaxsim")
+    timing = jaxsim_peer.on_jaxsim(model, state(model, rng, 3), 0.01)
+    assert timing.residual < 1e-3
 
 
 def test_a_peer_that_is_not_installed_says_so(monkeypatch):

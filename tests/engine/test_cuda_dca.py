@@ -33,6 +33,9 @@ def test_every_link_has_a_chunk_and_every_block_its_memory(n, batch, clusters, m
 def test_a_chain_beyond_the_gpu_is_refused():
     with pytest.raises(ValueError, match=r"a chain of 40000 links is too long for dca on this GPU.*use abia"):
         dca.cut(40000, 1, 8, **H200, clusters=True)
+    with pytest.raises(ValueError, match="whose 84 multiprocessors hold 10080 links at most"):
+        dca.cut(10081, 1, 8, 84, 101376, clusters=False)
+    assert dca.cut(10080, 1, 8, 84, 101376, clusters=False).blocks == 84
 
 
 @pytest.fixture

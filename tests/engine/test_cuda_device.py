@@ -12,18 +12,23 @@ import pytest
 
 import engine
 from engine import choice, measurements
-from engine.cuda import arrays, clock, device
+from engine.cuda import arrays, clock, device, forward
 
 
 class CudaError(RuntimeError):
     """As CuPy's, of the same name there."""
 
 
-def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=None, free=1 << 30):
+def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=None, free=1 << 30, nvrtc=True):
     def get_count():
         if error:
             raise CudaError(error)
         return count
+
+    def get_version():
+        if not nvrtc:
+            raise RuntimeError("no file libnvrtc.so.13")
+        return 13, 0
 
     facts = {
         "name": b"a GPU",
@@ -36,6 +41,7 @@ def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=Non
     module.__version__ = "14.0.0"
     module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
     module.cuda = SimpleNamespace(
+        nvrtc=SimpleNamespace(getVersion=get_version),
         runtime=SimpleNamespace(
             CUDARuntimeError=CudaError,
             getDeviceCount=get_count,
@@ -44,7 +50,7 @@ def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=Non
             getDevice=lambda: 0,
             getDeviceProperties=lambda _: facts,
             memGetInfo=lambda: (free, 1 << 37),
-        )
+        ),
     )
     return module
 
@@ -79,6 +85,7 @@ REASONS = [
         r"CUDA cannot be used \(cudaErrorNoDevice: no CUDA-capable device\)",
     ),
     ({"driver": 12020}, r"the NVIDIA driver serves CUDA 12\.2 and this CuPy was made for 13\.0; update the driver"),
+    ({"nvrtc": False}, r"CUDA's compiler NVRTC cannot be loaded \(no file libnvrtc\.so\.13\); install the CUDA "),
     ({"capability": (6, 1)}, r"the GPU has compute capability 6\.1 and at least 7\.0 is needed"),
 ]
 
@@ -129,6 +136,38 @@ def test_what_does_not_fit_is_refused_with_the_bytes_needed_and_free(with_cupy):
         device.require_memory(1001, "a batch of 3 robots")
 
 
+def test_auto_goes_on_with_the_cpu_where_memory_does_not_suffice(with_cupy, monkeypatch):
+    with_cupy(free=1000)
+    monkeypatch.setattr(forward, "kernels", lambda *_: device.require_memory(1001, "the workspace"))
+    model = engine.chain(10)
+    fd = engine.ForwardDynamics(model, batch=4096)
+    assert fd.device == "cpu"
+    assert re.search(r"; on the CPU, since the workspace needs 1001 bytes on the GPU .* and 1000 are free", fd.why)
+    assert np.all(np.isfinite(fd(np.zeros(10), np.zeros(10), np.zeros(10))))
+    with pytest.raises(MemoryError, match="the workspace needs 1001 bytes"):
+        engine.ForwardDynamics(model, batch=4096, device="cuda")
+
+
+def test_an_array_that_does_not_fit_is_refused_with_the_bytes_too(with_cupy):
+    def empty(*_):
+        raise MemoryError("CuPy's words")
+
+    with_cupy(free=1000)
+    sys.modules["cupy"].empty = empty
+    with pytest.raises(MemoryError, match=r"a float32 array of shape \(300, 7\) needs 8400 bytes .* 1000 are free"):
+        arrays.empty((300, 7), "float32")
+    with pytest.raises(MemoryError, match="CuPy's words"):
+        arrays.empty((3, 7), "float32")
+
+
+def test_the_cpu_refuses_arrays_on_the_gpu():
+    x, model = SimpleNamespace(__dlpack_device__=lambda: (2, 0)), engine.chain(3)
+    with pytest.raises(TypeError, match="q is on the GPU, and these dynamics are on the CPU"):
+        engine.ForwardDynamics(model)(x, x, x)
+    with pytest.raises(TypeError, match="on the GPU and the simulation on the CPU; give device='cuda'"):
+        engine.Simulation(model, q=x, device="cpu")
+
+
 def test_auto_takes_the_gpu_by_size_or_by_what_was_measured(with_cupy, monkeypatch):
     with_cupy()
     model = engine.chain(10)
@@ -153,6 +192,7 @@ def test_arrays_on_the_host_are_not_on_the_gpu():
     for x in (np.zeros(3), [0.0], (1.0,), 3.0):
         assert not arrays.on_device(x)
     assert arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (2, 0)))
+    assert arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (13, 0)))  # managed memory
     assert not arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (1, 0)))
 
 
@@ -190,8 +230,9 @@ def test_device_arrays_are_answered_in_kind(rng):
     out = cupy.full((5, 7), np.nan)
     fd = engine.ForwardDynamics(model, 5, device="cuda")
     assert fd(*given, out=out) is out
-    with pytest.raises(TypeError, match="v is a ndarray and q is on the GPU"):
+    with pytest.raises(TypeError, match=r"v is a numpy\.ndarray and q is on the GPU"):
         fd(given[0], v, given[2])
+    np.testing.assert_array_equal(fd(given[0], given[1], given[2][0]).get()[0], answer.get()[0])
     with pytest.raises(ValueError, match="the batch sizes differ"):
         fd(given[0], given[1][:3], given[2])
     with pytest.raises(ValueError, match=r"out is a ndarray of shape \(5, 3\)"):

@@ -152,6 +152,20 @@ def test_gains_that_cannot_be_are_refused(gains, words, pytestconfig):
         engine.Simulation(load("quadruped", pytestconfig), 2, **gains)
 
 
+def test_what_a_stepper_would_misread_is_refused():
+    simulation = engine.Simulation(engine.chain(3), 2)
+    q, v = np.empty((2, 5, 3)), np.empty((2, 5, 3))
+    simulation.advance(4, np.zeros((1, 4, 3)), record=(q, v))
+    for controls in (np.zeros((2, 3, 3)), np.zeros((2, 4, 3), "float32"), np.zeros((4, 2, 3)).swapaxes(0, 1)):
+        with pytest.raises(ValueError, match=r"controls is .*; expected a contiguous float64 array \(1, 4, 3\) or"):
+            simulation.advance(4, controls)
+    with pytest.raises(ValueError, match=r"record\[1\] is a ndarray of shape \(2, 4, 3\) and type float64"):
+        simulation.advance(4, record=(q, v[:, :4].copy()))
+    with pytest.raises(ValueError, match="every is 0"):
+        simulation.advance(4, every=0)
+    assert simulation.steps == 4
+
+
 def test_a_rollout_takes_gains_parameters_and_a_target(pytestconfig, rng):
     model = load("arm7", pytestconfig)
     q, target, parameters = model.random(rng, 2), model.random(rng, 2), varied(model, 2, rng)
@@ -165,5 +179,7 @@ def test_a_rollout_takes_gains_parameters_and_a_target(pytestconfig, rng):
         simulation.step(10)
         np.testing.assert_array_equal(found.q[:, sample], simulation.q)
     np.testing.assert_array_equal(found.q[:, 0], q)
+    with pytest.raises(ValueError, match=r"target has shape \(3, 7\); expected \(7,\) or \(2, 7\)"):
+        engine.rollout(model, q, steps=2, target=np.zeros((3, 7)))
     with pytest.raises(ValueError, match="keep is 'x'; expected one of 'q', 'v', 'tau'"):
         engine.rollout(model, q, steps=2, keep=("x",))

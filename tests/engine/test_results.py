@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import main
-from engine.bench import against, command, facts, grid
+from engine import bench, serves
+from engine.bench import accuracy, against, command, facts, first_answers, gpu, grid, growth, lengths, threads
 from engine.bench.results import Results, read
+from engine.cuda import device
 
 ROOT = Path(__file__).parents[2]
 MACHINE = {"processor": "one", "cores": 2, "python": "3", "numpy": "2", "packages": {}, "commit": "c", "gpu": None}
@@ -108,7 +110,7 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
             if key not in finished:
                 measured.append(key)
             yield finished.get(key) or {"key": key, "us": 1.0}
-            if measured == ["a", "b"]:
+            if measured == ["a", "b"] and not finished:
                 raise KeyboardInterrupt
 
     monkeypatch.setitem(command.SUITES, "cpu", command.Suite(run, 4, lambda rows: f"{len(rows)} rows"))
@@ -125,23 +127,62 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
     assert path.read_text() == "precious"
 
 
-@pytest.mark.parametrize("suite", ["cpu", "grid", "threads", "algorithms", "accuracy"])
-def test_finished_rows_are_answered_as_they_are(suite, monkeypatch):
-    """What a suite would measure is as unlikely as a residual of −1; were it measured, this would take minutes."""
-    monkeypatch.setattr("engine.bench.accuracy.LENGTHS", ())
-    keys = {
-        "cpu": ["arm7, one call from Python", "chain of 200, one call from Python"],
-        "grid": [case.key for case in grid.CASES],
-        "threads": ["links-500", "links-8000"],
-        "algorithms": ["links-2", "links-4096"],
-        "accuracy": [],
-    }[suite]
-    finished = {key: {"key": key, "us": -1.0} for key in keys}
-    first = next(iter(command.SUITES[suite].run(0.01, finished)), None)
-    assert first == (finished[keys[0]] if keys else None)
+SUITES = {
+    "cpu": [title for title, *_ in bench.CASES],
+    "grid": [case.key for case in grid.CASES],
+    "threads": [f"links-{n}" for n in threads.LINKS],
+    "algorithms": [f"links-{n}" for n in lengths.LINKS],
+    "gpu": [*(work.key for work in gpu.WORKS), "race", "simulation", "first-answer"],
+}
+"""The keys of the suites' rows."""
 
 
-def test_a_process_that_is_killed_loses_no_finished_measurement(path, tmp_path, capsys):
+@pytest.mark.parametrize("suite", SUITES)
+def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypatch):
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    *keys, final = SUITES[suite]
+    assert command.SUITES[suite].most == len(keys) + 1
+    for module, name in ((bench, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
+        monkeypatch.setattr(module, name, lambda *_: {"measured": True})
+    monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})
+    rows = {key: {"key": key} for key in keys}
+    *kept, measured = command.SUITES[suite].run(0.01, rows)
+    assert kept == list(rows.values())
+    assert measured["key"] == final
+    assert measured["measured"]
+
+
+def test_finished_residuals_are_answered_as_they_are(monkeypatch):
+    monkeypatch.setattr(accuracy, "LENGTHS", (3,))
+    rows = list(command.SUITES["accuracy"].run(1.0, {}))
+    assert len(rows) == command.ROWS_A_LENGTH
+    few = {row["key"]: {**row, "residual": -1.0} for row in rows[:5]}
+    assert [row["residual"] for row in command.SUITES["accuracy"].run(1.0, few)][:6] == [-1] * 5 + [rows[5]["residual"]]
+    monkeypatch.setattr(accuracy, "residuals", lambda _: pytest.fail("it was measured again"))
+    assert list(command.SUITES["accuracy"].run(1.0, {row["key"]: row for row in rows})) == rows
+
+
+def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    monkeypatch.setattr(growth, "state", lambda *_: pytest.fail("it was measured again"))
+    keys = [
+        (axis, size, name)
+        for axis, sizes in (("links", growth.LINKS), ("batch", growth.BATCHES))
+        for size in sizes
+        for name in (*serves.ALGORITHMS, *growth.PEERS)
+        if name not in growth.PEERS or size in growth.PEERS[name][1][axis]
+        if name != "jsiia" or axis == "batch" or size <= serves.ALGORITHMS[name].largest
+    ]
+    point = {"us": 1.0, "call_us": 1.0, "links": 1, "batch": 1}
+    rows = {"-".join(map(str, key)): {"axis": key[0], "contestant": key[2], **point} for key in keys}
+    rows = {key: {"key": key, **row} for key, row in rows.items()}
+    *kept, findings = growth.run(0.01, rows)
+    assert sorted(map(str, kept)) == sorted(map(str, rows.values()))
+    assert findings["key"] == "findings"
+    assert len(rows) < growth.MOST_ROWS
+
+
+def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     words = ["--over", "links", "--sizes", "2,3,4,5,6", "--algorithm", "abia", "--seconds", "0.3", "--rows", str(path)]
     victim = subprocess.Popen(
         [sys.executable, "main.py", "compare", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -192,7 +233,8 @@ BEFORE = [row("same", 1, 2, 3), row("slow", 1, 2, 3), row("fast", 4, 5, 6), row(
 NOW = [row("same", 2.5, 3, 3.5), row("slow", 3.5, 4, 5), row("fast", 1, 2, 3), row("near", 1.03, 1.04, 1.05)]
 
 
-def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch, path, machine):
+@pytest.mark.usefixtures("machine")
+def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch, path):
     fill(path, BEFORE)
     suite = command.Suite(lambda _seconds, _finished: iter(now), 4, lambda _rows: "shown")
     monkeypatch.setitem(command.SUITES, "cpu", suite)
@@ -202,6 +244,12 @@ def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch
     assert "slow, us: 2.00 times slower, 4 after 2" in said
     assert "fast, us: 2.50 times faster, 2 after 5" in said
     assert said.endswith("1 slower and 1 faster beyond noise, of 4 shared rows\n")
+    monkeypatch.setitem(
+        command.SUITES, "cpu", suite._replace(run=lambda _seconds, finished: iter(NOW if not finished else BEFORE))
+    )
+    assert main.main(["bench", "--against", str(path)]) == 0
+    assert "0 slower and 1 faster" in capsys.readouterr().err
+    monkeypatch.setitem(command.SUITES, "cpu", suite)
     now = [NOW[0], *NOW[2:]]
     assert main.main(["bench", "--against", str(path)]) == 0
     assert main.main(["bench", "--json"]) == 0
