@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import sys
@@ -194,6 +195,33 @@ def test_arrays_on_the_host_are_not_on_the_gpu():
     assert arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (2, 0)))
     assert arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (13, 0)))  # managed memory
     assert not arrays.on_device(SimpleNamespace(__dlpack_device__=lambda: (1, 0)))
+
+
+def test_what_cannot_be_captured_is_none_and_the_capture_is_ended(monkeypatch):
+    done = []
+
+    class Stream(contextlib.nullcontext):
+        def __init__(self, non_blocking):
+            assert non_blocking
+
+        def synchronize(self):
+            done.append("waited")
+
+        def begin_capture(self):
+            done.append("began")
+
+        def end_capture(self):
+            done.append("ended")
+            raise CudaError("the capture came to nothing")
+
+    def call():
+        done.append("called")
+        if done.count("called") == 3:
+            raise RuntimeError("the current stream is capturing, so D2H transfers are disallowed")
+
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(Stream=Stream)))
+    assert clock.captured(call, 2) is None
+    assert done == ["called", "waited", "began", "called", "called", "ended"]
 
 
 @pytest.mark.gpu
