@@ -202,6 +202,7 @@ def test_what_cannot_be_captured_is_none_and_the_capture_is_ended(monkeypatch):
 
     class Stream(contextlib.nullcontext):
         def __init__(self, non_blocking):
+            super().__init__()
             assert non_blocking
 
         def synchronize(self):
