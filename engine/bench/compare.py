@@ -293,7 +293,9 @@ def _standing(c: Contestant, ratio: Interval | None, level: bool, winner: bool) 
 def _said(model: str, dtype: str, rows: list[Standing]) -> str:
     timed = sorted((row for row in rows if row.host is not None), key=lambda row: row.host or 0)
     if not timed:
-        return f"{model}, {dtype}: no algorithm gave a right answer in time"
+        refused = all(row.verdict == "refused" for row in rows)
+        why = "nothing here serves it" if refused else "no algorithm gave a right answer in time"
+        return f"{model}, {dtype}: {why}"
     first, others = timed[0], timed[1:]
     level = [f"{row.algorithm} on {row.device}" for row in others if row.level]
     name = f"{first.algorithm} on {first.device}"
