@@ -1,6 +1,5 @@
 """DCA-ABA on threads: against the ABA, whoever does the work, and that its threads come and go as they should."""
 
-import dataclasses
 import gc
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_dynamics import alternating
 
 import engine
 from engine.bench import accuracy
@@ -79,14 +79,7 @@ def test_long_chains_keep_the_residual(n, straight, rng, solver):
 
 @pytest.mark.parametrize("ratio", [1e-3, 1e3, 1e-6, 1e6])
 def test_extreme_mass_ratios_keep_the_residual(ratio, rng, solver):
-    model = engine.chain(60)
-    factor = np.where(np.arange(60) % 2 == 0, 1.0, ratio)
-    model = dataclasses.replace(
-        model,
-        mass=model.mass * factor,
-        first_moment=model.first_moment * factor[:, None],
-        inertia=model.inertia * factor[:, None, None],
-    )
+    model = alternating(60, ratio)
     q, v, tau = state(model, rng)
     assert residual(model, q, v, tau, solve(solver(model, 2), q, v, tau)) <= 1e-12
 
