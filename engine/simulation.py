@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,8 +9,10 @@ from numpy.typing import ArrayLike
 
 from engine import arguments, choice, dynamics, serves
 from engine.arguments import Array
+from engine.cpu.simulation import Stepper as CpuStepper
 from engine.cuda import arrays
 from engine.cuda.device import require as require_gpu
+from engine.cuda.simulation import Stepper as GpuStepper
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.plan import DIVERGED, INTEGRATORS, PHASES, Plan, gains
@@ -96,7 +97,7 @@ class Simulation:
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
         )  # fmt: skip
-        self._stepper: Stepper = import_module(f"engine.{self.device}.simulation").Stepper(self._plan)
+        self._stepper: Stepper = GpuStepper(self._plan) if self.device == "cuda" else CpuStepper(self._plan)
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from engine.cuda import arrays
 from engine.cuda.compiler import Launch
-from engine.cuda.team import CHAIN_FIELDS, ChainArrays, TeamKernels, Teams, Workspace
+from engine.cuda.team import CHAIN_FIELDS, ChainArrays, OneLaunch, TeamKernels, Teams, Workspace
 from engine.model import Model
 
 TOLERANCE = {"float64": 1e-13, "float32": 1e-6}
@@ -17,13 +15,11 @@ _FIELDS = CHAIN_FIELDS + 8 + 90
 _CORRECTION, _STEP = 2, 50  # numbers that a link keeps of each
 
 
-class Cfa:
+class Cfa(OneLaunch):
     """``cfa(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
 
     `steps` (batch,) and `residual` (batch,) say afterwards how often each chain was refined and what is left.
     """
-
-    _launch: Launch
 
     def __init__(self, model: Model, dtype: str = "float64", refinements: int = 32):
         self._n, self._dtype, self._refinements = len(model.parent), np.dtype(dtype), refinements
@@ -31,26 +27,16 @@ class Cfa:
         self._J_inverse = arrays.to_device(np.ascontiguousarray(_inverse_inertias(model).T, dtype))
         self._kernels = TeamKernels("cfa.cu", ["cfa<"], dtype)
         self._kept = _CORRECTION * (refinements + 1) + _STEP * (self._n - 1).bit_length()
-        self._batch = 0
 
-    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
-        if len(q) != self._batch:
-            self.prepare(len(q))
-        self._launch(q, v, tau, out)
-
-    def prepare(self, batch: int) -> None:
-        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
-        if self._batch:
-            del self._launch  # and its workspace, before there is a new one
-        self._batch, real, teams = 0, self._dtype.type, Teams.of(batch, self._n)
+    def _made(self, batch: int) -> Launch:
+        real, teams = self._dtype.type, Teams.of(batch, self._n)
         workspace = Workspace(teams, _FIELDS, self._kept, self._dtype.name)
         self.steps, self.residual = arrays.empty((batch,), "int32"), arrays.empty((batch,), self._dtype.name)
         (kernel,) = self._kernels.of(teams)
-        self._launch = workspace.launch(
+        return workspace.launch(
             kernel, 4, workspace.outside, *self._chain, self._J_inverse, self.steps, self.residual,
             np.int32(self._refinements), real(TOLERANCE[self._dtype.name]), np.finfo(real).tiny,
         )  # fmt: skip
-        self._batch = batch
 
 
 def _inverse_inertias(model: Model) -> np.ndarray:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from importlib import import_module
+from functools import lru_cache, partial
 from threading import get_ident
 from typing import Any, Protocol
 
-import numpy as np
-
 from engine.cuda import arrays, device
+from engine.cuda.cfa import Cfa
+from engine.cuda.dca import Dca
+from engine.cuda.hybrid import HybridAbia, Recursion
+from engine.cuda.jsiia import Jsiia
+from engine.cuda.many import Abia, InverseDynamics, MassMatrix
 from engine.model import Model
-
-_KERNELS = {
-    "abia": ("many", "Abia"),
-    "dca": ("dca", "Dca"),
-    "jsiia": ("jsiia", "Jsiia"),
-    "cfa": ("cfa", "Cfa"),
-    "abia-hybrid": ("hybrid", "HybridAbia"),
-}
 
 
 class Kernels(Protocol):
@@ -29,9 +23,6 @@ class Kernels(Protocol):
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None: ...
 
 
-Recursion = Callable[[np.ndarray, np.ndarray], None]
-
-
 def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
     """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
 
@@ -39,9 +30,14 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     MemoryError where its memory does not suffice.
     """
     device.require()
-    module, name = _KERNELS[algorithm]
-    make: Callable[..., Kernels] = getattr(import_module(f"engine.cuda.{module}"), name)
-    made = make(model, dtype, recursion) if algorithm == "abia-hybrid" else make(model, dtype)
+    make: dict[str, Callable[[Model, str], Kernels]] = {
+        "abia": Abia,
+        "dca": Dca,
+        "jsiia": Jsiia,
+        "cfa": Cfa,
+        "abia-hybrid": partial(HybridAbia, recursion=recursion),
+    }
+    made = make[algorithm](model, dtype)
     made.prepare(batch)
     arrays.wait()  # until the model's constants are there, for calls on any stream
     return made
@@ -53,7 +49,7 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
     (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
     out = arrays.empty((len(q), model.nv), dtype)
     if out.size:
-        _many(model, dtype, "InverseDynamics", get_ident())(q, v, a, out)
+        _many(InverseDynamics, model, dtype, get_ident())(q, v, a, out)
     return out[0] if single else out
 
 
@@ -65,7 +61,7 @@ def mass_matrix(model: Model, q: Any) -> Any:
     device.require_memory(len(q) * model.nv**2 * q.itemsize, f"{len(q)} mass matrices of {model.name}")
     out = arrays.empty(shape, dtype)
     if out.size:
-        _many(model, dtype, "MassMatrix", get_ident())(q, out)
+        _many(MassMatrix, model, dtype, get_ident())(q, out)
     return out[0] if single else out
 
 
@@ -74,14 +70,15 @@ def _number_type(x: Any) -> str:
 
 
 @lru_cache(maxsize=16)
-def _many(model: Model, dtype: str, name: str, _thread: int) -> Callable[..., None]:
+def _many(
+    make: Callable[[Model, str], Callable[..., None]], model: Model, dtype: str, _thread: int
+) -> Callable[..., None]:
     """The kernels of a model, made once for each thread, since they serve one at a time."""
     if model.has_mimic:
         raise ValueError(
             f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
             "or give arrays on the host"
         )
-    make: Callable[[Model, str], Callable[..., None]] = getattr(import_module("engine.cuda.many"), name)
     made = make(model, dtype)
     arrays.wait()
     return made

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from engine.cuda import arrays, device
 from engine.cuda.compiler import Launch
-from engine.cuda.team import CHAIN_FIELDS, WARP, ChainArrays, TeamKernels, Teams, Workspace
+from engine.cuda.team import CHAIN_FIELDS, WARP, ChainArrays, OneLaunch, TeamKernels, Teams, Workspace
 from engine.model import Model
 
 _FIELDS = CHAIN_FIELDS + 1
 _PANEL, _VECTORS = 16, 12
 
 
-class Jsiia:
+class Jsiia(OneLaunch):
     """``jsiia(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
 
     q̈ is not a number where rounding leaves a mass matrix that is not positive definite.
     """
 
-    _launch: Launch
-
     def __init__(self, model: Model, dtype: str = "float64"):
         self._n, self._dtype = len(model.parent), np.dtype(dtype)
         self._chain = ChainArrays.of(model, dtype)
         self._kernels = TeamKernels("jsiia.cu", ["jsiia<"], dtype)
-        self._batch = 0
 
-    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
-        if len(q) != self._batch:
-            self.prepare(len(q))
-        self._launch(q, v, tau, out)
-
-    def prepare(self, batch: int) -> None:
-        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
-        if self._batch:
-            del self._launch  # and its workspace, before there is a new one
-        self._batch = 0
+    def _made(self, batch: int) -> Launch:
         teams, size, name = Teams.of(batch, self._n, dense=True), self._dtype.itemsize, self._dtype.name
         if self._n <= WARP:
             share, beside = 0, teams.block // teams.threads * self._n * (self._n | 1) * size
@@ -50,5 +36,4 @@ class Jsiia:
         device.require_memory(numbers * size, f"the mass matrices of {teams.resident} chains of {self._n} links")
         workspace, matrices = Workspace(teams, _FIELDS, 0, name, beside), arrays.empty((max(numbers, 1),), name)
         (kernel,) = self._kernels.of(teams)
-        self._launch = workspace.launch(kernel, 4, workspace.outside, *self._chain, matrices, np.int64(share))
-        self._batch = batch
+        return workspace.launch(kernel, 4, workspace.outside, *self._chain, matrices, np.int64(share))

@@ -111,6 +111,29 @@ class TeamKernels:
         return self._made[key]
 
 
+class OneLaunch:
+    """An algorithm for serial chains that is one launch: ``(q, v, tau, out)`` of contiguous CuPy arrays (batch, n)."""
+
+    _launch: compiler.Launch
+    _batch = 0
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        if len(q) != self._batch:
+            self.prepare(len(q))
+        self._launch(q, v, tau, out)
+
+    def prepare(self, batch: int) -> None:
+        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
+        if self._batch:
+            del self._launch  # and its workspace, before there is a new one
+        self._batch = 0
+        self._launch = self._made(batch)
+        self._batch = batch
+
+    def _made(self, batch: int) -> compiler.Launch:
+        raise NotImplementedError
+
+
 class ChainArrays(NamedTuple):
     """A serial chain of revolute and prismatic joints on a fixed base, as chain.cuh reads it."""
 
