@@ -87,7 +87,7 @@ def place(
             best[where] = min(verdict.seconds.values())
     if len(best) == len(serves.DEVICES):
         where = min(best, key=best.__getitem__)
-        times = " and ".join(f"{_time(seconds)} on {device}" for device, seconds in best.items())
+        times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
         return Place(where, f"; on {where}, by {times}")
     where = "cuda" if bodies >= WORTH_A_GPU else "cpu"
     return Place(where, f"; on {where}, the default for {bodies} bodies, since not both devices were measured")
@@ -227,9 +227,9 @@ def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
     name = verdict.algorithm
     assert name is not None
     others = sorted((time, other) for other, time in verdict.seconds.items() if other != name)
-    figures = _time(verdict.seconds[name])
+    figures = in_words(verdict.seconds[name])
     if others:
-        figures += f" beside {_time(others[0][0])} for {_named(others[0][1])}"
+        figures += f" beside {in_words(others[0][0])} for {_named(others[0][1])}"
         if others[0][0] < verdict.seconds[name]:
             figures += ", no gain worth a change"
     for other, residual in verdict.inaccurate.items():
@@ -242,6 +242,7 @@ def _named(name: str) -> str:
     return f"{name} on up to {cores()} threads" if serves.ALGORITHMS[name].threads else name
 
 
-def _time(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """A time with three digits and its unit."""
     unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
     return f"{seconds * scale:.3g} {unit}"

@@ -57,6 +57,11 @@ def state(model: Model, rng: np.random.Generator, batch: int = 1) -> State:
     return State(q, v, inverse_dynamics(model, q, v, a))
 
 
+def some_rows(batch: int, most: int) -> Array:
+    """At most so many robots of a batch, evenly spread, by their rows."""
+    return np.unique(np.linspace(0, batch - 1, most).astype(int))
+
+
 def residual(model: Model, at: State, qdd: Array) -> Array:
     """‖ID(q̈) − τ‖ / ‖τ_δ‖ (batch,), by the compiled inverse dynamics in double precision."""
     q, v, tau, a = (np.asarray(x, np.float64) for x in (*at, qdd))

@@ -313,12 +313,6 @@ def _said(model: str, dtype: str, rows: list[Standing]) -> str:
     )
 
 
-def in_words(seconds: float) -> str:
-    """A time with three digits and its unit."""
-    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
-    return f"{seconds * scale:.3g} {unit}"
-
-
 def times(ratio: float) -> str:
     """A ratio with the digits that it deserves."""
     return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"

@@ -19,9 +19,10 @@ from rich.text import Text
 
 from engine import files
 from engine.bench import compare, facts, own, plots, robots
-from engine.bench.compare import Comparison, Standing, Standings, distinct, in_words, times
+from engine.bench.compare import Comparison, Standing, Standings, distinct, times
 from engine.bench.results import Results
 from engine.bench.scaling import Growth, Point, Scaling
+from engine.choice import in_words
 
 DONE, NO = 0, 1
 PIPE = 200

@@ -13,8 +13,8 @@ import numpy as np
 
 from engine import serves
 from engine.arguments import Array
-from engine.bench import SLOT, own
-from engine.bench.accuracy import State, residual
+from engine.bench import SLOT, own, repeated
+from engine.bench.accuracy import State, residual, some_rows
 from engine.choice import LARGEST_RESIDUAL
 from engine.cuda import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
@@ -159,9 +159,9 @@ class Contestant:
             graph()
             self._queued = graph
         elif ours:
-            self._queued = _repeated(call, self._inner)
+            self._queued = partial(repeated(call), self._inner)
         else:
-            self._queued = _repeated(_both(call, clock.synchronize), self._inner)
+            self._queued = partial(repeated(_both(call, clock.synchronize)), self._inner)
 
     def check(self) -> None:
         """See whether the last answer is right: the worst residual so far, against the bound of the number type."""
@@ -170,7 +170,7 @@ class Contestant:
         answer = np.asarray(arrays.to_host(answer) if arrays.on_device(answer) else answer)
         if answer.shape not in (shape, shape[1:] if self.batch == 1 else shape):
             return self._out("wrong", f"its answer has the shape {answer.shape}; expected {shape}")
-        rows = np.unique(np.linspace(0, self.batch - 1, CHECKED).astype(int))
+        rows = some_rows(self.batch, CHECKED)
         checked = State(*(x[rows] for x in self._at))
         found = float(np.max(residual(self.model, checked, answer.reshape(shape)[rows])))
         self.left = found if self.left is None else max(found, self.left)
@@ -218,11 +218,3 @@ def _both(one: Call, other: Call) -> Call:
         other()
 
     return both
-
-
-def _repeated(call: Call, times: int) -> Call:
-    def repeat() -> None:
-        for _ in range(times):
-            call()
-
-    return repeat

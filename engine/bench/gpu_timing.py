@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench.accuracy import State, residual
+from engine.bench import repeated
+from engine.bench.accuracy import State, residual, some_rows
 from engine.cuda import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
@@ -26,7 +27,7 @@ class Timed(NamedTuple):
 
     algorithm: str
     device: float
-    """On the GPU between events, of a captured graph of calls, which the host cannot hold up; else `queued`."""
+    """On the GPU between events, of a captured graph of calls, which the host cannot hold up; else of queued ones."""
     device_quartiles: tuple[float, float]
     captured: bool
     """The calls could be captured as a graph."""
@@ -66,7 +67,7 @@ class OnDevice(NamedTuple):
     def of(cls, model: Model, at: State, dtype: str) -> OnDevice:
         """The states in number type `dtype`, copied."""
         at = State(*(x.astype(dtype) for x in at))
-        rows = np.unique(np.linspace(0, len(at.q) - 1, CHECKED).astype(int))
+        rows = some_rows(len(at.q), CHECKED)
         q, v, tau = (arrays.to_device(x) for x in at)
         return cls(model, dtype, (q, v, tau), rows, State(*(x[rows] for x in at)))
 
@@ -87,15 +88,21 @@ def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
     inner = int(np.clip(LONG / once, 1, MOST_CALLS))
     rounds = int(np.clip(seconds / 3 / (inner * once), 3, ROUNDS))
     queued = clock.median_device_seconds(call, inner, rounds)
-    graph = clock.captured(call, inner)
-    if graph is not None:
-        graph()
-        samples = np.array([clock.device_seconds(graph) for _ in range(rounds)]) / inner
-    else:
-        samples = np.full(1, queued)
-    low, middle, high = (float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75)))
+    (low, middle, high), captured = quartiles(call, inner, rounds)
     waited = float(np.median([_waited(call) for _ in range(rounds)]))
-    return Timed(algorithm, middle, (low, high), graph is not None, queued, waited, first, left)
+    return Timed(algorithm, middle, (low, high), captured, queued, waited, first, left)
+
+
+def quartiles(call: Callable[[], Any], inner: int, rounds: int, capture: bool = True) -> tuple[list[float], bool]:
+    """Seconds of a call by the GPU's clock, 25, 50 and 75 % of so many rounds of `inner` calls, and whether of a graph.
+
+    The calls are captured as a graph where that is wanted and can be; else the host launches one after the other.
+    """
+    graph = clock.captured(call, inner) if capture else None
+    timed = graph or partial(repeated(call), inner)
+    timed()
+    samples = [clock.device_seconds(timed) / inner for _ in range(rounds)]
+    return [float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75))], graph is not None
 
 
 def _waited(call: Callable[[], Any]) -> float:

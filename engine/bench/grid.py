@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from engine.bench.compare import DTYPES, Comparison, in_words, times
+from engine.bench.compare import DTYPES, Comparison, times
 from engine.bench.results import NONE, Rows
+from engine.choice import in_words
 
 
 class Case(NamedTuple):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import generate, serves
-from engine.bench import alternate, intervals, repeated
-from engine.bench.accuracy import State, residual, state
+from engine.bench import alternate, intervals
+from engine.bench.accuracy import State, residual, some_rows, state
+from engine.bench.gpu_timing import quartiles
 from engine.choice import LARGEST_RESIDUAL
 from engine.cpu.dca import cores
 from engine.cuda import arrays, clock
@@ -251,7 +252,7 @@ class _Call:
         began = perf_counter()
         self(1)
         self.once = perf_counter() - began
-        rows = np.unique(np.linspace(0, len(at.q) - 1, CHECKED).astype(int))
+        rows = some_rows(len(at.q), CHECKED)
         answer = np.reshape(arrays.to_host(self._out), at.v.shape)[rows]
         left, allowed = (
             float(np.max(residual(self._model, State(*(x[rows] for x in at)), answer))),
@@ -268,11 +269,7 @@ class _Call:
         q, v, tau = self._inputs[0]
         call = partial(self._fd, q, v, tau, self._out)
         inner = int(np.clip(LONG / self.once, 1, MOST_CALLS))
-        graph = clock.captured(call, inner) if self.once < SLOW else None
-        timed = graph or partial(repeated(call), inner)
         rounds = int(np.clip(seconds / (inner * self.once), 3, ROUNDS))
-        if graph is not None:
-            graph()
-        samples = [clock.device_seconds(timed) / inner * 1e6 for _ in range(rounds)]
-        low, middle, high = (float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75)))
-        return {"device_us": middle, "device_us_middle_half": [low, high], "captured": graph is not None}
+        found, captured = quartiles(call, inner, rounds, capture=self.once < SLOW)
+        low, middle, high = (x * 1e6 for x in found)
+        return {"device_us": middle, "device_us_middle_half": [low, high], "captured": captured}

@@ -12,9 +12,9 @@ import numpy as np
 from engine import files, serves
 from engine.bench import growth, machine
 from engine.bench.accuracy import Row, worst
-from engine.bench.compare import Standing, Standings, in_words, times
+from engine.bench.compare import Standing, Standings, times
 from engine.bench.scaling import Growth
-from engine.choice import LARGEST_RESIDUAL
+from engine.choice import LARGEST_RESIDUAL, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
