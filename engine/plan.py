@@ -62,9 +62,14 @@ class Plan:
 
 
 def gains(model: Model, batch: int, name: str, value: ArrayLike | None) -> Array:
-    """Gains (1, nv) or (batch, nv), 0 by default. Raises ValueError for negative ones and those of free joints."""
+    """Gains (1, nv) or (batch, nv), 0 by default; one number is that of every joint that is not free.
+
+    Raises ValueError for negative ones and those of free joints.
+    """
     if value is None:
         return np.zeros((1, model.nv))
+    if np.ndim(value) == 0:
+        value = np.where(model.q_of_v < 0, 0.0, value)
     array, _ = arguments.batched(name, value, model.nv, "one gain for each velocity")
     if len(array) not in (1, batch):
         raise ValueError(f"{name} has {len(array)} rows; expected one or {batch}, the batch")

@@ -49,8 +49,8 @@ class Simulation:
     the end of the step: stable for any damping). `dt` is in s. `limits`: keep the model's position and velocity
     limits. `parameters`: robots that differ from the model in masses, gravity, damping, friction or effort limits.
 
-    A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are (nv,) or
-    (batch, nv), by default 0; free joints take none.
+    A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are
+    numbers, (nv,) or (batch, nv), by default 0; free joints take none.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
     steps. `tau` and `target`, which at first is where the joints stand, are held until changed. `time` is in s.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -358,6 +359,8 @@ def _where(chosen: Iterable[int], sizes: Iterable[int], unit: str) -> str:
     every, some = sorted(sizes), set(chosen)
     if not every:
         return "nowhere, since nothing was measured"
+    if some == {1}:
+        unit = re.sub(r"s\b", "", unit, count=1)
     if len(every) == 1:
         return f"at {every[0]} {unit}" if some else f"at no size measured ({every[0]} {unit})"
     if len(some) in (0, len(every)):

@@ -128,6 +128,17 @@ def test_gains_hold_a_robot_where_it_starts_or_bring_it_to_its_target():
     np.testing.assert_allclose(simulation.q, 0.1, atol=1e-3)
 
 
+def test_one_number_is_the_gain_of_every_joint_but_the_free_ones(pytestconfig):
+    model = load("quadruped", pytestconfig)
+    joints = np.where(model.q_of_v < 0, 0.0, 7.0)
+    one, each = (engine.Simulation(model, 2, kp=gain, kd=gain) for gain in (7.0, joints))
+    for simulation in (one, each):
+        simulation.target[:, model.q_of_v >= 0] += 0.1
+        simulation.step(5)
+    np.testing.assert_array_equal(one.q, each.q)
+    assert np.any(one.v[:, 6:] != 0)
+
+
 def test_gains_have_no_more_effort_than_the_joint():
     model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
     pulled, pushed = engine.Simulation(model, kp=[1e6]), engine.Simulation(model)
@@ -143,6 +154,7 @@ def test_gains_have_no_more_effort_than_the_joint():
         ({"kp": [1.0]}, r"kp has shape \(1,\); expected \(18,\) or \(batch, 18\)"),
         ({"kd": np.full(18, 1.0)}, r"kd is not 0 for .*wx; a free joint takes no gains"),
         ({"kp": [0.0] * 17 + [-1.0]}, r"kp\[0, 17\] is -1\.0; a gain cannot be negative"),
+        ({"kp": -1.0}, r"kp\[0, 6\] is -1\.0; a gain cannot be negative"),
         ({"kp": np.zeros((3, 18))}, r"kp has 3 rows; expected one or 2, the batch"),
         ({"kp": [np.nan] * 18}, r"kp\[0, 0\] is nan|kp\[0\] is nan"),
     ],
