@@ -132,11 +132,12 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
         titles = distinct([model.name for model in models])
         command = Comparison(models, **settings).command()
         return [Part(t, t, None, Comparison([m], **settings)) for m, t in zip(models, titles, strict=True)], command
-    most = 0 if args.over == "links" else 1
-    if len(models) > most or len(dtypes) > 1:
-        raise ValueError(
-            f"--over {args.over} takes {most or 'no'} robot and one --dtype; got {len(models)}, {len(dtypes)}"
-        )
+    if args.over == "links" and models:
+        raise ValueError(f"--over links makes its own chains; leave out {' '.join(args.robot)}, or drop --over")
+    if len(models) > 1:
+        raise ValueError(f"--over batch takes one robot; got {' '.join(args.robot)}")
+    if len(dtypes) > 1:
+        raise ValueError(f"--over takes one --dtype; got {' '.join(dtypes)}")
     model = models[0] if models else "chain:10"
     settings |= {"dtype": dtypes[0], "batch": args.batch, "seconds": args.seconds or 0.2}
     scaling = Scaling(args.over, args.sizes, model, **settings)

@@ -290,7 +290,7 @@ def test_table_data_and_picture_of_one_call(capsys, users, tmp_path):
         (("arm7", "--batch", "0"), "batch is 0; expected a whole number of 1 or more"),
         (("arm7", "--seconds", "-1"), "seconds is -1.0; expected a positive number"),
         (("arm7", "--sizes", "1"), "--sizes goes with --over"),
-        (("arm7", "--over", "links"), "--over links takes no robot"),
+        (("arm7", "--over", "links"), "--over links makes its own chains; leave out arm7"),
         (("arm7", "--csv", "no/such/folder.csv"), "make it first"),
     ],
 )
