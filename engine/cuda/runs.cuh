@@ -6,6 +6,8 @@
 
 constexpr int LANES = 32;
 constexpr unsigned ALL = 0xffffffffu;
+// How far M⁻¹ M may be from 1: 2¹² roundings. Of random chains about one join in 1500 is further.
+template <typename Real> constexpr Real LOST = sizeof(Real) == 4 ? Real(0x1p-11) : Real(0x1p-40);
 
 // Six numbers that are read at once: the row of a matrix, or a vector.
 template <typename Real> struct alignas(2 * sizeof(Real)) Six {
@@ -102,8 +104,33 @@ FUNCTION void eliminate(const Six<Real>* M, Six<Real>& x) {
     x = {o.x, o.y, o.z, v.x, v.y, v.z};
 }
 
+// The same where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as engine/cpu/join.py does it.
+// The rows that are left stand first, and what a step is done with goes to the end, so that all are in place after six.
+FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
+#pragma unroll 1
+    for (int c = 0; c < 6; ++c) {
+        Six<Real> m;
+#pragma unroll
+        for (int r = 0; r < 6; ++r) m[r] = __shfl_sync(ALL, x[r], first + c);
+#pragma unroll
+        for (int r = 1; r < 6; ++r) {
+            const bool larger = r < 6 - c && fabs(m[r]) > fabs(m[0]);
+            const Real m0 = m[0], x0 = x[0];
+            m[0] = larger ? m[r] : m0, m[r] = larger ? m0 : m[r];
+            x[0] = larger ? x[r] : x0, x[r] = larger ? x0 : x[r];
+        }
+        const Real done = reciprocal(m[0]) * x[0];
+#pragma unroll
+        for (int r = 0; r < 5; ++r) x[r] = x[r + 1] - m[r + 1] * done;
+        x[5] = done;
+    }
+}
+
 // The element `out` of neighbours one and two, by a warp; see engine/cpu/join.py. `out` may be either. Lanes hold the
 // columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
+//
+// det M ≥ 1, but the determinant of M's first block passes zero as a chain moves, and close to that digits are lost which
+// M itself would leave. The lanes that hold M tell, for M⁻¹ M is 1; where it is not, the elimination is done by rows.
 template <typename Real>
 __device__ __noinline__ void join(const Element<Real>& one, const Element<Real>& two, Element<Real>& out, Six<Real>* M, int lane) {
     const bool phi = lane < 6, y = !phi && lane < 12, b = lane == 12, m = lane > 12 && lane < 19;
@@ -114,14 +141,23 @@ __device__ __noinline__ void join(const Element<Real>& one, const Element<Real>&
     for (int r = 0; r < 6; ++r) {
         if (phi) x[r] = one.Phi[r][column];
         if (b) x[r] = one.b[r] - x[r];
-        if (m) M[r][column] = x[r] + Real(r == column);
+        if (m) x[r] += Real(r == column), M[r][column] = x[r];
     }
     __syncwarp();
+    const Six<Real> known = x;
+    const auto force = [&] {
+        Six<Real> z;
+#pragma unroll
+        for (int r = 0; r < 6; ++r) z[r] = times(two.I[r], x, b ? s[r] : Real(0));
+        return z;
+    };
     eliminate(M, x);  // Z, K and z
-    Six<Real> z, w, I;
+    const Real sum = ((fabs(x[0]) + fabs(x[1])) + (fabs(x[2]) + fabs(x[3]))) + (fabs(x[4]) + fabs(x[5]));
+    const bool lost = m && !(fabs(sum - 1) <= LOST<Real>);
+    Six<Real> z = force(), w, I;  // at once, since it takes lanes as long to tell each other
+    if (__any_sync(ALL, lost)) x = known, eliminate_by_rows(x, 13), z = force();
 #pragma unroll
     for (int r = 0; r < 6; ++r) {
-        z[r] = times(two.I[r], x, b ? s[r] : Real(0));
         w[r] = phi ? Real(0) : y ? two.Y[r][column] : two.b[r];
         I[r] = phi ? one.I[r][column] : one.p[r];
     }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from time import time_ns
 
 import numpy as np
 import pytest
+from masses import weighed
 
 import engine
-from engine.bench.accuracy import State, state
+from engine.algorithms import dca as text
+from engine.algorithms.chain import Chain
+from engine.bench.accuracy import State, residual, state
 from engine.cuda import dca
 
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}
@@ -70,15 +75,49 @@ def solved(model: engine.Model, at: State, dtype: str, cut: dca.Cut | None = Non
     return out.get()
 
 
+def drawn(batch: int, random: np.random.Generator) -> Iterator[tuple[engine.Model, State]]:
+    """Chains of all lengths, crooked and straight, each with states of its own."""
+    for n in LENGTHS:
+        for straight in (False, True):
+            model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 1 / 3)
+            yield model, state(model, random, batch if n > 8 else max(batch, 8))
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_residuals_are_the_texts(dtype, batch, random):
-    for n in LENGTHS:
-        for straight in (False, True):
-            model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 1 / 3)
-            at = state(model, random, batch if n > 8 else max(batch, 8))
-            assert left(model, at, solved(model, at, dtype)) <= TOLERANCE[dtype], (n, straight, batch)
+    for model, at in drawn(batch, random):
+        assert left(model, at, solved(model, at, dtype)) <= TOLERANCE[dtype], (model.name, at.q.shape)
+
+
+@pytest.mark.gpu
+def test_a_first_block_close_to_singular_costs_no_digits():
+    """In a join of this draw's robot 42 M's first block has the determinant -1e-3, and M the condition 18."""
+    model, at = next(islice(drawn(64, np.random.default_rng(3559970314)), 2 * 57, None))
+    assert model.nv == 58
+    assert np.max(residual(model, at, solved(model, at, "float64"))) <= TOLERANCE["float64"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [58, 60])
+def test_no_state_among_thousands_loses_digits(n, rng):
+    model = engine.chain(n, prismatic=1 / 3)
+    for _ in range(64):
+        at = state(model, rng, 64)
+        assert np.max(residual(model, at, solved(model, at, "float64"))) <= TOLERANCE["float64"]
+
+
+@pytest.mark.gpu
+def test_heavy_links_among_light_ones_cost_what_they_cost_the_text(rng):
+    worst = np.zeros(2)
+    for n in range(9, 65, 5):
+        model = weighed(engine.chain(n, seed=n, prismatic=1 / 3), 1000.0 ** rng.integers(0, 2, n))
+        at = state(model, rng, 64)
+        chunk = dca.cut(n, 64, 8, **H200, clusters=True).longest(n)
+        qdd = text.forward_dynamics(Chain.of(model), *at, chunk), solved(model, at, "float64")
+        worst = np.maximum(worst, [np.max(residual(model, at, x)) for x in qdd])
+    assert worst[1] <= 30 * worst[0]
 
 
 @pytest.mark.gpu

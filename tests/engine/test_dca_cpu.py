@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_dynamics import alternating
+from masses import alternating
 
 import engine
 from engine.bench import accuracy

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from conftest import EXAMPLE_ROBOTS
+from masses import alternating
 from pinocchio_oracle import Oracle
 
 import engine
@@ -55,17 +56,6 @@ def test_inverse_of_forward_is_identity(kind, n, rng):
     if kind == "straight chain":
         q *= 0.05
     assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau)) <= 1e-12
-
-
-def alternating(n, ratio):
-    """A chain in which every second link has so many times the mass."""
-    model, factor = engine.chain(n), np.where(np.arange(n) % 2 == 0, 1.0, ratio)
-    return dataclasses.replace(
-        model,
-        mass=model.mass * factor,
-        first_moment=model.first_moment * factor[:, None],
-        inertia=model.inertia * factor[:, None, None],
-    )
 
 
 @pytest.mark.parametrize("ratio", [1e-6, 1e6])
