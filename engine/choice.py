@@ -14,16 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import arguments, measurements, serves
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.cuda import device as gpu
 from engine.measurements import Case, Measurements
 from engine.model import Model
 
 LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
 WORTH_A_CHANGE = 1.05
-WORTH_ASKING, WORTH_A_GPU = 256, 16384
-"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all; from there on the GPU where nothing was
-measured."""
+WORTH_ASKING, WORTH_A_GPU = 256, 8192
+"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all; from so many for each core on the GPU
+where nothing was measured."""
 MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
 
 
@@ -89,7 +89,7 @@ def place(
         where = min(best, key=best.__getitem__)
         times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
         return Place(where, f"; on {where}, by {times}")
-    where = "cuda" if bodies >= WORTH_A_GPU else "cpu"
+    where = "cuda" if bodies >= WORTH_A_GPU * cores() else "cpu"
     return Place(where, f"; on {where}, the default for {bodies} bodies, since not both devices were measured")
 
 

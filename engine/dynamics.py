@@ -18,6 +18,7 @@ from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
 from engine.cpu import abia, articulated, dca, inverse, jsiia
+from engine.cpu.batch import Abia
 from engine.cpu.compile import specialise
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.cuda import arrays, forward
@@ -50,7 +51,8 @@ class ForwardDynamics:
     the given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
     (batch, nv), into `out` where that is given. One object serves one thread, and on a GPU one stream, at a time.
-    `threads` is for "dca" on the CPU, which works on one robot with so many; None takes as many as pay.
+    `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None takes as many
+    as pay.
 
     On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) are answered by a CuPy array without a copy and
     without waiting, but for the CPU's part of "abia-hybrid"; so nothing looks at their numbers, and what is not finite
@@ -73,6 +75,7 @@ class ForwardDynamics:
         batch = arguments.whole("batch", batch, 1)
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
         self._one: Any = None
+        self._many: Abia | None = None
         self._type = np.dtype(dtype)
         self.device, where = choice.place(model, device, algorithm, batch, dtype)
         self._choose(algorithm, batch, where)
@@ -89,15 +92,15 @@ class ForwardDynamics:
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv = pack(model, dtype), model.nv
         bodies = len(model.parent)
-        self._workspaces = {1: workspace(bodies, ONE, dtype)}
-        if batch > 1:
-            self._workspaces[8] = workspace(bodies, EIGHT, dtype)
         if self.algorithm == "abia":
             example = np.zeros(1, dtype)
-            fixed = (*self._packed, self._workspaces[1], ONE)
+            fixed = (*self._packed, workspace(bodies, ONE, dtype), ONE)
             self._one = partial(specialise(abia.forward_one, *fixed, example, example, example, example), *fixed)
+            self._many = Abia(model, threads, dtype)
         elif self.algorithm == "dca":
             self._one = dca.Dca(model, threads, dtype)
+        elif self.algorithm == "jsiia":
+            self._workspace = workspace(bodies, ONE, dtype)
 
     def _choose(self, algorithm: str, batch: int, where: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
@@ -114,6 +117,8 @@ class ForwardDynamics:
                     return answer
             except (TypeError, ValueError):
                 pass  # not vectors of this number type: taken or refused below
+        elif self._many is not None and (answers := self._at_once(self._many, q, v, tau, out)) is not None:
+            return answers
         if arrays.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
@@ -122,6 +127,16 @@ class ForwardDynamics:
         if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
             raise self._not_finite()
         return out
+
+    def _at_once(self, many: Abia, q: Any, v: Any, tau: Any, out: Array | None) -> Array | None:
+        """The answer to matrices as the kernels take them; None where something is else, or wrong."""
+        if getattr(q, "ndim", 0) != 2:
+            return None
+        out = np.empty((len(q), self._nv), self._type) if out is None else out
+        try:
+            return out if many(q, v, tau, out) == abia.FITS else None
+        except (TypeError, ValueError):
+            return None
 
     def _not_finite(self) -> ArithmeticError:
         return ArithmeticError(
@@ -153,19 +168,18 @@ class ForwardDynamics:
         if self._chain is not None:
             out[:] = _TEXTS[self.algorithm](self._chain, q, v, tau)
             return bool(np.all(np.isfinite(out)))
+        writable = [x if x.flags.writeable else x.copy() for x in (q, v, tau)]  # what kernels are compiled for
         if self.algorithm == "dca":
-            q, v, tau = (x if x.flags.writeable else x.copy() for x in (q, v, tau))  # what it is compiled for
-            return all(self._one(*robot) == abia.FITS for robot in zip(q, v, tau, out, strict=True))
+            return all(self._one(*robot) == abia.FITS for robot in zip(*writable, out, strict=True))
         if self.algorithm == "jsiia":
             return bool(
                 jsiia.forward(
-                    q, v, tau, out, pack_coupling(self.model, self.dtype), *self._packed, self._workspaces[1], ONE
+                    q, v, tau, out, pack_coupling(self.model, self.dtype), *self._packed, self._workspace, ONE
                 )
             )
-        lanes = _lanes(len(q))
-        if len(lanes) not in self._workspaces:
-            self._workspaces[len(lanes)] = workspace(len(self.model.parent), lanes, self.dtype)
-        return bool(abia.forward(*self._packed, self._workspaces[len(lanes)], lanes, q, v, tau, out) == abia.FITS)
+        assert self._many is not None
+        q, v, tau = writable
+        return self._many(q, v, tau, out) == abia.FITS
 
 
 def forward_dynamics(

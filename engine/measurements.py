@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from engine import files
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.cuda import device as gpu
 
 Shape = Literal["chain", "tree"]

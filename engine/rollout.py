@@ -56,6 +56,7 @@ def rollout(
     target: Any = None,
     parameters: Parameters | None = None,
     keep: Sequence[str] = KEPT,
+    threads: int | None = None,
 ) -> Trajectory:
     """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, every `every`-th state of it.
 
@@ -71,7 +72,21 @@ def rollout(
     for name in keep:
         arguments.one_of("keep", name, KEPT)
     simulation = Simulation(
-        model, batch, dt, integrator, algorithm, limits, q0, v0, device, dtype, kp, kd, parameters, timed=False
+        model,
+        batch,
+        dt,
+        integrator,
+        algorithm,
+        limits,
+        q0,
+        v0,
+        device,
+        dtype,
+        kp,
+        kd,
+        parameters,
+        timed=False,
+        threads=threads,
     )
     if target is not None:
         simulation.target[:] = simulation.array(_target(model, target, batch))

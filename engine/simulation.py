@@ -58,7 +58,8 @@ class Simulation:
 
     `device` "auto" is the GPU for a q or v that is there, else the CPU. On device "cuda" the arrays are CuPy's, of type
     `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A divergence is
-    then raised by the first later call that learns of it, or by `check`, which waits.
+    then raised by the first later call that learns of it, or by `check`, which waits. On the CPU a batch is shared
+    between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on it.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Simulation:
         kd: ArrayLike | None = None,
         parameters: Parameters | None = None,
         timed: bool = True,
+        threads: int | None = None,
     ):
         if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
@@ -97,7 +99,7 @@ class Simulation:
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
         )  # fmt: skip
-        self._stepper: Stepper = GpuStepper(self._plan) if self.device == "cuda" else CpuStepper(self._plan)
+        self._stepper: Stepper = GpuStepper(self._plan) if self.device == "cuda" else CpuStepper(self._plan, threads)
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]

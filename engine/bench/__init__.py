@@ -60,7 +60,7 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     q = model.random(rng, batch)
     v, tau = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
     state = (q[0], v[0], tau[0]) if batch == 1 else (q, v, tau)
-    fd = ForwardDynamics(model, batch)
+    fd = ForwardDynamics(model, batch, device="cpu", threads=1)
     contestants: list[tuple[Callable[[int], None], int]] = [(repeated(lambda: fd(*state)), batch)]
     peer = peers.pinocchio_aba(model)
     if peer is not None:

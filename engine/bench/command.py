@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 
 from engine import bench
-from engine.bench import accuracy, against, facts, gpu, grid, growth, lengths, measure, plots, threads
+from engine.bench import accuracy, against, batches, facts, gpu, grid, growth, lengths, measure, plots, threads
 from engine.bench.results import Results, Row, Rows
 from engine.cuda import device
 from engine.cuda.device import NoGpu
@@ -48,14 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", choices=tuple(SUITES), default="cpu",
         help="robots beside Pinocchio (cpu, the default), chains by all algorithms, devices and number types (grid), "
-        "one chain on threads, every algorithm over the number of links, what the algorithms' texts leave (accuracy), "
-        "the GPU beside its peers (gpu), and how times grow on it",
+        "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
+        "what the algorithms' texts leave (accuracy), the GPU beside its peers (gpu), and how times grow on it",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
-        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid or gpu",
+        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, batches or gpu",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -214,6 +214,7 @@ SUITES: Mapping[str, Suite] = {
         lambda seconds, finished: threads.run(seconds, finished=finished), len(threads.LINKS), threads.table,
         plots.threads,
     ),
+    "batches": Suite(batches.run, batches.MOST_ROWS, batches.table),
     "algorithms": Suite(
         lambda seconds, finished: lengths.run(seconds, finished=finished), len(lengths.LINKS), lengths.markdown,
         plots.algorithms,
@@ -225,5 +226,5 @@ SUITES: Mapping[str, Suite] = {
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, plots.grown, growth.line),
 }  # fmt: skip
-"""Robots beside Pinocchio; chains by all algorithms; one chain on threads; every algorithm over the number of links;
-the texts' residuals; the GPU beside its peers; times over links and robots on the GPU."""
+"""Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches on them; every algorithm over the number
+of links; the texts' residuals; the GPU beside its peers; times over links and robots on the GPU."""

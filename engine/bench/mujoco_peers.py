@@ -1,4 +1,4 @@
-"""MuJoCo's engines for GPUs, Warp and MJX, where they are installed, given the very same model with constraints off."""
+"""MuJoCo on threads, and on GPUs by Warp and MJX, where they are installed, given the same model, constraints off."""
 
 from __future__ import annotations
 
@@ -46,6 +46,24 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
         body.add_joint(name=f"joint{i}", type=kind, axis=[0, 0, 1])
         bodies.append(body)
     return spec.compile()
+
+
+def on_threads(model: Model, q: Array, steps: int, dt: float, threads: int, seconds: float) -> tuple[float, Array]:
+    """Seconds of a rollout from rest at q (batch, nq), all states kept, and the last q. Raises Missing."""
+    theirs = compiled(model, dt)
+    import mujoco
+    from mujoco.rollout import Rollout
+
+    start = np.hstack([np.zeros((len(q), 1)), q, np.zeros((len(q), model.nv))])
+    states = np.empty((len(q), steps, start.shape[1]))
+    data = [mujoco.MjData(theirs) for _ in range(threads)]
+    times: list[float] = []
+    with Rollout(nthread=threads) as pool:
+        while sum(times) < seconds or len(times) < 4:
+            began = perf_counter()
+            pool.rollout(theirs, data, start, nstep=steps, state=states)
+            times.append(perf_counter() - began)
+    return float(np.median(times[1:])), states[:, -1, 1 : 1 + model.nq]
 
 
 class OnWarp:

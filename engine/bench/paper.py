@@ -18,7 +18,7 @@ from engine.bench import alternate, intervals
 from engine.bench.accuracy import State, residual, some_rows, state
 from engine.bench.gpu_timing import quartiles
 from engine.choice import LARGEST_RESIDUAL
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.cuda import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
@@ -46,7 +46,7 @@ LONG, MOST_CALLS = 2e-3, 20
 
 
 class Contestant(NamedTuple):
-    """An algorithm, where it runs, and on the CPU its threads, where they are given."""
+    """An algorithm, where it runs, and on the CPU its threads, where they are given; the ABIA has one."""
 
     algorithm: str
     device: str
@@ -235,7 +235,8 @@ class _Call:
         out = np.full(model.nv if single else (batch, model.nv), np.nan)
         self._out = arrays.to_device(out) if self._on_gpu else out
         began = perf_counter()
-        self._fd = ForwardDynamics(model, batch, contestant.algorithm, contestant.device, DTYPE, contestant.threads)
+        threads = 1 if contestant.algorithm == "abia" else contestant.threads
+        self._fd = ForwardDynamics(model, batch, contestant.algorithm, contestant.device, DTYPE, threads)
         self(1)
         self._first = perf_counter() - began
 

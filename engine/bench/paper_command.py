@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from engine.bench import facts, paper, paper_page, plots
 from engine.bench.paper_claims import Measured
 from engine.bench.results import Results
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.cuda import device
 
 DONE, NO = 0, 1

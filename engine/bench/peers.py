@@ -15,7 +15,7 @@ import numpy as np
 from engine import lie
 from engine.arguments import Array
 from engine.bench.accuracy import State, residual
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.model import FREE, PRISMATIC, Model
 
 LARGEST_SHARE = 4096

@@ -12,7 +12,7 @@ from rich.table import Table
 from engine import generate
 from engine.bench import alternate, intervals, peers, repeated
 from engine.bench.results import NONE, Rows
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 

@@ -94,6 +94,20 @@ def pointer(_typing, address, like):
     return result(address, like), generate
 
 
+@instruction
+def call(_typing, address, words, me, turn):
+    """Call the function at an address with the address of `words`, and two numbers."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * 3).as_pointer())
+        place = builder.ptrtoint(context.make_array(sig.args[1])(context, builder, args[1]).data, word)
+        builder.call(function, [place, *(context.cast(builder, args[j], sig.args[j], types.int64) for j in (2, 3))])
+        return context.get_dummy_value()
+
+    return types.void(address, words, me, turn), generate
+
+
 @inline
 def linger(spins):
     """One more moment of waiting, after so many; a wait that lasts lets other threads have the processor."""

@@ -32,8 +32,6 @@ is least for the T that is taken. They are measured once in a process, or passed
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
@@ -45,6 +43,7 @@ from numpy.typing import NDArray
 
 from engine.cpu import abia, clock, team
 from engine.cpu.compile import specialise
+from engine.cpu.helpers import OWN, Helpers, checked, cores
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.model import REVOLUTE, Model
 from engine.packing import Packed, pack
@@ -70,11 +69,6 @@ class Costs(NamedTuple):
         return self.row * rows + self.block + (blocks - 1) * self.join + (self.handover if blocks > 1 else 0)
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Dca:
     """Forward dynamics of one chain: ``dca(q, v, tau, out)`` answers FITS, WRONG_SHAPE or NOT_FINITE, as `abia`'s.
 
@@ -88,11 +82,9 @@ class Dca:
     """
 
     def __init__(self, model: Model, threads: int | None = None, dtype: str = "float64", costs: Costs | None = None):
-        if threads is not None and not (isinstance(threads, int) and threads >= 1):
-            raise ValueError(f"threads is {threads!r}; expected a whole number of 1 or more, or None for all cores")
-        packed = pack(model, dtype)
+        allowed, packed = checked(threads), pack(model, dtype)
         n = len(packed.topology)
-        most = max(1, min(threads or cores(), n // _LANES, team.LARGEST))
+        most = max(1, min(allowed, n // _LANES, team.LARGEST))
         counts: Iterable[int] = range(1, most + 1) if threads is None else (most,)
         costs = costs or measured(dtype)
         self.blocks = min((0, *counts), key=lambda blocks: costs.seconds(n, blocks))
@@ -103,7 +95,7 @@ class Dca:
 
     def __call__(self, q: Vector, v: Vector, tau: Vector, out: Vector) -> int:
         if self._asleep:
-            self._helpers.wake()
+            self._helpers.wake(self.blocks)
         return int(self._run(q, v, tau, out))
 
     def close(self) -> None:
@@ -111,63 +103,24 @@ class Dca:
         self._end()
 
 
-class _Helpers:
-    """The threads that stand by for one chain, and how they are woken and ended."""
-
-    def __init__(self, stand_by: Callable[[int], None], count: int, shared: team.Team | None):
-        self.asleep: set[int] = set()
-        self._shared = shared  # whose memory must outlast the threads
-        self._alarms = {me: threading.Lock() for me in range(1, count + 1)}
-        for alarm in self._alarms.values():
-            alarm.acquire()
-        self._threads = [
-            threading.Thread(target=self._work, args=(stand_by, me), name=f"dca-{me}", daemon=True)
-            for me in self._alarms
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _work(self, stand_by: Callable[[int], None], me: int) -> None:
-        while True:
-            stand_by(me)
-            if self._shared is None or self._shared.words[team.STOP]:
-                return
-            self.asleep.add(me)
-            self._alarms[me].acquire()
-
-    def wake(self) -> None:
-        """Have those that sleep look on again. They come when they can; no call waits for them."""
-        while self.asleep:
-            self._ring(self.asleep.pop())
-
-    def _ring(self, me: int) -> None:
-        if self._alarms[me].locked():
-            self._alarms[me].release()
-
-    def dismiss(self) -> None:
-        """End all threads, and wait until they have ended."""
-        if self._shared is not None:
-            self._shared.words[team.STOP] = 1
-        for me in self._alarms:
-            self._ring(me)
-        for thread in self._threads:
-            if thread is not threading.current_thread():  # a garbage collection may end an object from anywhere
-                thread.join()
-        self.asleep.clear()
-
-
-def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], _Helpers]:
+def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], Helpers]:
     """What carries out a call, and the threads that help."""
     n, dtype = len(packed.topology), packed.constants.dtype.name
     example = (np.zeros(1, dtype),) * 4
     if blocks == 0:
         fixed = (*packed, workspace(n, ONE, dtype), ONE)
-        return partial(specialise(abia.forward_one, *fixed, *example), *fixed), _Helpers(lambda _: None, 0, None)
+        alone = Helpers(lambda _: None, 0, np.zeros(OWN, np.int64), "dca")
+        return partial(specialise(abia.forward_one, *fixed, *example), *fixed), alone
     shared, like = team.gather(packed, blocks), np.zeros(0, dtype)
     table = team.addresses(shared, n)
     attend = specialise(team.attend, table, like, 1, clock.buffer())
     lead = partial(specialise(team.lead, table, like, *example), table, like)
-    return lead, _Helpers(lambda me: attend(table, like, me, clock.buffer()), blocks - 1, shared)
+
+    return lead, Helpers(partial(_stand_by, attend, table, like, shared), blocks - 1, shared.words, "dca")
+
+
+def _stand_by(attend: Callable[..., None], table: NDArray[np.int64], like: Vector, _memory: team.Team, me: int) -> None:
+    attend(table, like, me, clock.buffer())
 
 
 @lru_cache(maxsize=4)
@@ -180,7 +133,7 @@ def measured(dtype: str = "float64") -> Costs:
         calls.append((partial(run, *np.zeros((4, n), dtype)), helpers))
     for _ in range(8):
         for index, (call, helpers) in enumerate(calls):
-            helpers.wake()
+            helpers.wake(2)
             for _ in range(4):
                 call()
             start = perf_counter()

@@ -2,43 +2,73 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
 import numpy as np
 
 from engine.arguments import Array
 from engine.cpu import accelerate, clock, step
+from engine.cpu.helpers import checked, cores
 from engine.cpu.inverse import all_finite
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.packing import pack, pack_coupling
 from engine.plan import INTEGRATORS, PHASES, Plan
 
 _NOTHING = np.empty((0, 0, 0))
+SHARE = 2000
+"""Bodies times steps that are worth a thread: some 100 µs."""
+RUNS = 4
+"""Runs of blocks for each thread: so many that one who comes late still finds some."""
+
+
+class _Workplace(NamedTuple):
+    b: Array
+    c: Array
+    system: accelerate.System
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), "simulation")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay behind
 
 
 class Stepper:
-    """The state of a plan's robots in NumPy arrays; blocks of eight robots go together where all are alike."""
+    """The state of a plan's robots in NumPy arrays; blocks of eight robots go together where all are alike.
 
-    def __init__(self, plan: Plan):
+    Blocks are shared between as many threads as pay, up to `threads`, by default the number of cores. Robots know
+    nothing of each other, so the number changes no bit.
+    """
+
+    def __init__(self, plan: Plan, threads: int | None = None):
         model, batch = plan.model, plan.batch
         alike = len(plan.joints) == 1 and plan.parameters is None
-        lanes = EIGHT if batch > 1 and plan.algorithm == "abia" and alike else ONE
+        self._lanes = EIGHT if batch > 1 and plan.algorithm == "abia" and alike else ONE
+        self._plan, self._alike, self._threads = plan, alike, min(checked(threads), cores())
         algorithm = accelerate.JSIIA if plan.algorithm == "jsiia" else accelerate.ABIA
-        self._plan, self._alike = plan, alike
         self._method = accelerate.Method(
             plan.dt, INTEGRATORS.index(plan.integrator), algorithm, plan.limited, plan.rough
         )
-        self._scratch = np.zeros((9, len(lanes), model.nv)), np.zeros((3, len(lanes), model.nq))
         self._constants = pack(model).constants[None] if plan.parameters is None else plan.parameters.constants()
-        self._system = accelerate.System(
-            pack_coupling(model),
-            *pack(model),
-            workspace(len(model.parent), lanes),
-            lanes,
-            accelerate.dense(model, algorithm),
-        )
+        self._workplaces = [self._workplace()]
         self._phases, self._clock = np.zeros(len(PHASES) if plan.timed else 0, np.int64), clock.buffer()
         self._diverged = 0
         self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
         self.tau, self.target = np.zeros((batch, model.nv)), np.zeros((batch, model.nv))
+
+    def _workplace(self) -> _Workplace:
+        """What one thread works in."""
+        model, lanes = self._plan.model, self._lanes
+        dense = accelerate.dense(model, self._method.algorithm)
+        room = workspace(len(model.parent), lanes)
+        system = accelerate.System(pack_coupling(model), *pack(model), room, lanes, dense)
+        return _Workplace(np.zeros((9, len(lanes), model.nv)), np.zeros((3, len(lanes), model.nq)), system)
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
@@ -51,21 +81,41 @@ class Stepper:
         if not all_finite(self.tau):
             raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
         self._phases[:] = 0
+        batch, width = self._plan.batch, len(self._lanes)
+        work = n * batch * max(1, len(self._plan.model.parent))
+        threads = max(1, min(self._threads, -(-batch // width), work // SHARE))
+        run = width * max(1, batch // (width * RUNS * threads)) if threads > 1 else batch
+        if not self._alike:
+            run = 1
+        while len(self._workplaces) < threads:
+            self._workplaces.append(self._workplace())
+        blocks = iter([slice(k, min(k + run, batch)) for k in range(0, batch, run)])
         sequence = _NOTHING if controls is None else controls
-        blocks = [slice(0, self._plan.batch)] if self._alike else [slice(k, k + 1) for k in range(self._plan.batch)]
-        first = -1
-        for block in blocks:
-            diverged = step.run(
+
+        def share(place: _Workplace) -> list[int]:
+            return [self._run(block, place, n, sequence, every, record) for block in blocks]
+
+        others = [_pool().submit(share, place) for place in self._workplaces[1:threads]]
+        found = share(self._workplaces[0])
+        for other in others:
+            if not other.cancel():
+                found += other.result()
+        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+
+    def _run(
+        self, block: slice, place: _Workplace, n: int, sequence: Array, every: int, record: tuple[Array | None, ...]
+    ) -> int:
+        """A block's steps; answers the first that diverged, or −1."""
+        return int(
+            step.run(
                 self.q[block], self.v[block], self.tau[block], self.target[block],
                 sequence[block] if len(sequence) > 1 else sequence,
                 *(_NOTHING if array is None else array[block] for array in record), every, n,
                 self._method, self._plan.model.q_of_v, _row(self._plan.joints, block), self._plan.free,
-                *self._scratch, self._system._replace(constants=_row(self._constants, block)),
+                place.b, place.c, place.system._replace(constants=_row(self._constants, block)),
                 self._phases if block.start == 0 else self._phases[:0], self._clock,
-            )  # fmt: skip
-            if diverged >= 0:
-                first = diverged if first < 0 else min(first, diverged)
-        self._diverged = done + first + 1 if first >= 0 else 0
+            )
+        )  # fmt: skip
 
     def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
         """After how many steps a state stopped being finite; 0 where all went well."""

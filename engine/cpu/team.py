@@ -1,9 +1,7 @@
-"""One call of `dca`, shared between threads that meet in memory.
+"""One call of `dca`, shared between threads that meet in memory (`helpers`).
 
-A call has a number, its *turn*. Whoever leads it writes down where the arguments lie and then the turn; threads that
-look on see it and take part. Each block is claimed, once a turn, by one thread; each prefers its own, and takes what
-else is left, so that a call never waits for a thread that sleeps or is late. Then nobody waits but for work that
-someone is doing:
+Each block is claimed, once a turn, by one thread; each prefers its own, and takes what else is left. Then nobody waits
+but for work that someone is doing:
 
     1. T_i and the motion within each chunk, then I, Φ and Y (no velocity enters there);
     2. with the motion of all chunks before: p and b, then the block's chunks joined to one element;
@@ -20,8 +18,9 @@ import numpy as np
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from engine.cpu import atomic, chunks, clock, join, sweeps
+from engine.cpu import atomic, chunks, join, sweeps
 from engine.cpu.compile import inline, kernel
+from engine.cpu.helpers import LINE, OWN, TURN, next_turn
 from engine.cpu.layout import EIGHT
 from engine.cpu.vector import aligned
 from engine.packing import Packed
@@ -29,11 +28,7 @@ from engine.packing import Packed
 FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
 LARGEST = 63
 """Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
-IDLE_NS = 500_000
-"""How long a thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
-
-_LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
-TURN, STOP, _ARRIVED, _JOINED, _DONE, _UNFIT, _BLOCKS = (_LINE * k for k in range(7))
+_ARRIVED, _JOINED, _DONE, _UNFIT, _BLOCKS = (OWN + LINE * k for k in range(5))
 
 
 class Team(NamedTuple):
@@ -70,7 +65,7 @@ def gather(packed: Packed, blocks: int) -> Team:
         span=aligned((blocks, 18, 8), dtype),
         scratch=aligned((blocks, 31, 32), dtype),
         gravity=packed.constants[n, :3].copy(),
-        words=aligned((_BLOCKS + 3 * _LINE * blocks,), "int64"),
+        words=aligned((_BLOCKS + 3 * LINE * blocks,), "int64"),
         arguments=np.zeros(4, np.int64),
     )
 
@@ -104,24 +99,24 @@ def _team(table, like):
         _reals(table, 6, like, (blocks, 18, 8)),
         _reals(table, 7, like, (blocks, 31, 32)),
         _reals(table, 8, like, (3,)),
-        _words(table, 9, (_BLOCKS + 3 * _LINE * blocks,)),
+        _words(table, 9, (_BLOCKS + 3 * LINE * blocks,)),
         _words(table, 10, (4,)),
     )
 
 
 @inline
 def _claim(t):
-    return _BLOCKS + 3 * _LINE * t
+    return _BLOCKS + 3 * LINE * t
 
 
 @inline
 def _moved(t):
-    return _claim(t) + _LINE
+    return _claim(t) + LINE
 
 
 @inline
 def _mapped(t):
-    return _claim(t) + 2 * _LINE
+    return _claim(t) + 2 * LINE
 
 
 @inline
@@ -220,18 +215,9 @@ def lead(table, like, q, v, tau, out):
 
 @kernel
 def attend(table, like, me, buffer):
-    """Take part in calls as thread `me`, until none has come for IDLE_NS or the word STOP is set."""
+    """Take part in calls as thread `me`, until none has come for a while."""
     team, n = _team(table, like), table[0]
-    words, seen, looks = team.words, 0, 0
-    deadline = clock.now(buffer) + IDLE_NS
-    while atomic.read(words, STOP) == 0:
-        turn = atomic.read(words, TURN)
-        looks += 1
-        if turn != seen:
-            _take_part(team, n, me, turn)
-            seen, looks = turn, 0
-            deadline = clock.now(buffer) + IDLE_NS
-        elif looks % 64 == 0 and clock.now(buffer) > deadline:
-            return
-        else:
-            atomic.linger(looks)
+    turn = next_turn(team.words, 0, buffer)
+    while turn >= 0:
+        _take_part(team, n, me, turn)
+        turn = next_turn(team.words, turn, buffer)

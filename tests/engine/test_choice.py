@@ -12,7 +12,7 @@ import engine
 import main
 from engine import choice, files, measurements, serves, simulation
 from engine.bench import measure
-from engine.cpu.dca import cores
+from engine.cpu.helpers import cores
 from engine.measurements import Case, Measurements, Row
 
 

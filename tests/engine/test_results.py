@@ -11,7 +11,7 @@ import pytest
 
 import main
 from engine import bench, serves
-from engine.bench import accuracy, against, command, facts, first_answers, gpu, grid, growth, lengths, threads
+from engine.bench import accuracy, against, batches, command, facts, first_answers, gpu, grid, growth, lengths, threads
 from engine.bench.results import Results, read
 from engine.cuda import device
 
@@ -131,6 +131,7 @@ SUITES = {
     "cpu": [title for title, *_ in bench.CASES],
     "grid": [case.key for case in grid.CASES],
     "threads": [f"links-{n}" for n in threads.LINKS],
+    "batches": [*(f"{robot}-{batch}" for robot, batch in batches.CASES), batches.ROLLOUT],
     "algorithms": [f"links-{n}" for n in lengths.LINKS],
     "gpu": [*(work.key for work in gpu.WORKS), "race", "simulation", "first-answer"],
 }
@@ -144,6 +145,7 @@ def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypat
     assert command.SUITES[suite].most == len(keys) + 1
     for module, name in ((bench, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
         monkeypatch.setattr(module, name, lambda *_: {"measured": True})
+    monkeypatch.setattr(batches, "_rollout", lambda _seconds: {"measured": True})
     monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})
     rows = {key: {"key": key} for key in keys}
     *kept, measured = command.SUITES[suite].run(0.01, rows)

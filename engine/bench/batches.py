@@ -1,0 +1,108 @@
+"""Batches on threads: forward dynamics and rollouts, beside Pinocchio's and MuJoCo's on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from engine import bench, files, generate, urdf
+from engine.arguments import Array
+from engine.bench import intervals, mujoco_peers, peers, swarm
+from engine.bench.accuracy import State
+from engine.bench.results import NONE, Rows
+from engine.bench.threads import THREADS
+from engine.cpu.helpers import cores
+from engine.dynamics import ForwardDynamics
+from engine.rollout import rollout
+
+CASES = tuple((robot, batch) for robot in ("arm7", "humanoid", "chain10") for batch in (64, 512, 4096, 32768))
+"""Robots that ship or a generated chain, and how many."""
+ROBOTS, STEPS = 4096, 100
+"""Of the rollout, whose states are all kept."""
+ROLLOUT = f"rollout of {ROBOTS} arms, {STEPS} steps"
+MOST_ROWS = len(CASES) + 1
+
+
+def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each case that is not finished: the median times `us` of a call for the batch, by number of threads.
+
+    `speedup` holds the 25, 50 and 75 % quantiles of the time on one thread over that on so many in the same round.
+    """
+    for robot, batch in CASES:
+        key = f"{robot}-{batch}"
+        yield finished.get(key) or {"key": key, "batch": batch, **_forward(robot, batch, seconds)}
+    yield finished.get(ROLLOUT) or {"key": ROLLOUT, "batch": ROBOTS, **_rollout(seconds)}
+
+
+def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
+    model = generate.chain(10) if robot == "chain10" else urdf.load(files.find_robot(robot))
+    rng = np.random.default_rng(0)
+    at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
+    solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}
+    row = _timed({count: partial(fd, *at, np.empty_like(at.v)) for count, fd in solvers.items()}, seconds)
+    return row | {"peers": {"pinocchio": _beside(row, lambda: peers.all_cores(model, at, seconds).seconds)}}
+
+
+def _rollout(seconds: float) -> dict[str, Any]:
+    model = swarm.arm()
+    q = model.random(np.random.default_rng(0), ROBOTS)
+
+    def ours(threads: int) -> Array:
+        kept = rollout(model, q, steps=STEPS, dt=swarm.DT, algorithm="abia", limits=False, device="cpu",
+                       keep=("q", "v"), threads=threads)  # fmt: skip
+        end: Array = kept.q[:, -1]
+        return end
+
+    row = _timed({count: partial(ours, count) for count in _counts()}, seconds)
+    best = min(row["us"].values())
+    row["steps_per_second"] = ROBOTS * STEPS / best * 1e6
+
+    def theirs() -> float:
+        time, end = mujoco_peers.on_threads(model, q, STEPS, swarm.DT, cores(), seconds)
+        apart = float(np.max(np.abs(end - ours(cores()))))
+        if not apart < swarm.SAME_WAY:
+            raise peers.Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
+        return time
+
+    return row | {"peers": {"mujoco": _beside(row, theirs)}}
+
+
+def _counts() -> tuple[int, ...]:
+    return tuple(count for count in THREADS if count <= cores())
+
+
+def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any]:
+    times = bench.alternate([(bench.repeated(call), 1) for call in calls.values()], seconds)
+    return {
+        "us": {str(count): float(np.median(times[i])) * 1e6 for i, count in enumerate(calls)},
+        "spread": {f"us on {count}": intervals.of_median(times[i] * 1e6) for i, count in enumerate(calls)},
+        "speedup": {
+            str(count): [float(x) for x in np.quantile(times[0] / times[i], (0.25, 0.5, 0.75))]
+            for i, count in enumerate(calls)
+        },
+    }
+
+
+def _beside(row: dict[str, Any], measure: Callable[[], float]) -> dict[str, Any]:
+    """A peer's µs on all cores, and how many times ours on as many threads as serve best."""
+    try:
+        us = measure() * 1e6
+    except peers.Missing as reason:
+        return {"missing": str(reason)}
+    return {"us": us, "ratio": us / min(row["us"].values())}
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The rows for a terminal: times in µs, how many times as fast as on one thread, and the peer's."""
+    counts = tuple(rows[0]["us"])
+    found = Table("case", *(f"on {c}" for c in counts), "the peer's, on all cores", box=None, title="µs a call")
+    for row in rows:
+        ours = (f"{row['us'][count]:.1f} ({row['speedup'][count][1]:.2f} ×)" for count in counts)
+        ((name, peer),) = row["peers"].items()
+        beside = f"{name} {peer['us']:.1f} ({peer['ratio']:.2f} ×)" if "us" in peer else f"{name}: {peer['missing']}"
+        found.add_row(row["key"], *ours, beside)
+    return found
