@@ -226,5 +226,5 @@ SUITES: Mapping[str, Suite] = {
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, plots.grown, growth.line),
 }  # fmt: skip
-"""Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches on them; every algorithm over the number
+"""Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; times over links and robots on the GPU."""

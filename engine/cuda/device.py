@@ -72,6 +72,14 @@ def properties() -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=1)
+def watched() -> bool:
+    """Whether a watchdog ends kernels that take seconds, as it does on a GPU that also draws a desktop."""
+    import cupy
+
+    return bool(cupy.cuda.Device().attributes["KernelExecTimeout"])
+
+
 def describe() -> dict[str, Any]:
     """The GPU, its memory in bytes, and the versions between it and us, for results and for people."""
     import cupy

@@ -1,4 +1,4 @@
-"""Simulation steps on the GPU: one launch of step.cu for any number of steps of a `Plan`."""
+"""Simulation steps on the GPU: one launch of step.cu for any number of steps of a `Plan`, or a few under a watchdog."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from engine.plan import DAMPING, EFFORT_LIMIT, FRICTION, INTEGRATORS, KD, KP, PH
 
 _LAW_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
+_A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
+"""Bodies times steps of a launch where a watchdog would end it after some seconds, of all robots and of one: some
+milliseconds on a fast GPU, tenths of a second in double precision on a small one."""
 _NULL, _NEVER = np.uint64(0), 2**64 - 1
 
 
@@ -25,6 +28,7 @@ class Stepper:
         self._plan, model, batch = plan, plan.model, plan.batch
         self._type = np.dtype(plan.dtype)
         self._shape = shape = _Shape(plan)
+        self._at_once = launch_steps(len(model.parent), batch) if device.watched() else 2**31 - 1
         sizes = (model.nq, model.nv, model.nv, model.nv)
         device.require_memory(shape.bytes, f"a simulation of {batch} robots {model.name!r} in {plan.dtype}")
         device.require_count(batch)
@@ -70,14 +74,16 @@ class Stepper:
         self._stream = self._current_stream()
         q, v = (_NULL if array is None else array for array in record)
         rows = 0 if controls is None else len(controls)
-        arguments = (
-            np.int32(self._plan.batch), np.int32(n), np.int64(done), self._type.type(self._plan.dt),
+        rest = (
+            np.int64(done), self._type.type(self._plan.dt),
             self.q, self.v, self.tau, self.target, _NULL if controls is None else controls, np.int32(rows),
             q, v, np.int32(every), self._constants, self._law, self._workspace,
             self._first, self._alarm_address, self._phases,
         )  # fmt: skip
         shape = self._shape
-        self._advance((shape.grid,), (shape.threads,), arguments, shape.shared)
+        for first in range(0, max(n, 1), self._at_once):
+            part = np.int32(self._plan.batch), np.int32(n), np.int32(first), np.int32(min(n, first + self._at_once))
+            self._advance((shape.grid,), (shape.threads,), (*part, *rest), shape.shared)
 
     def diverged(self, wait: bool) -> int:
         """After how many steps a state stopped being finite, as far as is known; 0 where all went well."""
@@ -91,6 +97,11 @@ class Stepper:
         found = self._phases.get()
         cycles, nanoseconds = found[: len(PHASES)].astype(float), found[len(PHASES)]
         return np.asarray(cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum())))
+
+
+def launch_steps(bodies: int, batch: int) -> int:
+    """Steps of a launch under a watchdog."""
+    return max(1, min(_A_LAUNCH // (bodies * batch), _OF_A_ROBOT // bodies))
 
 
 def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:

@@ -220,15 +220,15 @@ __device__ __forceinline__ void rk4_step(const Problem<Real, PITCH, Role::STEP>&
     for (int k = 0; k < NQ; ++k) at(Q + k) = at(Q_STAGE + k);
 }
 
-// `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones. The controls are tau
-// (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present state and every `every`-th go
-// to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least number of steps after which
-// a robot's velocity was none, and `alarm`, which the host sees, then is 1. `constants` and `law` are those of all
-// robots, or have the robot innermost.
+// Of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones, those after `first` up to
+// `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
+// state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
+// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. `constants` and
+// `law` are those of all robots, or have the robot innermost.
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-advance(int batch, int steps, long long done, Real dt, Real* q, Real* v, const Real* __restrict__ tau,
-        const Real* __restrict__ target, const Real* __restrict__ controls, int control_rows, Real* record_q,
+advance(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+        const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls, int control_rows, Real* record_q,
         Real* record_v, int every, const Real* __restrict__ constants, const Real* __restrict__ law, Real* workspace,
         unsigned long long* diverged, volatile int* alarm, long long* phases) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -250,17 +250,18 @@ advance(int batch, int steps, long long done, Real dt, Real* q, Real* v, const R
     }
     Real local[ROUGH && !LONG ? NV : 1];
     const Feasible<Real, THREADS> feasible = {LONG ? &at(FEASIBLE) : local};
-    int until = every, number = 0;
+    int until = every - first % every, number = 0;
     size_t sample = robot * (steps / every + 1);
     const auto record = [&] {
         if (record_q) for (int k = 0; k < NQ; ++k) record_q[sample * NQ + k] = at(Q + k);
         if (record_v) for (int k = 0; k < NV; ++k) record_v[sample * NV + k] = at(V + k);
         ++sample;
     };
-    record();
+    if (first == 0) record();
+    else sample += first / every + 1;
     // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
 #pragma unroll 1
-    for (int step = 0; step < steps;) {
+    for (int step = first; step < last;) {
         const Watch watch = {phases, robot == 0 && step == steps - 1};
         if (number == 0) {
             if (controls) {
@@ -286,7 +287,7 @@ advance(int batch, int steps, long long done, Real dt, Real* q, Real* v, const R
             if (!sound) {
                 atomicMin(diverged, (unsigned long long)(done + step));
                 *alarm = 1;
-                step = steps;
+                step = last;
             } else if (--until == 0) {
                 until = every;
                 record();

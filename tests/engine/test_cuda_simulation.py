@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.cuda import device
 
 pytestmark = pytest.mark.gpu
 
@@ -123,6 +124,25 @@ def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, f
     assert cut.time == pytest.approx(0.06)
 
 
+def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, fresh, monkeypatch):
+    model = load("arm7")
+    q, v = thrown(model, 33, fresh)
+    controls = fresh.uniform(-5, 5, (33, 60, 7))
+
+    def runs():
+        kept = engine.rollout(model, q, v, controls, every=4, device="cuda")
+        simulation = engine.Simulation(model, 33, q=q, v=v, device="cuda")
+        simulation.step(50)
+        return [x.get() for x in (kept.q, kept.v, simulation.q, simulation.v)]
+
+    whole = runs()
+    monkeypatch.setattr(device, "watched", lambda: True)
+    for steps in (1, 7, 8, 59, 60):
+        monkeypatch.setattr("engine.cuda.simulation.launch_steps", lambda *_, steps=steps: steps)
+        for one, cut in zip(whole, runs(), strict=True):
+            np.testing.assert_array_equal(cut, one)
+
+
 @pytest.mark.parametrize("robot", ["arm7", "snake50"])
 def test_limits_hold(robot, load, fresh):
     model = load(robot)
@@ -141,8 +161,8 @@ def test_energy_drifts_as_on_the_cpu(load):
     model = load("double_pendulum")
     for integrator in engine.INTEGRATORS:
         drifts = []
-        for device in ("cpu", "cuda"):
-            simulation = engine.Simulation(model, integrator=integrator, q=[0.4, 0.3], device=device)
+        for where in ("cpu", "cuda"):
+            simulation = engine.Simulation(model, integrator=integrator, q=[0.4, 0.3], device=where)
             start = sum(part[0] for part in simulation.energy())
             simulation.step(5000)
             drifts.append(sum(part[0] for part in simulation.energy()) - start)
