@@ -7,8 +7,8 @@ It starts in this order, and for these reasons:
 3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
    contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
 4. The look, then the window, whose modules import PyOpenGL and the engine.
-5. Ctrl-C closes the window as its button does, so that the simulation's thread ends too. The window's own timer
-   lets Python see the signal.
+5. Ctrl-C, or the end of the desktop's session, closes the window as its button does, so that the simulation's
+   thread ends too. The window's own timer lets Python see the signal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many tim
 
 def run_app(argv: Sequence[str]) -> int:
     """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
-    parser = argparse.ArgumentParser(description="Open the simulator's window.")
+    parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
     parser.add_argument("robot", nargs="?", help="a URDF or xacro file to open, or the name of a robot that ships")
     robot = parser.parse_args(argv).robot
     if _no_screen():
@@ -72,5 +72,6 @@ def _show_window(robot: str | None) -> int:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))
         window.open(robot)
-    signal.signal(signal.SIGINT, lambda *_: window.close())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: window.close())
     return application.exec()

@@ -56,7 +56,8 @@ def apply(application: QApplication) -> None:
     application.setStyle("Fusion")
     application.setPalette(_palette())
     sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
-    application.setStyleSheet(re.sub(r"@(\w+)", lambda match: COLORS[match[1]], sheet))
+    names = {**COLORS, "icons": (RESOURCES / "icons").as_posix()}
+    application.setStyleSheet(re.sub(r"@(\w+)", lambda match: names[match[1]], sheet))
     application.setWindowIcon(icon("catena"))
 
 

@@ -16,7 +16,7 @@ from app.gl.camera import Camera
 from app.gl.renderer import DETAILS, Renderer
 from app.gl.scene import Scene
 
-HINT = "Open a URDF or drop one here"
+HINT = "Open a URDF or drop one here\n\nSome that ship are in File › Robots"
 TURN = np.radians(0.35)  # of the camera for each pixel of a drag
 WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
 

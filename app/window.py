@@ -37,9 +37,11 @@ from app.worker import Configured, Event, LimitsReached, Loaded, Refused, Snapsh
 TICK = 16  # ms between two looks at the simulation
 MESSAGE = 6000  # ms that a passing message stays
 COMPARE_HEIGHT = 440  # px, until the user gives it another
+SIDE_WIDTH = 360  # px that the panels on the right have at least
 TIME_STEPS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)
 FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 GRAVITY_NOTE = "gravity is off: floating base and no contacts"
+FALL_NOTE = "no contacts: the floating base falls"
 
 
 class Window(QMainWindow):
@@ -147,7 +149,8 @@ class Window(QMainWindow):
         files.addAction(self.open_action)
         self.recent_menu = files.addMenu("Open &recent")
         self.recent_menu.aboutToShow.connect(self._fill_recent)
-        self.robots_menu = files.addMenu("&Robots")
+        self.recent_menu.setToolTipsVisible(True)
+        self.robots_menu = files.addMenu("Ro&bots")
         self._fill_robots(self.robots_menu)
         files.addSeparator()
         files.addAction(self.quit_action)
@@ -178,6 +181,7 @@ class Window(QMainWindow):
         bar.addSeparator()
         bar.addActions([self.gravity_action, self.fit_action, self.follow_action])
         self.addToolBar(bar)
+        bar.toggleViewAction().setVisible(False)  # else a right click could lose it
 
     def _make_docks(self) -> None:
         area = Qt.DockWidgetArea
@@ -196,6 +200,8 @@ class Window(QMainWindow):
         self.toolbar.addSeparator()
         self.toolbar.addAction(self.compare_action)
         right = [self.joints_dock, self.timing_dock]
+        for dock in right:
+            dock.setMinimumWidth(SIDE_WIDTH)
         self.resizeDocks(right, [430, 430], Qt.Orientation.Horizontal)
         self.resizeDocks(right, [330, 550], Qt.Orientation.Vertical)
         self.resizeDocks([self.diagnostics_dock], [260], Qt.Orientation.Vertical)
@@ -223,19 +229,13 @@ class Window(QMainWindow):
         self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
         self.findings_button.clicked.connect(self.diagnostics_dock.toggleViewAction().trigger)
-        self.name_label, self.size_label, self.algorithm_label, self.time_label = (QLabel() for _ in range(4))
+        labels = [QLabel() for _ in range(4)]
+        self.name_label, self.size_label, self.algorithm_label, self.time_label = labels
         self.time_label.setFont(theme.figures())
         for widget in (self.progress, self.loading_label):
             bar.addWidget(widget)
-        for label in (
-            self.note_label,
-            self.findings_button,
-            self.name_label,
-            self.size_label,
-            self.algorithm_label,
-            self.time_label,
-        ):
-            bar.addPermanentWidget(label)
+        for each in (self.note_label, self.findings_button, *labels):
+            bar.addPermanentWidget(each)
 
     # From the simulation to the window.
 
@@ -271,6 +271,7 @@ class Window(QMainWindow):
         self.viewport.set_model(event.model)
         self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
         self.timing.clear()
+        self.timing.frames.clear()
         self.compare.form.set_loaded(event.model, self.workbench.floating)
         self._show_findings(raised=False)
         self.statusBar().clearMessage()
@@ -289,10 +290,8 @@ class Window(QMainWindow):
 
     def _show_findings(self, raised: bool) -> None:
         findings = self.workbench.findings
-        name = Path(findings.path).name
-        counts = _counts(findings.diagnostics)
-        summary = f"{name} was not loaded: {counts or findings.summary}" if findings.refused else f"{name}: {counts}"
-        self.diagnostics.show_file(findings.path, summary, findings.diagnostics)
+        title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
+        self.diagnostics.show_file(findings.path, title, findings.diagnostics)
         self.diagnostics_dock.setVisible(raised)
         if raised:
             self.diagnostics_dock.raise_()
@@ -324,7 +323,8 @@ class Window(QMainWindow):
         self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
         self.progress.setVisible(bool(bench.loading))
         self.loading_label.setText(f"Loading {Path(bench.loading).name} …" if bench.loading else "")
-        self.note_label.setText(GRAVITY_NOTE if bench.floats and not bench.settings.gravity else "")
+        note = FALL_NOTE if bench.settings.gravity else GRAVITY_NOTE
+        self.note_label.setText(note if bench.floats else "")
         self.findings_button.setVisible(self.diagnostics.count > 0)
         self.findings_button.setText(str(self.diagnostics.count))
         severities = {each.severity for each in self.diagnostics.diagnostics}
@@ -391,7 +391,7 @@ class Window(QMainWindow):
             f"<h3>Catena {_version()}</h3>"
             "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
             "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
-            "G: gravity &nbsp; F: fit &nbsp; Ctrl+O: open</p>"
+            "G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open</p>"
             "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms.</p>",
         )
 
@@ -423,16 +423,6 @@ def _version() -> str:
         return metadata.version("catena")
     except metadata.PackageNotFoundError:
         return "(from its source, not installed)"
-
-
-def _counts(diagnostics: tuple[engine.Diagnostic, ...]) -> str:
-    """Such as "2 errors, 1 warning"; empty where there are none."""
-    parts = []
-    for severity in ("error", "warning"):
-        count = sum(each.severity == severity for each in diagnostics)
-        if count:
-            parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
-    return ", ".join(parts)
 
 
 def _check(action: QAction, on: bool) -> None:

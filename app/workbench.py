@@ -25,7 +25,6 @@ class Findings:
     """The diagnostics of one file, and what became of it."""
 
     path: str
-    summary: str
     diagnostics: tuple[engine.Diagnostic, ...]
     refused: bool
 
@@ -155,7 +154,7 @@ class Workbench:
                     self._adopt(event)
                 case Refused():
                     self.loading = ""
-                    self.findings = Findings(event.path, event.message, event.diagnostics, refused=True)
+                    self.findings = Findings(event.path, event.diagnostics, refused=True)
                 case Configured():
                     self.algorithm, self.why = event.algorithm, event.why
                     if event.refusal:
@@ -172,7 +171,7 @@ class Workbench:
         self.algorithm, self.why = event.algorithm, event.why
         self.settings = replace(self.settings, gravity=event.gravity, algorithm="auto")
         self._frames = event.frames
-        self.findings = Findings(event.path, "", event.model.diagnostics, refused=False)
+        self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
             self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
 

@@ -107,7 +107,6 @@ class Refused:
     """A file was not loaded; the robot before it is still there."""
 
     path: str
-    message: str
     diagnostics: tuple[engine.Diagnostic, ...]
 
 
@@ -273,10 +272,10 @@ class Worker:
             simulation.step(1)  # compiles what is not compiled yet, before anyone waits for a picture
             simulation.reset()
         except engine.ModelError as fault:
-            self._events.put(Refused(path, str(fault), fault.diagnostics))
+            self._events.put(Refused(path, fault.diagnostics or (_refusal(path, fault),)))
             return
         except (OSError, ValueError) as fault:
-            self._events.put(Refused(path, str(fault), (_refusal(path, fault),)))
+            self._events.put(Refused(path, (_refusal(path, fault),)))
             return
         self._model, self._simulation, self._settings = model, simulation, settings
         self._frames = Latest(model)

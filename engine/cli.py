@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -49,13 +50,12 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_run(commands)
     _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
-    check = commands.add_parser("check", help="all that is wrong with a URDF, each fault with its line and cure")
+    faults = "all that is wrong with a URDF, each fault with its line and cure"
+    check = _add(commands, "check", check_files, faults, robot=False)
     check.add_argument("robot", nargs="+", help="URDF or xacro files")
     check.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
-    check.add_argument("--json", action="store_true", help="print one JSON object")
-    check.set_defaults(function=check_files)
     _add_generate(commands)
     benchmark = commands.add_parser("bench", help="forward dynamics timed, beside other libraries that are installed")
     add_bench_arguments(benchmark)
@@ -141,16 +141,21 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     root, commands = parser()
     if extend is not None:
         extend(commands)
+    if argv and not argv[0].startswith("-") and argv[0] not in commands.choices:
+        known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
+        root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     args = root.parse_args(argv)
     try:
-        return int(args.function(args))
-    except ModelError as error:
-        if args.json:
+        status = int(args.function(args))
+        sys.stdout.flush()
+        return status
+    except (ModelError, Diverged) as error:
+        if args.json and isinstance(error, ModelError):
             print(json.dumps({"robot": args.robot, "diagnostics": [vars(found) for found in error.diagnostics]}))
         print(error, file=sys.stderr)
         return NO
-    except Diverged as error:
-        print(error, file=sys.stderr)
+    except BrokenPipeError:  # whoever reads, such as head, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
         print(f"catena {args.command}: {error}", file=sys.stderr)
@@ -415,7 +420,8 @@ def check_files(args: argparse.Namespace) -> int:
         broken |= errors > 0
         reports[name] = [vars(diagnostic) for diagnostic in found]
         if not args.json:
-            print(f"{name}: {errors} errors, {len(found) - errors} warnings")
+            rest = len(found) - errors
+            print(f"{name}: {errors} error{'s' * (errors != 1)}, {rest} warning{'s' * (rest != 1)}")
             for diagnostic in found:
                 print(f"  {diagnostic}")
     if args.json:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QGuiApplication
+from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -28,12 +28,20 @@ from app.panels.contest import ContestForm
 from app.panels.growth import GrowthView, told
 
 REFRESH = 100  # ms between two looks at the measurement
-FORM_WIDTH = 340  # px
+FORM_WIDTH = (325, 340)  # px, at least and at most
 TOLD = 4  # faults, and crossings, that are told in words
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
     "All take turns on the same states; answers are checked by inverse dynamics."
 )
+
+
+class Elided(QLabel):
+    """A line that ends in an ellipsis where it is too long."""
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        QPainter(self).drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
 
 
 class ComparePanel(QWidget):
@@ -57,13 +65,14 @@ class ComparePanel(QWidget):
         kept = self.progress.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(kept)
-        self.status, self.findings = QLabel(), QLabel()
-        self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.status, self.findings = Elided(), QLabel()
+        self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.empty.setStyleSheet(f"color: {theme.COLORS['faint']}")
         self.pages = QStackedWidget()
         for page in (self.empty, self.bars, self.growth):
             self.pages.addWidget(page)
         self._arrange()
+        self.form.changed.connect(self._tell)
         self.form.changed.connect(self._mirror)
         self.form.told.connect(self._complain)
         self._timer = QTimer(self)
@@ -86,7 +95,8 @@ class ComparePanel(QWidget):
         left.addWidget(self.form, 1)
         left.addLayout(run)
         side = QWidget()
-        side.setFixedWidth(FORM_WIDTH)
+        side.setMinimumWidth(FORM_WIDTH[0])
+        side.setMaximumWidth(FORM_WIDTH[1])
         side.setLayout(left)
         line = QFrame()
         line.setFixedWidth(1)
@@ -110,7 +120,7 @@ class ComparePanel(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(side)
+        layout.addWidget(side, FORM_WIDTH[1])  # all that it may have, before the results get more than they need
         layout.addWidget(line)
         layout.addLayout(right, 1)
 
@@ -170,6 +180,7 @@ class ComparePanel(QWidget):
         except OSError as fault:
             self._complain(f"{path} was not written: {fault.strerror or fault}")
             return
+        self._tell()
         self.said.emit(f"Written: {path}")
 
     def _look(self) -> None:
@@ -182,21 +193,21 @@ class ComparePanel(QWidget):
         if isinstance(found, engine.Standings):
             self.bars.show_standings(found.rows)
             self.pages.setCurrentWidget(self.bars)
-            self.findings.setText("\n".join(_faults(found.rows) + (found.findings() if report.over else [])))
         elif found is not None:
             self.growth.show_growth(found)
             self.pages.setCurrentWidget(self.growth)
-            crossings = [told(crossing) for crossing in found.crossings()[:TOLD]] if report.over else []
-            self.findings.setText("\n".join(_faults(point.standing for point in found.points) + crossings))
         if found is not None:
             self.progress.setValue(round(1000 * found.done))
-        self._say(report)
+        self._tell()
         if report.over:
             self._timer.stop()
             self._mirror()
 
-    def _say(self, report: Report) -> None:
+    def _tell(self) -> None:
+        """What the latest report says in words, in place of what an earlier one or a complaint did."""
+        report = self.report
         found = report.found
+        self.findings.setText("\n".join(_words(report)))
         if report.fault:
             self._complain(report.fault)
         elif report.over:
@@ -204,6 +215,8 @@ class ComparePanel(QWidget):
         elif found is not None and not self.comparing.stopping:
             left = f", {found.left:.0f} s left" if found.left is not None and found.left >= 1 else ""
             self._show_status(f"{found.doing}{left}")
+        elif not self.comparing.running:
+            self._show_status("")
 
     def _complain(self, fault: str) -> None:
         self._show_status("an error, see below", "error")
@@ -220,11 +233,22 @@ class ComparePanel(QWidget):
         self.progress.setVisible(running)
         self.start_button.setEnabled(not running and not problem)
         self.start_button.setToolTip(problem or "Measure what is chosen")
-        self.stop_button.setEnabled(running)
+        self.stop_button.setEnabled(running and not self.comparing.stopping)
         self.copy_button.setEnabled(found and bool(self.report.command))
         self.copy_button.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")
         self.picture_button.setEnabled(found and not running)
         self.csv_button.setEnabled(found and not running)
+
+
+def _words(report: Report) -> list[str]:
+    """What went wrong, and at the end what was found."""
+    found = report.found
+    if isinstance(found, engine.Standings):
+        return _faults(found.rows) + (found.findings() if report.over else [])
+    if found is None:
+        return []
+    crossings = [told(crossing, found.axis) for crossing in found.crossings()[:TOLD]] if report.over else []
+    return _faults(point.standing for point in found.points) + crossings
 
 
 def _faults(rows: Iterable[engine.Standing]) -> list[str]:

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QStandardItemModel
+from PyQt6.QtCore import QAbstractItemModel, QEvent, QModelIndex, Qt, pyqtSignal
+from PyQt6.QtGui import QMouseEvent, QStandardItemModel
 from PyQt6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -23,6 +23,8 @@ from PyQt6.QtWidgets import (
     QPushButton,
     QSlider,
     QSpinBox,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -47,6 +49,20 @@ Role = Qt.ItemDataRole.UserRole
 Checked, Unchecked = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 
+class Ticks(QStyledItemDelegate):
+    """A click anywhere on an entry checks it or not, as one on its box does."""
+
+    def editorEvent(
+        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: QModelIndex
+    ) -> bool:
+        if not isinstance(event, QMouseEvent):
+            return super().editorEvent(event, model, option, index)
+        if event.type() == QEvent.Type.MouseButtonRelease and event.button() == Qt.MouseButton.LeftButton:
+            checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Checked
+            model.setData(index, (Unchecked if checked else Checked).value, Qt.ItemDataRole.CheckStateRole)
+        return True
+
+
 class ContestForm(QWidget):
     """The choices, and the measurement that they ask for."""
 
@@ -61,7 +77,9 @@ class ContestForm(QWidget):
         self.loaded = _item(self.robots, "", None)
         self.loaded.setHidden(True)
         for path in sorted(theme.ROBOTS.glob("*.urdf")):
-            _item(self.robots, path.stem, path.stem, checked=path.stem == "arm7")
+            _item(self.robots, path.stem, path.stem)
+        self._shown = self._ships("arm7")
+        self._shown.setCheckState(Checked)
         self.chain = _item(self.robots, "", None, checked=True)
         for name in ALGORITHMS:
             _item(self.algorithms, name, name, checked=True)
@@ -114,6 +132,7 @@ class ContestForm(QWidget):
         lists.setVerticalSpacing(4)
         for column, (title, view) in enumerate((("Robots", self.robots), ("Algorithms", self.algorithms))):
             view.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            view.setItemDelegate(Ticks(view))
             view.setSelectionMode(QListWidget.SelectionMode.NoSelection)
             view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             view.setMinimumHeight(70)
@@ -136,21 +155,29 @@ class ContestForm(QWidget):
 
     @property
     def chain_length(self) -> int:
-        """The links of the generated chain: powers of two, and between them numbers of two digits."""
+        """The links of the generated chain: powers of two and of ten, and between them numbers of two digits."""
         octave, rest = divmod(self.links.value(), STEPS)
         links = 2 ** (octave + rest / STEPS)
+        ten = 10 ** round(math.log10(links))
+        if abs(math.log2(links / ten)) < 0.5 / STEPS:
+            return ten
         return int(round(links, -max(0, int(math.log10(links)) - 1))) if rest else 1 << octave
 
     def set_loaded(self, model: engine.Model, floating: bool) -> None:
-        """Offer the robot that the window shows, its root set free or not; one that ships is in the list already."""
+        """Offer the robot that the window shows, its root set free or not, in place of the one that it showed before.
+
+        One that ships is in the list already.
+        """
+        self._shown.setCheckState(Unchecked)
         ships = model.source is not None and Path(model.source).parent == theme.ROBOTS and not floating
         self.loaded.setHidden(ships)
         self.loaded.setText(f"{model.name} (shown)")
         self.loaded.setData(Role, model)
-        self.loaded.setCheckState(Unchecked if self.loaded.isHidden() else Checked)
-        if ships:
-            name = Path(model.source).stem
-            next(item for item in _items(self.robots) if item.data(Role) == name).setCheckState(Checked)
+        self._shown = self._ships(Path(model.source).stem) if ships else self.loaded
+        self._shown.setCheckState(Checked)
+
+    def _ships(self, name: str) -> QListWidgetItem:
+        return next(item for item in _items(self.robots) if item.data(Role) == name)
 
     def problem(self) -> str:
         """Why nothing can be measured by these choices; empty where all is well."""

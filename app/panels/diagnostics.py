@@ -33,7 +33,7 @@ class DiagnosticsPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._path = ""
+        self._path = self._title = ""
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """What is shown, in its order."""
@@ -86,12 +86,11 @@ class DiagnosticsPanel(QWidget):
     def count(self) -> int:
         return len(self.diagnostics)
 
-    def show_file(self, path: str, summary: str, diagnostics: Iterable[engine.Diagnostic]) -> None:
-        """Replace what is shown by the diagnostics of another file."""
-        self._path, self.diagnostics = path, []
+    def show_file(self, path: str, title: str, diagnostics: Iterable[engine.Diagnostic]) -> None:
+        """Replace what is shown by the diagnostics of another file, summed up after the title."""
+        self._path, self._title, self.diagnostics = path, title, []
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
-        self.summary.setText(summary)
         self.list.clear()
         self.excerpt.clear()
         self.add(diagnostics)
@@ -107,6 +106,7 @@ class DiagnosticsPanel(QWidget):
             for column, text in enumerate((each.severity, each.element, each.fault, each.cure)):
                 item.setToolTip(column, text)
             self.list.addTopLevelItem(item)
+        self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no faults'}")
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
 
     def copy(self) -> None:
@@ -130,6 +130,16 @@ class DiagnosticsPanel(QWidget):
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
         self.excerpt.verticalScrollBar().setValue(0)
+
+
+def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:
+    """Such as "2 errors, 1 warning"; empty where there are none."""
+    parts = []
+    for severity in ("error", "warning"):
+        count = sum(each.severity == severity for each in diagnostics)
+        if count:
+            parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
+    return ", ".join(parts)
 
 
 def _lines(path: str) -> list[str]:

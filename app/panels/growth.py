@@ -83,7 +83,7 @@ class GrowthPlot(pg.PlotWidget):
             self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
         self._points = tuple(point for point in growth.points if point.standing.host is not None)
         self._sizes.show_sizes(sorted({point.size for point in growth.points}))
-        self._mark(growth.crossings(), curves)
+        self._mark(growth, curves)
 
     def _forget(self) -> None:
         for curve in self._curves.values():
@@ -91,20 +91,20 @@ class GrowthPlot(pg.PlotWidget):
         self._curves.clear()
         self.hide_note()
 
-    def _mark(self, crossings: tuple[engine.Crossing, ...], curves: dict[str, dict[int, float]]) -> None:
+    def _mark(self, growth: engine.Growth, curves: dict[str, dict[int, float]]) -> None:
         """A dot where curves cross, with the size, lowest first."""
         for mark in self._marks:
             self.removeItem(mark)
         self._marks = []
-        places = sorted((_time_at(curves[each.faster], each.size), each) for each in crossings)
+        places = sorted((_time_at(curves[each.faster], each.size), each) for each in growth.crossings())
         for seconds, crossing in places[:CROSSINGS]:
             place = (math.log10(crossing.size), math.log10(seconds))
             dot = pg.ScatterPlotItem(
                 [place[0]], [place[1]], symbol="o", size=15, pen=pg.mkPen(theme.COLORS["text"], width=1.5), brush=None
             )
-            label = pg.TextItem(f"{crossing.size:.3g}", color=theme.COLORS["text"], anchor=(0.5, 1.4))
+            label = pg.TextItem(f"{round(crossing.size):,}", color=theme.COLORS["text"], anchor=(0.5, 1.4))
             label.setPos(*place)
-            dot.setToolTip(told(crossing))
+            dot.setToolTip(told(crossing, growth.axis))
             for mark in (dot, label):
                 self.addItem(mark, ignoreBounds=True)
                 self._marks.append(mark)
@@ -168,9 +168,11 @@ def _tint(number: int) -> str:
     return theme.PHASE_COLORS[number % len(theme.PHASE_COLORS)]
 
 
-def told(crossing: engine.Crossing) -> str:
-    """A crossing in words."""
-    return f"{crossing.faster} is faster than {crossing.slower} from about {crossing.size:.3g} on"
+def told(crossing: engine.Crossing, axis: str) -> str:
+    """A crossing in words, where times grow along the axis "links" or "batch"."""
+    size = round(crossing.size)
+    unit = {"links": "link", "batch": "robot"}[axis] + ("" if size == 1 else "s")
+    return f"{crossing.faster} is faster than {crossing.slower} from about {size:,} {unit} on"
 
 
 def _time_at(curve: dict[int, float], size: float) -> float:

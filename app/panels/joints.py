@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QMouseEvent, QPainter
+from PyQt6.QtGui import QMouseEvent, QPainter, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -28,6 +28,7 @@ from app.coordinates import Coordinate
 NAME, SLIDER, VALUE = range(3)
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
+NAMES = 0.4  # of the width, that the names take at most
 
 Role = Qt.ItemDataRole
 
@@ -160,6 +161,7 @@ class JointPanel(QTableView):
         self.setItemDelegate(Painter(self))
         self.table.edited.connect(self._move)
         self._held: tuple[int, float] | None = None
+        self._longest = 0
         self.setShowGrid(False)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -178,8 +180,16 @@ class JointPanel(QTableView):
         """Show another robot's coordinates at q, (nq,)."""
         self._held = None
         self.table.set_rows(rows, q)
-        longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
-        self.setColumnWidth(NAME, min(max(longest + 20, 70), 170))
+        self._longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give the names the room that they need, and leave enough of it to the sliders."""
+        self.setColumnWidth(NAME, min(max(self._longest + 20, 70), 170, int(NAMES * self.width())))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def show_state(self, q: np.ndarray) -> None:
         """Follow the state q, (nq,). A held row asks for its value again, since the state moves on."""

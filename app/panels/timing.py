@@ -164,7 +164,7 @@ class StackedPlot(pg.PlotWidget):
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
-        self.setMinimumHeight(90)
+        self.setMinimumHeight(20)
         self.getPlotItem().setContentsMargins(0, 8, 10, 8)
         self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
@@ -212,8 +212,8 @@ class TimingPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(self._heading())
-        self._table_view = self._view()
-        layout.addWidget(self._table_view)
+        self.view = self._view()
+        layout.addWidget(self.view, 100)  # all its rows, before the plots get more than they need
         for plot, stretch in zip(self._plots, (3, 2), strict=True):
             layout.addWidget(plot, stretch)
         self._drawn = (-1, -1)
@@ -242,7 +242,7 @@ class TimingPanel(QWidget):
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         view.setIconSize(QSize(10, 10))
-        view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.verticalHeader().hide()
         view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         view.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
@@ -250,10 +250,12 @@ class TimingPanel(QWidget):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        view.setColumnHidden(1 + BEFORE, True)
         view.setColumnWidth(0, view.fontMetrics().horizontalAdvance("inertia recursion") + 30)
         header.setMinimumSectionSize(40)
         header.setFixedHeight(2 * view.fontMetrics().height() + 8)
-        view.setFixedHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
+        view.setMinimumHeight(header.height() + 3 * ROW_HEIGHT)
+        view.setMaximumHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
         return view
 
     def add_step(self, phases: np.ndarray) -> None:
@@ -268,6 +270,7 @@ class TimingPanel(QWidget):
         """Forget the steps taken before: they were another robot's, or of another kind."""
         self.steps.clear()
         self.table.algorithm_before = ""
+        self.view.setColumnHidden(1 + BEFORE, True)
 
     def show_algorithm(self, name: str, asked: str, why: str) -> None:
         """The algorithm in use, the one asked for ("auto" or by its name), and the reason in one sentence."""
@@ -276,6 +279,7 @@ class TimingPanel(QWidget):
                 self.steps.mark()
                 self.table.algorithm_before = self.table.algorithm
             self.table.algorithm = name
+            self.view.setColumnHidden(1 + BEFORE, not self.table.algorithm_before)
             self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1 + MEDIAN, 1 + BEFORE)
         self.choice.setText(f"{name} (auto)" if asked == "auto" else name)
         self.choice.setVisible(bool(name))

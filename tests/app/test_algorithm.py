@@ -28,6 +28,7 @@ def test_switching_while_it_plays(qtbot, opened):
     timing, bench = window.timing, window.workbench
     assert timing.choice.text() == "abia (auto)"
     assert bench.why.endswith(timing.why.text())
+    assert timing.view.isColumnHidden(1 + BEFORE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     before = bench.time
@@ -43,6 +44,7 @@ def test_switching_while_it_plays(qtbot, opened):
     assert not np.array_equal(steps[:, MEDIAN], steps[:, BEFORE])
     heads = [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in (MEDIAN, BEFORE)]
     assert heads == ["median\njsiia", "before\nabia"]
+    assert not timing.view.isColumnHidden(1 + BEFORE)
     choose(window, "auto")
     wait(qtbot, lambda: timing.choice.text() == "abia (auto)")
 
@@ -82,6 +84,7 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     opened(engine.find_robot("scara"))
     assert window.timing.choice.text() == "abia (auto)"
     assert window.timing.table.algorithm_before == ""
+    assert window.timing.view.isColumnHidden(1 + BEFORE)
 
 
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():

@@ -1,4 +1,4 @@
-"""The compare panel, pressed as a user presses it, and the thread behind it."""
+"""The compare panel, pressed as a user presses it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from windows import ANSWER, gaps, press, wait
 
 import engine
 from app import SWITCH_INTERVAL, theme
-from app.comparing import Comparing, Report
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
 from app.panels.contest import OVER_BATCH, OVER_LINKS, functions
-from app.panels.growth import GrowthPlot
+from app.panels.growth import GrowthPlot, told
 from app.window import Window
 
 OWN = """import engine
@@ -81,6 +80,11 @@ def choose(qtbot, view: QListWidget, *names: str) -> None:
             place = view.visualItemRect(item)
             box = QPoint(place.left() + 10, place.center().y())
             qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box)
+
+
+def chosen(view: QListWidget) -> list[str]:
+    items = [view.item(row) for row in range(view.count())]
+    return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
 
 
 def click(qtbot, button) -> None:
@@ -162,6 +166,8 @@ def test_stop_keeps_what_was_measured(qtbot, panel):
     wait(qtbot, lambda: any(row.ratio is not None for row in shown(panel).values()))
     begun = time.perf_counter()
     click(qtbot, panel.stop_button)
+    panel.form.changed.emit()  # as when a robot is opened meanwhile
+    assert not panel.stop_button.isEnabled()
     wait(qtbot, panel.start_button.isEnabled)
     assert time.perf_counter() - begun < 5
     assert panel.status.text().startswith("stopped")
@@ -298,6 +304,13 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8"]
 
 
+@pytest.mark.parametrize(
+    ("size", "axis", "words"), [(35.1, "links", "about 35 links on"), (1.2, "batch", "about 1 robot on")]
+)
+def test_a_crossing_in_words(size, axis, words):
+    assert told(engine.Crossing(size, "dca", "abia"), axis) == f"dca is faster than abia from {words}"
+
+
 @pytest.mark.parametrize("part", ["robots", "algorithms"])
 def test_nothing_chosen_is_nothing_to_start(qtbot, panel, part):
     choose(qtbot, getattr(panel.form, part))
@@ -311,8 +324,37 @@ def test_the_robot_in_the_window_is_offered(opened):
     assert form.loaded.text() == "chain5 (shown)"
     opened(engine.find_robot("scara"))
     assert form.loaded.isHidden()
-    names = [form.robots.item(row).text() for row in range(form.robots.count())]
-    assert form.robots.item(names.index("scara")).checkState() == Qt.CheckState.Checked
+    assert chosen(form.robots) == ["scara", form.chain.text()]
+    opened(engine.find_robot("arm6"))
+    assert chosen(form.robots) == ["arm6", form.chain.text()]
+
+
+def test_a_click_on_a_name_checks_it_too(qtbot, panel):
+    view = panel.form.robots
+    item = next(view.item(row) for row in range(view.count()) if view.item(row).text() == "humanoid")
+    view.scrollToItem(item)
+    place = view.visualItemRect(item)
+    for checked in (True, False):
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place.left() + 40, place.center().y()))
+        assert ("humanoid" in chosen(view)) == checked
+
+
+def test_a_complaint_goes_once_what_it_was_about_is_over(qtbot, panel, own, tmp_path, monkeypatch):
+    choose(qtbot, panel.form.algorithms, "abia")
+    measure(qtbot, panel)
+    said = panel.findings.text()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "times.csv"), ""))
+    click(qtbot, panel.csv_button)
+    assert "was not written" in panel.findings.text()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "times.csv"), ""))
+    click(qtbot, panel.csv_button)
+    assert panel.findings.text() == said
+    own("x = 1", "")
+    click(qtbot, panel.form.own)
+    assert "has no function" in panel.findings.text()
+    own(OWN, "slow")
+    click(qtbot, panel.form.own)
+    assert (panel.findings.text(), panel.status.text()) == (said, "done")
 
 
 def test_a_gpu_has_its_column(qtbot):
@@ -344,74 +386,12 @@ def test_axes_and_durations():
     ]
 
 
-class Scripted:
-    """A measurement that reports once, and then does as it is told."""
-
-    def __init__(self, then: Callable[[Callable[[], bool]], None], command: str = "main.py compare"):
-        self.then, self.words = then, command
-
-    def run(self, stop: Callable[[], bool]) -> Iterator[engine.Standings]:
-        yield engine.Standings((STANDING,), 0.5, None, "half")
-        self.then(stop)
-
-    def command(self) -> str:
-        if not self.words:
-            raise ValueError("it is in no file")
-        return self.words
-
-
-def last(comparing: Comparing) -> Report:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        report = comparing.poll()
-        if report is not None and report.over:
-            return report
-        time.sleep(0.002)
-    raise AssertionError("it is never over")
-
-
-def test_an_error_in_a_measurement_is_told_and_what_was_found_stays():
-    def fail(_stop: Callable[[], bool]) -> None:
-        raise RuntimeError("the cable is out")
-
-    comparing = Comparing()
-    comparing.start(lambda: Scripted(fail, ""))
-    report = last(comparing)
-    assert report.fault.startswith("RuntimeError: the cable is out (")
-    assert report.found.rows == (STANDING,)
-    assert report.no_command == "it is in no file"
-    comparing.close()
-
-
-def test_what_cannot_be_measured_is_told_in_one_sentence():
-    comparing = Comparing()
-    comparing.start(lambda: engine.Comparison(("no such robot",)))
-    report = last(comparing)
-    assert "no such robot" in report.fault
-    assert report.found is None
-    comparing.close()
-
-
-def test_stop_is_heard_and_a_second_start_meanwhile_does_nothing():
-    def wait_for(stop: Callable[[], bool]) -> None:
-        while not stop():
-            time.sleep(0.001)
-
-    comparing = Comparing()
-    comparing.start(lambda: Scripted(wait_for))
-    comparing.start(lambda: Scripted(wait_for, "another"))
-    comparing.stop()
-    report = last(comparing)
-    assert (report.stopped, report.command, comparing.running) == (True, "main.py compare", False)
-    comparing.close()
-
-
-def test_the_slider_gives_powers_of_two_and_numbers_of_two_digits(panel):
+def test_the_slider_gives_powers_of_two_and_of_ten_and_numbers_of_two_digits(panel):
     form = panel.form
     lengths = []
     for place in range(form.links.minimum(), form.links.maximum() + 1):
         form.links.setValue(place)
         lengths.append(form.chain_length)
     assert {1 << power for power in range(13)} <= set(lengths)
-    assert {10, 99, 200} <= set(lengths)
+    assert {10, 100, 150, 200, 1000} <= set(lengths)
     assert lengths == sorted(lengths)

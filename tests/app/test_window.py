@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QFileDialog, QMessageBox
+from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QFileDialog, QMessageBox
 from windows import ANSWER, gaps, press, wait, wait_loaded
 
 import engine
 from app.panels.joints import SLIDER, VALUE
-from app.panels.timing import BEFORE, MEMORY, History
-from app.window import GRAVITY_NOTE, ROBOTS, Window
+from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
+from app.window import FALL_NOTE, GRAVITY_NOTE, ROBOTS, SIDE_WIDTH, Window
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -90,6 +90,8 @@ def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, m
     window.close()
     again = make_window()
     again.recent_menu.aboutToShow.emit()
+    assert again.recent_menu.toolTipsVisible()  # the folder, which the names leave out
+    assert again.recent_menu.actions()[0].toolTip() == str(ROBOTS / "pendulum.urdf")
     again.recent_menu.actions()[0].trigger()
     wait_loaded(qtbot, again)
     assert again.workbench.model.name == window.workbench.model.name
@@ -174,6 +176,9 @@ def test_drop_a_good_file(qtbot, window):
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith("pendulum.urdf")
     assert not window.diagnostics_dock.isVisible()
+    assert window.diagnostics.summary.text() == "pendulum.urdf: no faults"
+    window.viewport.diagnostics.emit([engine.Diagnostic("warning", 3, "mesh", "cannot be read", "put it there")])
+    assert window.diagnostics.summary.text() == "pendulum.urdf: 1 warning"
 
 
 def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, broken):
@@ -183,7 +188,7 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     wait(qtbot, window.diagnostics_dock.isVisible)
     assert window.workbench.model is model
     panel = window.diagnostics
-    assert panel.summary.text().startswith("broken.urdf was not loaded: ")
+    assert panel.summary.text() == "broken.urdf was not loaded: 2 errors"
     lines = {each.line for each in panel.diagnostics}
     assert {4, 7} <= lines
     row = next(row for row, each in enumerate(panel.diagnostics) if each.line == 4)
@@ -216,7 +221,7 @@ def test_a_floating_robot_starts_without_gravity_and_says_so(qtbot, opened):
     assert not window.gravity_action.isChecked()
     assert window.note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.gravity_action)
-    assert window.note_label.text() == ""
+    assert window.note_label.text() == FALL_NOTE
     qtbot.keyClick(window, Qt.Key.Key_Space)
     base = window.workbench.model.joint_names.index("floating_base")
     assert base == 0
@@ -290,6 +295,9 @@ def test_about_names_the_version(window, monkeypatch):
     monkeypatch.setattr(QMessageBox, "about", lambda *words: said.append(words[2]))
     window.about_action.trigger()
     assert "Catena" in said[0]
+    keys = {action.shortcut().toString() for action in window.actions()} | {window.compare_action.shortcut().toString()}
+    assert {key for key in keys if len(key) == 1} == set("SRGFC")
+    assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFC")
 
 
 def test_a_thousand_rows_are_painted_only_in_sight(opened):
@@ -338,6 +346,43 @@ def test_the_window_keeps_its_layout(make_window):
     window.timing_dock.hide()
     window.close()
     assert not make_window().timing_dock.isVisible()
+
+
+def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
+    window = opened(ROBOTS / "humanoid.urdf")
+    window.resize(900, 600)
+    wait(qtbot, lambda: window.width() == 900)
+    assert window.height() == 600
+    plots = window.timing.findChildren(StackedPlot)
+    assert min(plot.y() for plot in plots) >= window.timing.view.geometry().bottom()
+    assert window.joints.columnWidth(SLIDER) > 60
+    press(qtbot, window, window.compare_action)
+    wait(qtbot, window.compare.isVisible)
+    window.resize(900, 600)
+    wait(qtbot, lambda: window.joints.width() >= SIDE_WIDTH)
+    assert window.joints.columnWidth(SLIDER) > 60
+    assert window.width() < 1100
+
+
+def test_the_buttons_that_close_a_panel_can_be_seen(qtbot, window):
+    for name in ("qt_dockwidget_closebutton", "qt_dockwidget_floatbutton"):
+        button = window.joints_dock.findChild(QAbstractButton, name)
+        picture = button.grab().toImage()
+        lightest = max(
+            picture.pixelColor(x, y).lightness() for x in range(picture.width()) for y in range(picture.height())
+        )
+        assert lightest > 100
+    qtbot.mouseClick(
+        window.joints_dock.findChild(QAbstractButton, "qt_dockwidget_closebutton"), Qt.MouseButton.LeftButton
+    )
+    assert not window.joints_dock.isVisible()
+
+
+def test_the_times_of_another_robots_frames_are_forgotten(opened):
+    window = opened()
+    window.timing.add_frame(90.0, 90.0)
+    opened(ROBOTS / "pendulum.urdf")
+    assert np.all(window.timing.frames.samples < 90)
 
 
 def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):

@@ -1,6 +1,8 @@
 """The headless commands: what they print, write and answer."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -138,7 +140,7 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         (("run", "arm7", "--seconds", "1e12", "--out", "far.npz"), "Unable to allocate"),
         (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is no folder; make it first"),
         (("generate", "chain", "0"), "got 0 links"),
-        (("fly",), "invalid choice: 'fly'"),
+        (("fly",), "'fly' is neither a command nor a robot; commands: run, "),
     ],
 )
 def test_a_wrong_call_says_what_came_and_what_was_expected(call, words, said):
@@ -154,3 +156,11 @@ def test_bench_measures_every_case_beside_pinocchio(call):
     rows = json.loads(text)["rows"]
     assert len(rows) >= 6
     assert all(row["catena_us"] > 0 and row["pinocchio_us"] > 0 and len(row["ratio"]) == 3 for row in rows)
+
+
+def test_a_reader_that_leaves_early_is_no_fault():
+    words = [sys.executable, main.__file__, "generate", "chain", "3"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        program.stdout.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == 1

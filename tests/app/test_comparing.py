@@ -1,0 +1,73 @@
+"""The thread that a comparison runs in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import engine
+from app.comparing import Comparing, Report
+
+HALF = engine.Standings((), 0.5, None, "half")
+
+
+class Scripted:
+    """A measurement that reports once, and then does as it is told."""
+
+    def __init__(self, then: Callable[[Callable[[], bool]], None], command: str = "main.py compare"):
+        self.then, self.words = then, command
+
+    def run(self, stop: Callable[[], bool]) -> Iterator[engine.Standings]:
+        yield HALF
+        self.then(stop)
+
+    def command(self) -> str:
+        if not self.words:
+            raise ValueError("it is in no file")
+        return self.words
+
+
+def last(comparing: Comparing) -> Report:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        report = comparing.poll()
+        if report is not None and report.over:
+            return report
+        time.sleep(0.002)
+    raise AssertionError("it is never over")
+
+
+def test_an_error_in_a_measurement_is_told_and_what_was_found_stays():
+    def fail(_stop: Callable[[], bool]) -> None:
+        raise RuntimeError("the cable is out")
+
+    comparing = Comparing()
+    comparing.start(lambda: Scripted(fail, ""))
+    report = last(comparing)
+    assert report.fault.startswith("RuntimeError: the cable is out (")
+    assert report.found is HALF
+    assert report.no_command == "it is in no file"
+    comparing.close()
+
+
+def test_what_cannot_be_measured_is_told_in_one_sentence():
+    comparing = Comparing()
+    comparing.start(lambda: engine.Comparison(("no such robot",)))
+    report = last(comparing)
+    assert "no such robot" in report.fault
+    assert report.found is None
+    comparing.close()
+
+
+def test_stop_is_heard_and_a_second_start_meanwhile_does_nothing():
+    def wait_for(stop: Callable[[], bool]) -> None:
+        while not stop():
+            time.sleep(0.001)
+
+    comparing = Comparing()
+    comparing.start(lambda: Scripted(wait_for))
+    comparing.start(lambda: Scripted(wait_for, "another"))
+    comparing.stop()
+    report = last(comparing)
+    assert (report.stopped, report.command, comparing.running) == (True, "main.py compare", False)
+    comparing.close()
