@@ -12,10 +12,9 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
 """
 
-from engine.bench.compare import Comparison, Standing, Standings
+from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
 from engine.bench.intervals import Interval
-from engine.bench.measure import measure_algorithms
-from engine.bench.scaling import Crossing, Growth, Point, Scaling
+from engine.bench.suites.measure import measure_algorithms
 from engine.diagnostics import check
 from engine.dynamics import (
     ForwardDynamics,

@@ -24,10 +24,10 @@ from rich.table import Table
 
 from engine import __version__, choice, diagnostics, files, generate, serves, urdf
 from engine.arguments import Array
-from engine.bench.command import add_arguments as add_bench_arguments
-from engine.bench.command import positive
-from engine.bench.compare_command import add_arguments as add_compare_arguments
-from engine.bench.paper_command import add_arguments as add_paper_arguments
+from engine.bench.compare.command import add_arguments as add_compare_arguments
+from engine.bench.paper.command import add_arguments as add_paper_arguments
+from engine.bench.suites.command import add_arguments as add_bench_arguments
+from engine.bench.suites.command import positive
 from engine.cuda.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save

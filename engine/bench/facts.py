@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import platform
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from engine import bench
+import numpy as np
+
+from engine import measurements
 from engine.cuda import device
 
 PACKAGES = (
@@ -28,10 +32,20 @@ CLOCKS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "tempera
 QUERY_SECONDS = 20
 
 
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    return {
+        "processor": measurements.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
 def gathered() -> dict[str, Any]:
     """All of it; the GPU's part is null where there is none."""
     return {
-        **bench.machine(),
+        **machine(),
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
         "commit": _said("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench import repeated
-from engine.bench.accuracy import State, residual, some_rows
+from engine.bench.states import State, residual, some_rows
+from engine.bench.timer import repeated
 from engine.cuda import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model

@@ -12,8 +12,8 @@ import engine
 from engine import generate
 from engine.algorithms import abia, abia_hybrid, cfa, dca, inverse, jsiia
 from engine.algorithms.chain import Chain
-from engine.bench import accuracy
-from engine.bench.accuracy import residual, state
+from engine.bench.states import State, residual, state
+from engine.bench.suites import accuracy
 
 TEXTS = {
     "abia": abia.forward_dynamics,
@@ -135,7 +135,7 @@ def test_single_precision_is_kept_and_accurate_to_its_digits(xp, name):
     for n in (1, 10, 50):
         for shape in SHAPES:
             model, at = case(n, shape, 2)
-            at = accuracy.State(*(x.astype(np.float32) for x in at))
+            at = State(*(x.astype(np.float32) for x in at))
             qdd = run(TEXTS[name], model, at, xp, "float32")
             assert qdd.dtype == np.float32
             assert residual(model, at, qdd).max() <= 1e-4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.bench import batches
+from engine.bench.suites import batches
 from engine.cpu import batch, helpers
 from engine.cpu import simulation as stepper
 

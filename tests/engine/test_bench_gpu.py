@@ -9,9 +9,12 @@ import pytest
 
 import engine
 import main
-from engine.bench import first_answers, gpu, gpu_timing, growth, jaxsim_peer, mujoco_peers, peers, plots, swarm
-from engine.bench.accuracy import state
-from engine.bench.command import SUITES, Suite
+from engine.bench import curves, gpu_timing, plots
+from engine.bench.peers import jaxsim, peer, pinocchio
+from engine.bench.peers.mujoco import compiled
+from engine.bench.states import state
+from engine.bench.suites import first_answers, gpu, growth, pictures, swarm
+from engine.bench.suites.command import SUITES, Suite
 from engine.cuda import clock, device
 
 
@@ -63,7 +66,7 @@ def test_slopes_and_crossings_are_those_of_the_curves():
     found = growth.findings(GROWN)
     assert found["slopes"]["links"] == pytest.approx({"dca": 0.1, "abia": 1, "pinocchio": 1})
     where = 10 ** (1 / 0.9)
-    assert growth.crossing(*(power(*law, growth.LINKS) for law in ((10, 0.1), (1, 1)))) == (pytest.approx(where), True)
+    assert curves.crossing(*(power(*law, growth.LINKS) for law in ((10, 0.1), (1, 1)))) == (pytest.approx(where), True)
     assert f"dca is faster than abia from {where:.3g} links on" in found["crossings"][0]
     assert "dca is faster than pinocchio from " in found["crossings"][1]
     assert found["crossings"][1].endswith("launch and wait included")
@@ -73,12 +76,12 @@ def test_slopes_and_crossings_are_those_of_the_curves():
 def test_curves_that_never_cross_are_named_as_such():
     rows = rows_of("links", abia=(power(1, 1, growth.LINKS), 0), cfa=(power(3, 1, growth.LINKS), 0))
     assert growth.findings(rows)["crossings"] == ["abia is faster than cfa at all of 1 to 4096 links, 3 × at 4096"]
-    assert growth.crossing({1: 1.0}, {1: 2.0}) is None
+    assert curves.crossing({1: 1.0}, {1: 2.0}) is None
 
 
 def test_the_picture_and_the_tables_of_growth_name_contestants_slopes_and_crossings(tmp_path):
     rows = [*GROWN, {"key": "findings", **growth.findings(GROWN)}]
-    plots.save(plots.grown(rows), tmp_path / "grown.svg")
+    plots.save(pictures.grown(rows), tmp_path / "grown.svg")
     text = (tmp_path / "grown.svg").read_text("utf-8")
     for words in ("dca, slope 0.10", "abia, slope 1.00", "pinocchio, slope 1.00", "4096"):
         assert words in text
@@ -133,7 +136,7 @@ def test_pinocchio_on_all_cores_computes_the_same(rng):
     pytest.importorskip("pinocchio")
     model = engine.chain(6, prismatic=1 / 3)
     at = state(model, rng, 40)
-    for timing in (peers.one_core(model, at, 0.01), peers.all_cores(model, at, 0.01)):
+    for timing in (pinocchio.one_core(model, at, 0.01), pinocchio.all_cores(model, at, 0.01)):
         assert timing.residual < 1e-12
         assert 1e-6 < timing.seconds < 1
         assert timing.first > 0
@@ -143,7 +146,7 @@ def test_mujoco_is_given_the_very_same_robot(rng):
     mujoco = pytest.importorskip("mujoco")
     model = engine.chain(8, prismatic=1 / 3)
     q, v, tau = (x[0] for x in state(model, rng))
-    theirs = mujoco_peers.compiled(model)
+    theirs = compiled(model)
     data = mujoco.MjData(theirs)
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
     mujoco.mj_forward(theirs, data)
@@ -152,20 +155,20 @@ def test_mujoco_is_given_the_very_same_robot(rng):
 
 def test_jaxsim_is_given_the_very_same_robot(rng):
     model = engine.chain(6, prismatic=1 / 3)
-    robot = ElementTree.fromstring(jaxsim_peer.sdf(model))
+    robot = ElementTree.fromstring(jaxsim.sdf(model))
     masses = [float(found.text) for found in robot.iterfind(".//link[@name!='base']/inertial/mass")]
     np.testing.assert_array_equal(masses, model.mass)
-    with pytest.raises(peers.Missing, match="free joints"):
-        jaxsim_peer.sdf(engine.tree(3, floating=True))
+    with pytest.raises(peer.Missing, match="free joints"):
+        jaxsim.sdf(engine.tree(3, floating=True))
     pytest.importorskip("jaxsim")
-    timing = jaxsim_peer.on_jaxsim(model, state(model, rng, 3), 0.01)
+    timing = jaxsim.on_jaxsim(model, state(model, rng, 3), 0.01)
     assert timing.residual < 1e-3
 
 
 def test_a_peer_that_is_not_installed_says_so(monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda _name: None)
-    with pytest.raises(peers.Missing, match="MuJoCo is not installed"):
-        mujoco_peers.compiled(engine.chain(2))
+    monkeypatch.setattr(peer, "find_spec", lambda _name: None)
+    with pytest.raises(peer.Missing, match="MuJoCo is not installed"):
+        compiled(engine.chain(2))
 
 
 def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):

@@ -11,7 +11,7 @@ from test_serves import LINK, MIMIC
 import engine
 import main
 from engine import choice, files, measurements, serves, simulation
-from engine.bench import measure
+from engine.bench.suites import measure
 from engine.cpu.helpers import cores
 from engine.measurements import Case, Measurements, Row
 
@@ -292,7 +292,7 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
         return np.tile(np.array(current[-len(contestants) :])[:, None], rounds)
 
     monkeypatch.setattr(measure, "ForwardDynamics", Timed)
-    monkeypatch.setattr(measure.bench, "alternate", fake_timer)
+    monkeypatch.setattr(measure.timer, "alternate", fake_timer)
     measured = engine.measure_algorithms()
     assert {row.links for row in measured.rows if row.algorithm == "abia"} == {1, 2, 4, 8}
     assert {row.links for row in measured.rows if row.algorithm == "jsiia"} == {1, 2, 4}  # 16 times abia's at 4

@@ -15,7 +15,8 @@ import pytest
 
 import engine
 import main
-from engine.bench import contest, intervals, robots
+from engine.bench import intervals
+from engine.bench.compare import contest, robots
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
 OWN = """

@@ -11,7 +11,7 @@ import pytest
 
 import engine
 import main
-from engine.bench import contest, own
+from engine.bench.compare import contest, own
 from engine.cuda import arrays, clock, device
 
 

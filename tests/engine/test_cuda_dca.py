@@ -13,7 +13,7 @@ from masses import weighed
 import engine
 from engine.algorithms import dca as text
 from engine.algorithms.chain import Chain
-from engine.bench.accuracy import State, residual, state
+from engine.bench.states import State, residual, state
 from engine.cuda import dca
 
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}

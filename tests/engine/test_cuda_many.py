@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.bench.accuracy import State, residual
+from engine.bench.states import State, residual
 from engine.model import Model
 
 pytestmark = pytest.mark.gpu

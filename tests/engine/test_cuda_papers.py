@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.algorithms import abia_hybrid, cfa, jsiia
 from engine.algorithms.chain import Chain
-from engine.bench.accuracy import residual, state
+from engine.bench.states import residual, state
 from engine.cpu.articulated import axial_inertias
 from engine.packing import pack
 

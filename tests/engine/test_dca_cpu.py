@@ -12,7 +12,7 @@ import pytest
 from masses import alternating
 
 import engine
-from engine.bench import accuracy
+from engine.bench import states
 from engine.cpu import abia
 from engine.cpu.dca import Costs, Dca, measured
 
@@ -71,10 +71,10 @@ def test_agrees_with_the_aba(n, threads, rng, solver):
 @pytest.mark.parametrize("n", [1000, 4096])
 def test_long_chains_keep_the_residual(n, straight, rng, solver):
     model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 0.3)
-    q, v, tau = (x[0] for x in accuracy.state(model, rng))  # with which rounding at the chunks' ends would show
+    q, v, tau = (x[0] for x in states.state(model, rng))  # with which rounding at the chunks' ends would show
     for threads in (1, 2, 16):
         answer = solve(solver(model, threads), q, v, tau)
-        assert accuracy.residual(model, (q[None], v[None], tau[None]), answer[None])[0] <= 1e-13
+        assert states.residual(model, (q[None], v[None], tau[None]), answer[None])[0] <= 1e-13
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 1e3, 1e-6, 1e6])

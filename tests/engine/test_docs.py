@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine import serves
-from engine.bench import accuracy
+from engine.bench.suites import accuracy
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "scheme.md").read_text("utf-8")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import main
-from engine.bench import paper, paper_claims, paper_command, paper_page, paper_plots, plots
-from engine.bench.paper import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Plan
-from engine.bench.paper_claims import Measured
+from engine.bench import plots
+from engine.bench.paper import claims, command, experiments, page, pictures
+from engine.bench.paper.claims import Measured
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Plan
 from engine.cuda import arrays, clock, device
 from engine.dynamics import ForwardDynamics
 
@@ -57,18 +58,18 @@ def rows_of(plan, law=as_in_the_paper, noise=0.01):
             on_gpu = {"device_us": us / 2} if contestant.device == "cuda" else {}
             found.append(facts | {"call_us": float(np.median(rounds)), "rounds_us": rounds.tolist(), **on_gpu})
         links, batch = experiment.shape(size)
-        key = paper.key(experiment, size)
+        key = experiments.key(experiment, size)
         rows.append({"key": key, "experiment": experiment.key, "links": links, "batch": batch, "contestants": found})
     return rows
 
 
 @pytest.fixture
 def sixteen_cores(monkeypatch):
-    monkeypatch.setattr(paper, "cores", lambda: 16)
+    monkeypatch.setattr(experiments, "cores", lambda: 16)
 
 
 def verdicts(plan, law=as_in_the_paper):
-    return {claim.says: claim for claim in paper_claims.claims(Measured(plan, rows_of(plan, law)))}
+    return {claim.says: claim for claim in claims.claims(Measured(plan, rows_of(plan, law)))}
 
 
 def of_which(found, words):
@@ -130,12 +131,12 @@ def test_a_gain_that_threads_have_no_part_in_holds_in_part_only():
 def test_nobody_leads_by_chance():
     measured = Measured(GPU, rows_of(GPU, lambda *_: 100.0, noise=0.2))
     for experiment in (FIG2, FIG3A, FIG3B):
-        for name in paper_claims.OF_YANG:
-            assert measured.leads(experiment, name, paper_claims.OF_YANG) == []
+        for name in claims.OF_YANG:
+            assert measured.leads(experiment, name, claims.OF_YANG) == []
 
 
 def test_without_a_gpu_and_without_four_cores_nothing_is_claimed(monkeypatch):
-    monkeypatch.setattr(paper, "cores", lambda: 2)
+    monkeypatch.setattr(experiments, "cores", lambda: 2)
     found = verdicts(Plan("cpu", short=True, seed=0), lambda _, x, size: size * len(x.algorithm))
     of_yang = [claim for claim in found.values() if claim.source.startswith("[Y]")]
     assert {claim.verdict for claim in of_yang} == {"not tested here"}
@@ -160,9 +161,9 @@ def test_an_algorithm_that_failed_leaves_its_claims_untested_and_says_why():
 @pytest.mark.usefixtures("sixteen_cores")
 def test_a_run_in_which_all_failed_has_its_page_all_the_same(tmp_path):
     measured = Measured(GPU, rows_of(GPU, lambda *_: {"failure": "RuntimeError: the GPU is gone"}))
-    data = paper_page.write(tmp_path, measured, MACHINE)
+    data = page.write(tmp_path, measured, MACHINE)
     assert {claim["verdict"] for claim in data["claims"]} == {"not tested here"}
-    assert "failure: RuntimeError: the GPU is gone" in (tmp_path / paper_page.PAGE).read_text("utf-8")
+    assert "failure: RuntimeError: the GPU is gone" in (tmp_path / page.PAGE).read_text("utf-8")
 
 
 @pytest.mark.usefixtures("sixteen_cores")
@@ -190,12 +191,12 @@ def test_pictures_have_the_papers_axes_and_name_everyone(tmp_path):
         (FIG3A, {"Group Number", "0.25 s a call, the limit here", "the paper's sizes", "of that on the GPU"}),
         (PROCESSORS, {"Link Number", "DCA-ABA, 16 threads", "DCA-ABA, 1 thread", "2.25: [B] on four processors"}),
     ):
-        draw = paper_plots.speedup if experiment is PROCESSORS else paper_plots.times
+        draw = pictures.speedup if experiment is PROCESSORS else pictures.times
         figure = draw(measured, experiment, "a GPU")
         plots.save(figure, tmp_path / "picture.svg")
         text = (tmp_path / "picture.svg").read_text("utf-8")
         assert {word for word in words if word not in text} == set()
-    times = paper_plots.times(measured, FIG2, "a GPU").axes[0]
+    times = pictures.times(measured, FIG2, "a GPU").axes[0]
     assert (times.get_xscale(), times.get_yscale()) == ("log", "log")
     assert times.get_xlim()[1] > 4096
 
@@ -206,17 +207,17 @@ def test_the_page_says_it_all_in_words(tmp_path):
         wrong = {"wrong": "its residual is 0.5, and 1e-11 is allowed"}
         return wrong if (contestant.algorithm, size) == ("cfa", 4096) else as_in_the_paper(experiment, contestant, size)
 
-    data = paper_page.write(tmp_path, Measured(GPU, rows_of(GPU, law)), MACHINE)
-    page = (tmp_path / paper_page.PAGE).read_text("utf-8")
+    data = page.write(tmp_path, Measured(GPU, rows_of(GPU, law)), MACHINE)
+    told = (tmp_path / page.PAGE).read_text("utf-8")
     for words in (
         "on a GPU; a processor, 16 cores", "| 1 | CFA is the fastest", "**holds**", "**does not hold**",
         "- CFA at 4096, wrong: its residual is 0.5, and 1e-11 is allowed.", "![robots of 10 links](fig3a.svg)",
         "main.py paper --out FOLDER --device cuda --seed 0", "on the GPU, by its own clock",
     ):  # fmt: skip
-        assert words in page
-    assert "not tested here" not in page
-    assert json.loads((tmp_path / paper_page.DATA).read_text("utf-8")) == json.loads(json.dumps(data))
-    with (tmp_path / paper_page.TABLE).open(encoding="utf-8", newline="") as file:
+        assert words in told
+    assert "not tested here" not in told
+    assert json.loads((tmp_path / page.DATA).read_text("utf-8")) == json.loads(json.dumps(data))
+    with (tmp_path / page.TABLE).open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     assert len(table) == sum(len(row["contestants"]) for row in data["rows"])
     assert {x["wrong"] for x in table if (x["algorithm"], x["links"]) == ("cfa", "4096")} == {
@@ -234,15 +235,15 @@ def made(tmp_path_factory):
 def test_the_short_version_runs_here(made):
     folder, code = made
     assert code == 0
-    names = {f"{x.key}{ending}" for x in paper.EXPERIMENTS for ending in (".svg", ".png")}
+    names = {f"{x.key}{ending}" for x in experiments.EXPERIMENTS for ending in (".svg", ".png")}
     assert {path.name for path in folder.iterdir()} == {*names, "README.md", "data.json", "data.csv", "rows.jsonl"}
     data = json.loads((folder / "data.json").read_text("utf-8"))
-    assert [row["key"] for row in data["rows"]] == [paper.key(*point) for point in Plan("cpu", True, 0).points()]
+    assert [row["key"] for row in data["rows"]] == [experiments.key(*point) for point in Plan("cpu", True, 0).points()]
     for row in data["rows"]:
         for facts in row["contestants"]:
             assert ("call_us" in facts) != ("left_out" in facts)
             assert facts.get("residual", 0) < 1e-11
-            assert facts.get("calls", paper.INPUTS) >= 7
+            assert facts.get("calls", experiments.INPUTS) >= 7
     assert {x["verdict"] for x in data["claims"] if x["source"].startswith("[Y]")} == {"not tested here"}
     page = (folder / "README.md").read_text("utf-8")
     assert "**No GPU took part**" in page
@@ -252,7 +253,7 @@ def test_the_short_version_runs_here(made):
 def test_what_a_folder_has_is_not_measured_again(made, monkeypatch, capsys):
     folder, _ = made
     before = (folder / "rows.jsonl").read_bytes()
-    monkeypatch.setattr(paper, "_Point", None)
+    monkeypatch.setattr(experiments, "_Point", None)
     assert main.main(["paper", "--short", "--device", "cpu", "--out", str(folder), "--json"]) == 0
     assert (folder / "rows.jsonl").read_bytes() == before
     assert len(json.loads(capsys.readouterr().out)["rows"]) == len(Plan("cpu", True, 0).points())
@@ -285,12 +286,12 @@ def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypat
         if len(asked) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(paper, "measure", measure)
+    monkeypatch.setattr(experiments, "measure", measure)
     monkeypatch.setattr(Plan, "points", lambda _: [(FIG2, 10), (FIG2, 30), (FIG2, 100), (FIG2, 300)])
     assert main.main(words) == 1
     assert f"2 of 4 points are in {tmp_path / 'papers' / 'rows.jsonl'}" in capsys.readouterr().err
-    monkeypatch.setattr(paper_page, "write", lambda _folder, measured, _machine: {"claims": [], "rows": measured.rows})
-    monkeypatch.setattr(paper_command, "_show", lambda *_: None)
+    monkeypatch.setattr(page, "write", lambda _folder, measured, _machine: {"claims": [], "rows": measured.rows})
+    monkeypatch.setattr(command, "_show", lambda *_: None)
     assert main.main(words) == 0
     assert asked == [[], ["fig2-10", "fig2-30"]]
     kept = [json.loads(line) for line in (tmp_path / "papers" / "rows.jsonl").read_text("utf-8").splitlines()[1:]]
@@ -326,12 +327,12 @@ class Wrong(ForwardDynamics):
 
 
 def one_point(plan, experiment, size, smaller=None):
-    row = paper._Point(plan, experiment, size, smaller or {}).row()
+    row = experiments._Point(plan, experiment, size, smaller or {}).row()
     return {(x["algorithm"], x["device"]): x for x in row["contestants"]}
 
 
 def test_a_wrong_or_broken_contestant_gets_no_time_and_leaves_the_others(monkeypatch):
-    monkeypatch.setattr(paper, "ForwardDynamics", Wrong)
+    monkeypatch.setattr(experiments, "ForwardDynamics", Wrong)
     found = one_point(Plan("cpu", True, 0), FIG2, 5)
     assert "residual is" in found["cfa", "cpu"]["wrong"]
     assert found["jsiia", "cpu"]["failure"] == "ArithmeticError: it broke"
@@ -343,7 +344,7 @@ def test_what_would_take_too_long_or_too_much_is_named_and_not_tried(monkeypatch
     law = {"jsiia": 4e3, "cfa": 50e3}
     contestants = [{**x._asdict(), "call_us": law.get(x.algorithm, 1.0)} for x in plan.contestants(FIG2)]
     smaller = {100: {"contestants": contestants}}
-    monkeypatch.setattr(paper, "BYTES", {"abia-hybrid": 1 << 30})
+    monkeypatch.setattr(experiments, "BYTES", {"abia-hybrid": 1 << 30})
     found = one_point(plan, FIG2, 400, smaller)
     assert found["jsiia", "cpu"]["left_out"].startswith("a call would take some 0.256 s, by that for 100 links")
     assert "call_us" in found["cfa", "cpu"]
@@ -366,7 +367,7 @@ def test_on_a_gpu_every_call_is_waited_for_and_its_clock_stands_beside(monkeypat
                 launches.append(q.shape)
             return super().__call__(q, v, tau, out)
 
-    monkeypatch.setattr(paper, "ForwardDynamics", OnGpu)
+    monkeypatch.setattr(experiments, "ForwardDynamics", OnGpu)
     monkeypatch.setattr(arrays, "to_device", np.array)
     monkeypatch.setattr(clock, "synchronize", lambda: waits.append(len(launches)))
     monkeypatch.setattr(clock, "captured", lambda call, _inner: call if graphs else None)

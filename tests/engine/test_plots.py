@@ -10,7 +10,8 @@ import pytest
 import engine
 import main
 from engine import serves
-from engine.bench import accuracy, lengths, plots, threads
+from engine.bench import plots
+from engine.bench.suites import accuracy, lengths, pictures, threads
 
 LENGTHS = (4, 40)
 
@@ -22,9 +23,9 @@ def drawn():
     raced = list(threads.run(0.01, (50, 100)))
     served = set(serves.algorithms(engine.chain(2), "cpu"))
     return {
-        "accuracy": (lambda: plots.accuracy(left), {*accuracy.TEXTS, "float32", "float64"}),
-        "algorithms": (lambda: plots.algorithms(timed), served),
-        "threads": (lambda: plots.threads(raced), {"1 thread", "the ABA", "50", "100"}),
+        "accuracy": (lambda: pictures.accuracy(left), {*accuracy.TEXTS, "float32", "float64"}),
+        "algorithms": (lambda: pictures.algorithms(timed), served),
+        "threads": (lambda: pictures.threads(raced), {"1 thread", "the ABA", "50", "100"}),
     }
 
 
@@ -50,7 +51,7 @@ def test_a_picture_has_the_format_of_its_name(drawn, ending, start, tmp_path):
 
 def test_an_algorithm_without_an_answer_leaves_a_gap():
     rows = [accuracy.Row("abia", "float32", 4, False, 1e-6), accuracy.Row("abia", "float32", 9, False, float("inf"))]
-    (panel,) = plots.accuracy(rows).axes
+    (panel,) = pictures.accuracy(rows).axes
     np.testing.assert_array_equal(panel.lines[0].get_xydata(), [[4, 1e-6]])
 
 

@@ -10,9 +10,22 @@ from pathlib import Path
 import pytest
 
 import main
-from engine import bench, serves
-from engine.bench import accuracy, against, batches, command, facts, first_answers, gpu, grid, growth, lengths, threads
+from engine import serves
+from engine.bench import facts
 from engine.bench.results import Results, read
+from engine.bench.suites import (
+    accuracy,
+    against,
+    batches,
+    command,
+    cpu,
+    first_answers,
+    gpu,
+    grid,
+    growth,
+    lengths,
+    threads,
+)
 from engine.cuda import device
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +141,7 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
 
 
 SUITES = {
-    "cpu": [title for title, *_ in bench.CASES],
+    "cpu": [title for title, *_ in cpu.CASES],
     "grid": [case.key for case in grid.CASES],
     "threads": [f"links-{n}" for n in threads.LINKS],
     "batches": [*(f"{robot}-{batch}" for robot, batch in batches.CASES), batches.ROLLOUT],
@@ -143,7 +156,7 @@ def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypat
     monkeypatch.setattr(device, "why_not", lambda: None)
     *keys, final = SUITES[suite]
     assert command.SUITES[suite].most == len(keys) + 1
-    for module, name in ((bench, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
+    for module, name in ((cpu, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
         monkeypatch.setattr(module, name, lambda *_: {"measured": True})
     monkeypatch.setattr(batches, "_rollout", lambda _seconds: {"measured": True})
     monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})

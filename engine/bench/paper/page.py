@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from engine import files, serves
-from engine.bench import paper_plots, plots
-from engine.bench.paper import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
-from engine.bench.paper_claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
+from engine.bench import plots
+from engine.bench.paper import pictures
+from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
+from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
 
 PAGE, DATA, TABLE = "README.md", "data.json", "data.csv"
 COLUMNS = (
@@ -37,7 +38,7 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
     }
     where = said(measured, machine)
     for experiment in EXPERIMENTS:
-        draw = paper_plots.speedup if experiment is PROCESSORS else paper_plots.times
+        draw = pictures.speedup if experiment is PROCESSORS else pictures.times
         figure = draw(measured, experiment, where)
         for ending in (".svg", ".png"):
             plots.save(figure, folder / f"{experiment.key}{ending}")
@@ -108,7 +109,7 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
     contestants = measured.plan.contestants(experiment)
     sizes = sorted({size for x in contestants for size in measured.facts(experiment, x)})
     for title, clock in clocks:
-        curves = {paper_plots.label(measured, experiment, x): measured.curve(experiment, x, clock) for x in contestants}
+        curves = {pictures.label(measured, experiment, x): measured.curve(experiment, x, clock) for x in contestants}
         if any(curves.values()):
             unit = "links" if experiment.axis == "links" else "robots"
             lines += [f"| {title}; {unit} | {' | '.join(map(str, sizes))} |", "| --- |" + " ---: |" * len(sizes)]
@@ -121,7 +122,7 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
         for size, facts in measured.facts(experiment, contestant).items():
             for kind in UNTIMED:
                 if kind in facts:
-                    name = paper_plots.label(measured, experiment, contestant)
+                    name = pictures.label(measured, experiment, contestant)
                     missing.setdefault((name, f"{kind.replace('_', ' ')}: {facts[kind]}"), []).append(size)
     lines += [f"- {name} at {', '.join(map(str, at))}, {why}." for (name, why), at in missing.items()]
     return [*lines, ""] if missing else lines

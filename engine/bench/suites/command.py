@@ -14,9 +14,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from engine import bench
-from engine.bench import accuracy, against, batches, facts, gpu, grid, growth, lengths, measure, plots, threads
+from engine.bench import facts, plots
 from engine.bench.results import Results, Row, Rows
+from engine.bench.suites import (
+    accuracy,
+    against,
+    batches,
+    cpu,
+    gpu,
+    grid,
+    growth,
+    lengths,
+    measure,
+    pictures,
+    threads,
+)
 from engine.cuda import device
 from engine.cuda.device import NoGpu
 
@@ -182,7 +194,7 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
         console.print("\n".join([*measure.summary(where), f"written to {table.path}"]))
     if args.json:
-        print(json.dumps({"machine": bench.machine(), "tables": found}))
+        print(json.dumps({"machine": facts.machine(), "tables": found}))
     return DONE
 
 
@@ -208,23 +220,23 @@ def _residuals(rows: list[Row]) -> list[accuracy.Row]:
 
 
 SUITES: Mapping[str, Suite] = {
-    "cpu": Suite(bench.run, len(bench.CASES), _beside_pinocchio),
+    "cpu": Suite(cpu.run, len(cpu.CASES), _beside_pinocchio),
     "grid": Suite(grid.run, len(grid.CASES), grid.table, None, grid.line),
     "threads": Suite(
         lambda seconds, finished: threads.run(seconds, finished=finished), len(threads.LINKS), threads.table,
-        plots.threads,
+        pictures.threads,
     ),
     "batches": Suite(batches.run, batches.MOST_ROWS, batches.table),
     "algorithms": Suite(
         lambda seconds, finished: lengths.run(seconds, finished=finished), len(lengths.LINKS), lengths.markdown,
-        plots.algorithms,
+        pictures.algorithms,
     ),
     "accuracy": Suite(
         _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
-        lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: plots.accuracy(_residuals(rows)),
+        lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),
     ),
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
-    "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, plots.grown, growth.line),
+    "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; times over links and robots on the GPU."""

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import generate, serves
-from engine.bench import alternate, intervals
-from engine.bench.accuracy import State, residual, some_rows, state
+from engine.bench import intervals
 from engine.bench.gpu_timing import quartiles
+from engine.bench.states import State, residual, some_rows, state
+from engine.bench.timer import alternate
 from engine.choice import LARGEST_RESIDUAL
 from engine.cpu.helpers import cores
 from engine.cuda import arrays, clock

@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from engine.bench import growth, intervals, paper
+from engine.bench import curves, intervals
 from engine.bench.intervals import Interval
-from engine.bench.paper import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Experiment, Plan, of
+from engine.bench.paper import experiments
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Experiment, Plan, of
 
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested here"]
 NAMES = {"abia": "ABIA", "dca": "DCA-ABA", "jsiia": "JSIIA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
@@ -38,7 +39,7 @@ class Measured:
     """The rows of a run, by experiment and algorithm. Times are in µs, of a call until its answer is there."""
 
     def __init__(self, plan: Plan, rows: Iterable[Mapping[str, Any]]):
-        order = [paper.key(*point) for point in plan.points()]
+        order = [experiments.key(*point) for point in plan.points()]
         self.plan, self.rows = plan, sorted(rows, key=lambda row: order.index(row["key"]))
 
     def facts(self, experiment: Experiment, contestant: Contestant) -> dict[int, dict[str, Any]]:
@@ -46,7 +47,7 @@ class Measured:
         rows = [row for row in self.rows if row["experiment"] == experiment.key]
         return {row[experiment.axis]: found for row in rows if (found := of(row, contestant))}
 
-    def curve(self, experiment: Experiment, contestant: Contestant, clock: str = "call_us") -> growth.Curve:
+    def curve(self, experiment: Experiment, contestant: Contestant, clock: str = "call_us") -> curves.Curve:
         """µs over the sizes at which there is a time by that clock."""
         return {n: x[clock] for n, x in self.facts(experiment, contestant).items() if clock in x}
 
@@ -124,7 +125,7 @@ def _many_links(measured: Measured) -> tuple[Verdict, str]:
 
 
 def _grows_slower(measured: Measured) -> tuple[Verdict, str]:
-    slopes = {name: growth.slope(measured.curve(FIG2, measured.on(name))) for name in OF_YANG}
+    slopes = {name: curves.slope(measured.curve(FIG2, measured.on(name))) for name in OF_YANG}
     known = {name: slope for name, slope in slopes.items() if slope is not None}
     listed = ", ".join(f"{NAMES[name]} {slope:.2f}" for name, slope in known.items())
     words = f"Over the larger half of the lengths the times grow by these powers of the links: {listed}."
@@ -204,7 +205,7 @@ def _pays(name: str, what: str) -> Callable[[Measured], tuple[Verdict, str]]:
 
 def _constant_factor(measured: Measured) -> tuple[Verdict, str]:
     gains = measured.gains(FIG2, measured.on("dca"), measured.on("abia"))
-    slope = growth.slope({n: gain.middle for n, gain in gains.items()})
+    slope = curves.slope({n: gain.middle for n, gain in gains.items()})
     shown = [n for n in (100, 1000, max(gains)) if n in gains]
     listed = ", ".join(f"{_factor(gains[n].middle)} × at {n} links" for n in dict.fromkeys(shown))
     words = f"The recursion as a scan of joins, which is DCA-ABA, is faster than link by link: {listed}. "

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from engine import arguments, serves
-from engine.bench import SLOT, intervals, own, robots
-from engine.bench.contest import Contestant, Verdict, drawn
+from engine.bench import intervals
+from engine.bench.compare import own, robots
+from engine.bench.compare.contest import Contestant, Verdict, drawn
 from engine.bench.intervals import Interval
 from engine.bench.results import finite
+from engine.bench.timer import SLOT
 from engine.cuda import device
 from engine.model import Model
 

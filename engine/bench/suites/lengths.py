@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import bench, generate, serves
-from engine.bench import intervals
-from engine.bench.accuracy import residual, state
+from engine import generate, serves
+from engine.bench import intervals, timer
 from engine.bench.results import NONE, Rows
+from engine.bench.states import residual, state
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 
@@ -42,8 +42,8 @@ def _measure(model: Model, seconds: float) -> dict[str, Any]:
         fd = ForwardDynamics(model, algorithm=name, device="cpu")
         out = fd(q, v, tau)
         left[name] = float(residual(model, at, out[None])[0])
-        calls[name] = bench.repeated(partial(fd, q, v, tau, out=out))
-    samples = bench.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS) * 1e6
+        calls[name] = timer.repeated(partial(fd, q, v, tau, out=out))
+    samples = timer.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS) * 1e6
     times = {name: float(np.median(us)) for name, us in zip(calls, samples, strict=True)}
     spread = {name: intervals.of_median(us) for name, us in zip(calls, samples, strict=True)}
     return {"links": model.nv, "us": times, "residual": left, "spread": spread}

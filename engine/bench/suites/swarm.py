@@ -10,9 +10,9 @@ import numpy as np
 
 from engine import files, urdf
 from engine.arguments import Array
-from engine.bench import mujoco_peers
-from engine.bench.accuracy import State
-from engine.bench.peers import Missing
+from engine.bench.peers import mujoco
+from engine.bench.peers.peer import Missing
+from engine.bench.states import State
 from engine.cuda import arrays, clock
 from engine.dynamics import energy
 from engine.model import Model
@@ -86,7 +86,7 @@ def _beside(model: Model, q: Array, steps: int, meanwhile: Array, ours: float) -
     still = np.zeros((len(q), model.nv))
     start = perf_counter()
     try:
-        peer = mujoco_peers.OnWarp(model, State(q, still, still), DT)
+        peer = mujoco.OnWarp(model, State(q, still, still), DT)
     except Missing as reason:
         return {"missing": str(reason)}
     for _ in range(TOGETHER):

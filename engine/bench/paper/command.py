@@ -12,8 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from engine.bench import facts, paper, paper_page, plots
-from engine.bench.paper_claims import Measured
+from engine.bench import facts, plots
+from engine.bench.paper import experiments, page
+from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
 from engine.cpu.helpers import cores
 from engine.cuda import device
@@ -55,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"catena paper: {reason}", file=sys.stderr)
         return NO
     _make(args.out)
-    plots.require(args.out / f"{paper.FIG2.key}.svg")
-    plan = paper.Plan(where, args.short, args.seed)
+    plots.require(args.out / f"{experiments.FIG2.key}.svg")
+    plan = experiments.Plan(where, args.short, args.seed)
     machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
     machine["date"] = date.today().isoformat()
     points = len(plan.points())
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
                   "command goes on", file=sys.stderr)  # fmt: skip
             return NO
     machine["clocks"] = {**machine["clocks"], "after": facts.clocks()}
-    data = paper_page.write(args.out, Measured(plan, kept.rows.values()), machine)
+    data = page.write(args.out, Measured(plan, kept.rows.values()), machine)
     if args.json:
         print(json.dumps(data, allow_nan=False))
     else:
@@ -89,7 +90,7 @@ def _make(folder: Path) -> None:
         )
 
 
-def _measure(plan: paper.Plan, kept: Results, points: int, console: Console) -> None:
+def _measure(plan: experiments.Plan, kept: Results, points: int, console: Console) -> None:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -98,7 +99,7 @@ def _measure(plan: paper.Plan, kept: Results, points: int, console: Console) -> 
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("measuring", total=points, completed=len(kept.rows))
-        for row in paper.measure(plan, kept.rows):
+        for row in experiments.measure(plan, kept.rows):
             kept.add(row)
             progress.update(task, description=f"measured {row['key']}", completed=len(kept.rows))
 
@@ -107,4 +108,4 @@ def _show(data: dict[str, Any], folder: Path, console: Console) -> None:
     width = max(len(claim["verdict"]) for claim in data["claims"])
     for claim in data["claims"]:
         console.print(f"{claim['verdict']:<{width}}  {claim['says']} ({claim['source']})", markup=False)
-    console.print(f"page, pictures and data: {folder / paper_page.PAGE}", markup=False)
+    console.print(f"page, pictures and data: {folder / page.PAGE}", markup=False)

@@ -10,8 +10,10 @@ import numpy as np
 from rich.table import Table
 
 from engine import generate
-from engine.bench import alternate, intervals, peers, repeated
+from engine.bench import intervals
+from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
+from engine.bench.timer import alternate, repeated
 from engine.cpu.helpers import cores
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
@@ -41,7 +43,7 @@ def _measure(model: Model, threads: tuple[int, ...], seconds: float) -> dict[str
     solvers = [ForwardDynamics(model, algorithm="abia")]
     solvers += [ForwardDynamics(model, algorithm="dca", threads=count) for count in threads]
     calls: list[Callable[[], Any]] = [partial(fd, q, v, tau, out) for fd in solvers]
-    peer = peers.pinocchio_aba(model) if model.nv <= LARGEST_PEER else None
+    peer = pinocchio.pinocchio_aba(model) if model.nv <= LARGEST_PEER else None
     if peer is not None:
         calls.append(partial(peer.aba, *peer.states(q, v, tau)))
     times = alternate([(repeated(call), 1) for call in calls], seconds)

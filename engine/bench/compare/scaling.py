@@ -10,8 +10,9 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 from engine import arguments
-from engine.bench import growth, robots
-from engine.bench.compare import Comparison, Standing, table
+from engine.bench.compare import robots
+from engine.bench.compare.comparison import Comparison, Standing, table
+from engine.bench.curves import crossing
 from engine.model import Model
 
 LINKS = tuple(1 << power for power in range(1, 11))
@@ -60,8 +61,8 @@ class Growth:
         """Where one curve falls below another for good, by rising size."""
         found, curves = [], self.curves()
         for one, other in combinations(curves, 2):
-            if crossing := growth.crossing(curves[one], curves[other]):
-                size, first = crossing
+            if where := crossing(curves[one], curves[other]):
+                size, first = where
                 found.append(Crossing(size, *((one, other) if first else (other, one))))
         return tuple(sorted(found))
 

@@ -9,10 +9,13 @@ import numpy as np
 from rich.table import Table
 
 from engine import generate
-from engine.bench import first_answers, gpu_timing, jaxsim_peer, mujoco_peers, peers, swarm
-from engine.bench.accuracy import State, state
+from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice, Timed
+from engine.bench.peers import jaxsim, mujoco, pinocchio
+from engine.bench.peers.peer import Missing, Timing
 from engine.bench.results import NONE, Rows
+from engine.bench.states import State, state
+from engine.bench.suites import first_answers, swarm
 from engine.choice import LARGEST_RESIDUAL
 from engine.cuda import device
 from engine.model import Model
@@ -63,12 +66,12 @@ WORKS = (
     Work(200, 100, "float64", ("dca", "abia"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 60, 30)),
     Work(10, 1000, "float64", ("abia", "dca"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 15, 8)),
 )
-PEERS: Mapping[str, Callable[[Model, State, float], peers.Timing]] = {
-    "pinocchio": peers.one_core,
-    "pinocchio, all cores": peers.all_cores,
-    "mujoco-warp": mujoco_peers.on_warp,
-    "mjx": mujoco_peers.on_mjx,
-    "jaxsim": jaxsim_peer.on_jaxsim,
+PEERS: Mapping[str, Callable[[Model, State, float], Timing]] = {
+    "pinocchio": pinocchio.one_core,
+    "pinocchio, all cores": pinocchio.all_cores,
+    "mujoco-warp": mujoco.on_warp,
+    "mjx": mujoco.on_mjx,
+    "jaxsim": jaxsim.on_jaxsim,
 }
 
 
@@ -118,12 +121,12 @@ def _forward(work: Work, seconds: float) -> dict[str, Any]:
 
 
 def _beside(
-    peer: Callable[[Model, State, float], peers.Timing], model: Model, at: State, seconds: float, best: Timed
+    peer: Callable[[Model, State, float], Timing], model: Model, at: State, seconds: float, best: Timed
 ) -> dict[str, Any]:
     """A peer's figures, with the ratios of its time to ours on the device and as one waits for it."""
     try:
         timing = peer(model, at, seconds)
-    except peers.Missing as reason:
+    except Missing as reason:
         return {"missing": str(reason)}
     except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
@@ -141,7 +144,7 @@ def _race(seconds: float) -> dict[str, Any]:
         at = state(model, np.random.default_rng())
         robots = OnDevice.of(model, at, "float64")
         ours = [gpu_timing.timed(robots, name, seconds / len(RACE)) for name in ("dca", "abia")]
-        theirs = peers.one_core(model, at, seconds / len(RACE))
+        theirs = pinocchio.one_core(model, at, seconds / len(RACE))
         points.append(
             {
                 "links": links,

@@ -13,8 +13,9 @@ import numpy as np
 
 from engine import serves
 from engine.arguments import Array
-from engine.bench import SLOT, own, repeated
-from engine.bench.accuracy import State, residual, some_rows
+from engine.bench.compare import own
+from engine.bench.states import State, residual, some_rows
+from engine.bench.timer import SLOT, repeated
 from engine.choice import LARGEST_RESIDUAL
 from engine.cuda import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
@@ -33,7 +34,7 @@ class Refused(Exception):
 
 
 def drawn(model: Model, batch: int, seed: int) -> State:
-    """States by which algorithms can be told apart: as by `accuracy.state`, with no acceleration near zero."""
+    """States by which algorithms can be told apart: as by `states.state`, with no acceleration near zero."""
     rng, n = np.random.default_rng(seed), model.nv
     q, v = model.random(rng, batch), rng.uniform(-1, 1, (batch, n)) / np.sqrt(n)
     a = rng.uniform(0.5, 1, (batch, n)) * rng.choice((-1.0, 1.0), (batch, n))

@@ -11,7 +11,7 @@ from engine import generate
 from engine.algorithms import abia, abia_hybrid, cfa, dca, jsiia
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
-from engine.dynamics import bias, inverse_dynamics
+from engine.bench.states import State, residual, state
 from engine.model import Model
 
 TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
@@ -34,42 +34,6 @@ class Row(NamedTuple):
     links: int
     straight: bool
     residual: float
-
-
-class State(NamedTuple):
-    """Coordinates, velocities and torques, (batch, n) each."""
-
-    q: Array
-    v: Array
-    tau: Array
-
-
-def state(model: Model, rng: np.random.Generator, batch: int = 1) -> State:
-    """A state by which algorithms can be told apart: accelerations of about 1 at every joint, and torques to match.
-
-    Torques drawn at random would move the light end of a long chain alone. Velocities are about 1/√n, with which the
-    links' own are about 1: were the joints' so, τ_δ would be a small difference of large forces, and rounding τ alone
-    would hide what the algorithms do.
-    """
-    n = model.nv
-    q = model.random(rng, batch)
-    v, a = rng.uniform(-1, 1, (batch, n)) / np.sqrt(n), rng.uniform(-1, 1, (batch, n))
-    return State(q, v, inverse_dynamics(model, q, v, a))
-
-
-def some_rows(batch: int, most: int) -> Array:
-    """At most so many robots of a batch, evenly spread, by their rows."""
-    return np.unique(np.linspace(0, batch - 1, most).astype(int))
-
-
-def residual(model: Model, at: State, qdd: Array) -> Array:
-    """‖ID(q̈) − τ‖ / ‖τ_δ‖ (batch,), by the compiled inverse dynamics in double precision."""
-    q, v, tau, a = (np.asarray(x, np.float64) for x in (*at, qdd))
-    if not np.all(np.isfinite(a)):
-        return np.full(len(q), np.inf)
-    missing = inverse_dynamics(model, q, v, a) - tau
-    size: Array = np.linalg.norm(missing, axis=1) / np.linalg.norm(tau - bias(model, q, v), axis=1)
-    return size
 
 
 def residuals(

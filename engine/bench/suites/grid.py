@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from engine.bench.compare import DTYPES, Comparison, times
+from engine.bench.compare.comparison import DTYPES, Comparison, times
 from engine.bench.results import NONE, Rows
 from engine.choice import in_words
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from engine import bench, files, generate, urdf
+from engine import files, generate, urdf
 from engine.arguments import Array
-from engine.bench import intervals, mujoco_peers, peers, swarm
-from engine.bench.accuracy import State
+from engine.bench import intervals, timer
+from engine.bench.peers import mujoco, pinocchio
+from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.bench.threads import THREADS
+from engine.bench.states import State
+from engine.bench.suites import swarm
+from engine.bench.suites.threads import THREADS
 from engine.cpu.helpers import cores
 from engine.dynamics import ForwardDynamics
 from engine.rollout import rollout
@@ -44,7 +47,7 @@ def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
     at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
     solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}
     row = _timed({count: partial(fd, *at, np.empty_like(at.v)) for count, fd in solvers.items()}, seconds)
-    return row | {"peers": {"pinocchio": _beside(row, lambda: peers.all_cores(model, at, seconds).seconds)}}
+    return row | {"peers": {"pinocchio": _beside(row, lambda: pinocchio.all_cores(model, at, seconds).seconds)}}
 
 
 def _rollout(seconds: float) -> dict[str, Any]:
@@ -62,10 +65,10 @@ def _rollout(seconds: float) -> dict[str, Any]:
     row["steps_per_second"] = ROBOTS * STEPS / best * 1e6
 
     def theirs() -> float:
-        time, end = mujoco_peers.on_threads(model, q, STEPS, swarm.DT, cores(), seconds)
+        time, end = mujoco.on_threads(model, q, STEPS, swarm.DT, cores(), seconds)
         apart = float(np.max(np.abs(end - ours(cores()))))
         if not apart < swarm.SAME_WAY:
-            raise peers.Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
+            raise Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
         return time
 
     return row | {"peers": {"mujoco": _beside(row, theirs)}}
@@ -76,7 +79,7 @@ def _counts() -> tuple[int, ...]:
 
 
 def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any]:
-    times = bench.alternate([(bench.repeated(call), 1) for call in calls.values()], seconds)
+    times = timer.alternate([(timer.repeated(call), 1) for call in calls.values()], seconds)
     return {
         "us": {str(count): float(np.median(times[i])) * 1e6 for i, count in enumerate(calls)},
         "spread": {f"us on {count}": intervals.of_median(times[i] * 1e6) for i, count in enumerate(calls)},
@@ -91,7 +94,7 @@ def _beside(row: dict[str, Any], measure: Callable[[], float]) -> dict[str, Any]
     """A peer's µs on all cores, and how many times ours on as many threads as serve best."""
     try:
         us = measure() * 1e6
-    except peers.Missing as reason:
+    except Missing as reason:
         return {"missing": str(reason)}
     return {"us": us, "ratio": us / min(row["us"].values())}
 

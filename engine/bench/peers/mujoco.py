@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.arguments import Array
-from engine.bench.accuracy import State, residual
-from engine.bench.peers import Missing, Timing, centered, require
+from engine.bench.peers.peer import Missing, Timing, centered, require
+from engine.bench.states import State, residual
 from engine.model import FREE, PRISMATIC, Model
 
 CHECKED = 64

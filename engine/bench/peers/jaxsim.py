@@ -9,8 +9,8 @@ import numpy as np
 
 from engine import lie
 from engine.arguments import Array
-from engine.bench.accuracy import State, residual
-from engine.bench.peers import Missing, Timing, centered, require
+from engine.bench.peers.peer import Missing, Timing, centered, require
+from engine.bench.states import State, residual
 from engine.model import EARTH, FREE, PRISMATIC, Model
 
 CHECKED, CALLS = 64, 5

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import bench, choice, generate, measurements, serves
-from engine.bench.accuracy import State, residual, state
+from engine import choice, generate, measurements, serves
+from engine.bench import timer
+from engine.bench.states import State, residual, state
 from engine.cuda import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.measurements import Case, Measurements, Row, Shape
@@ -110,8 +111,8 @@ def _measure(case: Case, given_up: set[_Contestant], device: str) -> list[Row]:
         call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
         names.append(name)
         residuals.append(float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1))))))
-        contestants.append((bench.repeated(call), 1))
-    times = np.median(bench.alternate(contestants, SECONDS * len(contestants), ROUNDS), axis=1) if names else ()
+        contestants.append((timer.repeated(call), 1))
+    times = np.median(timer.alternate(contestants, SECONDS * len(contestants), ROUNDS), axis=1) if names else ()
     return [
         Row(*case[:3], case.dtype, name, float(time), left)
         for name, time, left in zip(names, times, residuals, strict=True)

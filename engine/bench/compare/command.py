@@ -18,10 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from engine import files
-from engine.bench import compare, facts, own, plots, robots
-from engine.bench.compare import Comparison, Standing, Standings, distinct, times
+from engine.bench import facts, plots
+from engine.bench.compare import own, pictures, robots
+from engine.bench.compare.comparison import DTYPES, Comparison, Standing, Standings, distinct, table, times
+from engine.bench.compare.scaling import Growth, Point, Scaling
 from engine.bench.results import Results
-from engine.bench.scaling import Growth, Point, Scaling
 from engine.choice import in_words
 
 DONE, NO = 0, 1
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="again for each one: a name, or a function of your own as path.py:name (default: all that are sensible)",
     )  # fmt: skip
     parser.add_argument("--device", action="append", help="cpu or cuda (default: all present)")
-    parser.add_argument("--dtype", action="append", choices=compare.DTYPES, help="default: float64")
+    parser.add_argument("--dtype", action="append", choices=DTYPES, help="default: float64")
     parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
     parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
@@ -99,9 +100,9 @@ def run(args: argparse.Namespace) -> int:
     findings = [_crossed(args.over, *found) for found in growth.crossings()] if args.over else standings.findings()
     if args.csv is not None:
         with files.replacing(args.csv, "w") as file:
-            file.write(compare.table(plain))
+            file.write(table(plain))
     if args.picture is not None:
-        plots.save(plots.over_sizes(growth) if args.over else plots.standings(standings), args.picture)
+        plots.save(pictures.over_sizes(growth) if args.over else pictures.standings(standings), args.picture)
     if args.json:
         told = {"machine": machine, "command": command, "standings": plain, "findings": findings}
         print(json.dumps({**told, "interrupted": interrupted}, allow_nan=False))

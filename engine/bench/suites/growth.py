@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import combinations
@@ -11,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from engine import generate, serves
-from engine.bench import gpu_timing, mujoco_peers, peers
-from engine.bench.accuracy import State, state
+from engine.bench import gpu_timing
+from engine.bench.curves import Curve, crossing, slope
 from engine.bench.gpu_timing import OnDevice
+from engine.bench.peers import mujoco, pinocchio
+from engine.bench.peers.peer import Missing, Timing
 from engine.bench.results import NONE, Rows
+from engine.bench.states import State, state
 from engine.cuda import device
 from engine.model import Model
 
@@ -24,9 +26,9 @@ SHORT = 10
 """Links of the chains in batches."""
 HOPELESS = 0.5
 """Seconds of one call, from which on a curve is not followed further."""
-PEERS: Mapping[str, tuple[Callable[[Model, State, float], peers.Timing], dict[str, tuple[int, ...]]]] = {
-    "pinocchio": (peers.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
-    "mujoco-warp": (mujoco_peers.on_warp, {"links": (2, 32, 128), "batch": (1, 1024, 1 << 16)}),
+PEERS: Mapping[str, tuple[Callable[[Model, State, float], Timing], dict[str, tuple[int, ...]]]] = {
+    "pinocchio": (pinocchio.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
+    "mujoco-warp": (mujoco.on_warp, {"links": (2, 32, 128), "batch": (1, 1024, 1 << 16)}),
 }
 """Where each peer is asked: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
 number of them."""
@@ -36,8 +38,6 @@ MOST_ROWS = (
     + 1
 )
 """The findings among them."""
-
-Curve = dict[int, float]
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
@@ -103,7 +103,7 @@ def _peers(
             continue
         try:
             timing = measure(model, drawn(), seconds)
-        except peers.Missing as reason:
+        except Missing as reason:
             yield {**point, "missing": str(reason)}
             continue
         yield {**point, "us": timing.seconds * 1e6, "how": timing.how, "residual": timing.residual}
@@ -116,28 +116,6 @@ def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str
         if row.get("axis") == axis and "us" in row:
             found.setdefault(row["contestant"], {})[row[axis]] = row.get(clock, row["us"])
     return found
-
-
-def slope(curve: Curve) -> float | None:
-    """The power of the size by which the time grows, fitted over the larger half of the points; None of one point."""
-    sizes = sorted(curve)[len(curve) // 2 :] if len(curve) > 3 else sorted(curve)
-    if len(sizes) < 2:
-        return None
-    return float(np.polyfit(np.log(sizes), np.log([curve[size] for size in sizes]), 1)[0])
-
-
-def crossing(one: Curve, other: Curve) -> tuple[float, bool] | None:
-    """The size from which on one curve lies below the other for good, and whether it is the first; None: it never is.
-
-    Between two measured sizes both are straight lines from logarithm to logarithm.
-    """
-    sizes = sorted(one.keys() & other.keys())
-    lead = [math.log(one[size] / other[size]) for size in sizes]
-    for i in range(len(sizes) - 1, 0, -1):
-        if (lead[i] < 0) != (lead[i - 1] < 0):
-            part = lead[i - 1] / (lead[i - 1] - lead[i])
-            return sizes[i - 1] * (sizes[i] / sizes[i - 1]) ** part, lead[i] < 0
-    return None
 
 
 def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Any
 
 from engine import generate
-from engine.bench import mujoco_peers
-from engine.bench.peers import Missing, require
+from engine.bench.peers.mujoco import compiled
+from engine.bench.peers.peer import Missing, require
 
 LINKS, BATCH = 10, 1024
 PATIENCE = 180.0
@@ -47,7 +47,7 @@ def run(_seconds: float) -> dict[str, Any]:
         row: dict[str, Any] = _cold_and_warm(OURS, folder)
     row["goal"] = {"quantity": "cold_s, warm_s", "must": [*MUST.values()], "aim": [*AIM.values()], "met": _met(row)}
     try:
-        theirs = mujoco_peers.compiled(generate.chain(LINKS))
+        theirs = compiled(generate.chain(LINKS))
         require("mujoco_warp", "MuJoCo Warp")
     except Missing as reason:
         return {**row, "peers": {"mujoco-warp": {"missing": str(reason)}}}
@@ -75,7 +75,7 @@ def _cold_and_warm(program: str, folder: str, *words: str) -> dict[str, float]:
 
 def _fresh(program: str, folder: str, *words: str) -> float:
     """Seconds until a fresh process prints its first line. Raises RuntimeError with its last words if it fails."""
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
     surroundings = {**os.environ, "PYTHONPATH": paths, **{name: str(Path(folder) / name) for name in CACHES}}
     start = perf_counter()

@@ -6,15 +6,14 @@ import math
 import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from engine import lie
 from engine.arguments import Array
-from engine.bench.accuracy import State, residual
+from engine.bench.peers.peer import Missing, Timing, centered
+from engine.bench.states import State, residual
 from engine.cpu.helpers import cores
 from engine.model import FREE, PRISMATIC, Model
 
@@ -24,28 +23,6 @@ ROUND = 0.05
 """Seconds, at least, between two meetings of the processes, so that meeting costs next to nothing."""
 PATIENCE = 120.0
 """Seconds that processes wait for one another."""
-
-
-class Missing(RuntimeError):
-    """A peer that is not installed, or does not serve the model; the message says which."""
-
-
-class Timing(NamedTuple):
-    """What a peer takes for one forward dynamics call for each robot of a batch."""
-
-    seconds: float
-    how: str
-    """On what, and by which clock."""
-    first: float
-    """Seconds until its first answer: building its model, compiling its kernels."""
-    residual: float
-    """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its answer by our inverse dynamics, the worst of some robots."""
-
-
-def require(package: str, of: str) -> None:
-    """Raise Missing unless a package is installed."""
-    if find_spec(package) is None:
-        raise Missing(f"{of} is not installed")
 
 
 @dataclass(frozen=True)
@@ -86,14 +63,6 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
         order += [start + 3, start + 4, start + 5, start, start + 1, start + 2] if free else [start]
     data = theirs.createData()
     return Pinocchio(theirs, lambda q, v, tau: pin.aba(theirs, data, q, v, tau), np.array(order))
-
-
-def centered(model: Model, body: int) -> tuple[Array, Array]:
-    """A body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
-    mass = model.mass[body]
-    center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)
-    c = lie.skew(center)
-    return center, model.inertia[body] + mass * c @ c
 
 
 def one_core(model: Model, at: State, seconds: float) -> Timing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import serves
-from engine.bench.paper import LONGEST, PROCESSORS, Contestant, Experiment
-from engine.bench.paper_claims import NAMES, OF_YANG, SPEEDUP, Measured
+from engine.bench.paper.claims import NAMES, OF_YANG, SPEEDUP, Measured
+from engine.bench.paper.experiments import LONGEST, PROCESSORS, Contestant, Experiment
 from engine.bench.plots import MARKS, SEQUENCE
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The papers' experiments: measured, drawn, and held against what the papers conclude."""

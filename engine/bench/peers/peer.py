@@ -1,0 +1,42 @@
+"""What the peers share: what they answer, the reason why one is missing, and a body as they describe it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import lie
+from engine.arguments import Array
+from engine.model import Model
+
+
+class Missing(RuntimeError):
+    """A peer that is not installed, or does not serve the model; the message says which."""
+
+
+class Timing(NamedTuple):
+    """What a peer takes for one forward dynamics call for each robot of a batch."""
+
+    seconds: float
+    how: str
+    """On what, and by which clock."""
+    first: float
+    """Seconds until its first answer: building its model, compiling its kernels."""
+    residual: float
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its answer by our inverse dynamics, the worst of some robots."""
+
+
+def require(package: str, of: str) -> None:
+    """Raise Missing unless a package is installed."""
+    if find_spec(package) is None:
+        raise Missing(f"{of} is not installed")
+
+
+def centered(model: Model, body: int) -> tuple[Array, Array]:
+    """A body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
+    mass = model.mass[body]
+    center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)
+    c = lie.skew(center)
+    return center, model.inertia[body] + mass * c @ c

@@ -1,0 +1,99 @@
+"""What the suites measured, as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import serves
+from engine.bench import plots
+from engine.bench.curves import slope
+from engine.bench.suites import growth
+from engine.bench.suites.accuracy import Row, worst
+from engine.choice import LARGEST_RESIDUAL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def accuracy(rows: Iterable[Row]) -> Figure:
+    """Residuals over links, a panel for each number type, the worse of random and straight chains."""
+    left = worst(rows)
+    dtypes = tuple(dict.fromkeys(dtype for dtype, _, _ in left))
+    figure = plots.figure(width=4.2 * len(dtypes))
+    panels = figure.subplots(1, len(dtypes), sharex=True, squeeze=False)[0]
+    for panel, dtype in zip(panels, dtypes, strict=True):
+        curves: dict[str, dict[int, float]] = {}
+        for (number, name, links), size in left.items():
+            if number == dtype and np.isfinite(size):
+                curves.setdefault(name, {})[links] = size
+        for name, points in curves.items():
+            color, marker = plots.MARKS[name]
+            panel.loglog([*points], [*points.values()], color=color, marker=marker, markersize=4, label=name)
+        panel.axhline(LARGEST_RESIDUAL[dtype], color="0.5", linestyle=":", label="bound of the automatic choice")
+        plots.axes(
+            panel, (links for _, _, links in left), dtype, "residual ‖ID(q̈) − τ‖ / ‖τ_δ‖" if panel is panels[0] else ""
+        )
+    panels[0].legend(fontsize=7)
+    return figure
+
+
+def algorithms(rows: list[dict[str, Any]]) -> Figure:
+    """The time of one call over links, by `suites.lengths`."""
+    figure = plots.figure(width=6.4)
+    panel = figure.subplots()
+    for name in dict.fromkeys(name for row in rows for name in row["us"]):
+        form = serves.ALGORITHMS[name].devices["cpu"]
+        color, marker = plots.MARKS[name]
+        points = [(row["links"], row["us"][name]) for row in rows if name in row["us"]]
+        panel.loglog(
+            *zip(*points, strict=True), color=color, marker=marker, markersize=4,
+            linestyle="-" if form == "compiled" else "--", label=f"{name} ({form})",
+        )  # fmt: skip
+    plots.axes(
+        panel, (row["links"] for row in rows), f"One forward dynamics call, double precision\n{plots.machine()}", "µs"
+    )
+    panel.legend(fontsize=8)
+    return figure
+
+
+def threads(rows: list[dict[str, Any]]) -> Figure:
+    """DCA-ABA's speed-up over the ABA, by `suites.threads`: medians, and the middle half of the rounds."""
+    figure = plots.figure(width=6.4)
+    panel = figure.subplots()
+    links = [row["links"] for row in rows]
+    for index, count in enumerate(rows[0]["speedup"]):
+        low, middle, high = np.transpose([row["speedup"][count] for row in rows])
+        color = plots.SEQUENCE[index % len(plots.SEQUENCE)]
+        label = f"{count} thread{'s' if int(count) > 1 else ''}"
+        panel.semilogx(links, middle, color=color, marker="o", markersize=4, label=label)
+        panel.fill_between(links, low, high, color=color, alpha=0.2, linewidth=0)
+    panel.axhline(1, color="0.5", linestyle=":", label="the ABA")
+    panel.set_ylim(bottom=0)
+    plots.axes(panel, links, f"DCA-ABA, one chain, double precision\n{plots.machine()}", "times as fast as the ABA")
+    panel.legend(fontsize=8)
+    return figure
+
+
+def grown(rows: list[dict[str, Any]]) -> Figure:
+    """Times on the device over links and over robots, by `suites.growth`; the legend has the fitted slopes."""
+    figure = plots.figure(width=9.6)
+    panels = figure.subplots(1, 2)
+    titles = {"links": "One chain, over its links", "batch": f"Chains of {growth.SHORT} links, over their number"}
+    for panel, (axis, title) in zip(panels, titles.items(), strict=True):
+        found = growth.curves(rows, axis)
+        for name, curve in found.items():
+            color, marker = plots.MARKS[name]
+            sizes, steep = sorted(curve), slope(curve)
+            label = name if steep is None else f"{name}, slope {steep:.2f}"
+            panel.loglog(
+                sizes, [curve[size] for size in sizes], color=color, marker=marker, markersize=4, label=label,
+                linestyle="--" if name in growth.PEERS else "-",
+            )  # fmt: skip
+        sizes = sorted({size for curve in found.values() for size in curve})
+        plots.axes(panel, sizes, title, "µs" if axis == "links" else "", "links" if axis == "links" else "robots")
+        panel.set_xticks(sizes[::2], [plots.power(size) for size in sizes[::2]])
+        panel.legend(fontsize=7)
+    return figure

@@ -1,0 +1,53 @@
+"""The timer: contestants take turns, so that the ratios of their times can be trusted on a busy machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+SLOT = 1e-3
+"""Seconds of a turn: less than a scheduler gives to others at once, so that many turns are undisturbed."""
+
+
+def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
+    """`function` as a contestant for `alternate`."""
+
+    def repeat(times: int) -> None:
+        for _ in range(times):
+            function()
+
+    return repeat
+
+
+def alternate(
+    contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None
+) -> np.ndarray:
+    """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round.
+
+    By default as many rounds as turns of `SLOT` make, and 25 at least.
+    """
+    if rounds is None:
+        rounds = max(25, int(seconds / SLOT / len(contestants)))
+    share = seconds / rounds / len(contestants)
+    times = []
+    for repeat, _ in contestants:
+        repeat(1)
+        count = 1
+        while True:
+            start = perf_counter()
+            repeat(count)
+            elapsed = perf_counter() - start
+            if elapsed > share / 2:
+                break
+            count *= 2
+        times.append(max(1, int(count * share / elapsed)))
+    samples = np.empty((len(contestants), rounds))
+    for turn in range(rounds):
+        for index, (repeat, robots) in enumerate(contestants):
+            start = perf_counter()
+            repeat(times[index])
+            samples[index, turn] = (perf_counter() - start) / (times[index] * robots)
+    return samples
