@@ -28,6 +28,7 @@ from engine.dynamics import (
 )
 from engine.files import find_robot, replacing
 from engine.generate import chain, tree
+from engine.measurements import measured
 from engine.model import Diagnostic, Joint, Model, ModelError, Visual
 from engine.parameters import Parameters
 from engine.rollout import Trajectory, rollout
@@ -72,6 +73,7 @@ __all__ = [
     "load",
     "mass_matrix",
     "measure_algorithms",
+    "measured",
     "momentum",
     "replacing",
     "rollout",

@@ -39,7 +39,7 @@ def check(path: PathName, package_dirs: Iterable[PathName] = ()) -> list[Diagnos
     Args:
         path: the file.
         package_dirs: folders in which the packages of ``package://`` names are looked for, after those beside
-            the file and those of ``ROS_PACKAGE_PATH``.
+            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
     """
     return examine(path, package_dirs)[1]
 

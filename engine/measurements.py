@@ -157,6 +157,11 @@ def load(device: str = "cpu") -> Measurements:
     return _read(path, stamp, device)
 
 
+def measured(device: str = "cpu") -> bool:
+    """Whether this machine was measured for the automatic choice on "cpu" or "cuda", by a table that can be read."""
+    return bool(load(device).rows)
+
+
 @lru_cache(maxsize=8)
 def _read(path: Path, _stamp: int, device: str) -> Measurements:
     try:

@@ -21,7 +21,7 @@ def load(path: PathName, package_dirs: Iterable[PathName] = (), floating: bool =
     Args:
         path: a URDF; a name that ends in ``.xacro`` is expanded first, through xacrodoc.
         package_dirs: folders in which the packages of ``package://`` names are looked for, after those beside
-            the file and those of ``ROS_PACKAGE_PATH``.
+            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
         floating: put a free joint, ``floating_base``, under the root link.
         mimic: let joints that mimic follow their leader exactly; if not, they move freely.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import files
 from engine.bench import facts
+from engine.cuda import device
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,10 +72,11 @@ def axes(panel: Axes, links: Iterable[int], title: str, y: str, x: str = "links"
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def machine() -> str:
-    """What a picture says of where it was measured."""
+def machine(gpu: bool = False) -> str:
+    """What a picture says of where it was measured: the processor, before it the GPU where that took part."""
     found = facts.machine()
-    return f"{found['processor']}, {found['cores']} cores"
+    words = f"{found['processor']}, {found['cores']} cores"
+    return f"{device.describe()['name']}; {words}" if gpu else words
 
 
 def power(size: int) -> str:

@@ -249,7 +249,8 @@ class _Reader:
         scheme, _, rest = name.rpartition("://")
         package = rest.partition("/")[0]
         if scheme == "package" and not self.resources.packages(package):
-            return f"add the folder that holds the package {package} to package_dirs or ROS_PACKAGE_PATH"
+            holds = f"the folder that holds the package {package}"
+            return f"name {holds}: --package-dir, File › Package folders, package_dirs or ROS_PACKAGE_PATH"
         if scheme in ("", "file", "package"):
             return "put the file there or correct the name"
         return "names begin with package://, file:// or are relative to the URDF"

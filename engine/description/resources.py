@@ -14,16 +14,17 @@ class Resources:
     """Finds the files named by the URDF at `source`.
 
     A package is looked for beside the URDF (in each folder above it: the folder itself, or one that it
-    holds), then in the folders of ``ROS_PACKAGE_PATH``, then in `package_dirs`.
+    holds), then in the folders of ``ROS_PACKAGE_PATH`` and in ``share`` under those of ``AMENT_PREFIX_PATH``
+    (REP 122), then in `package_dirs`.
     """
 
     def __init__(self, source: PathName, package_dirs: Iterable[PathName] = ()):
         self.folder = Path(source).absolute().parent
-        ros = os.environ.get("ROS_PACKAGE_PATH", "")
         given = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else package_dirs
         self.searched = [
             *(self.folder, *self.folder.parents),
-            *(Path(entry).absolute() for entry in ros.split(os.pathsep) if entry),
+            *(folder.absolute() for folder in _listed("ROS_PACKAGE_PATH")),
+            *(prefix.absolute() / "share" for prefix in _listed("AMENT_PREFIX_PATH")),
             *(Path(entry).absolute() for entry in given),
         ]
         self._packages: dict[str, list[Path]] = {}
@@ -48,3 +49,8 @@ class Resources:
         elif scheme == "package":
             package, _, inside = rest.partition("/")
             yield from (folder / inside for folder in self.packages(package))
+
+
+def _listed(variable: str) -> list[Path]:
+    """The folders that a variable of the environment lists."""
+    return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]

@@ -303,6 +303,7 @@ def test_visuals_keep_shape_pose_and_colour(tmp_path: Path) -> None:
         ("package://hand/meshes/m.stl", "beside"),
         ("package://hand/meshes/m.stl", "above"),
         ("package://hand/meshes/m.stl", "ROS_PACKAGE_PATH"),
+        ("package://hand/meshes/m.stl", "AMENT_PREFIX_PATH"),
         ("package://hand/meshes/m.stl", "package_dirs"),
         ("package://hand/meshes/m.stl", "the package itself"),
         ("../meshes/m.stl", "above"),
@@ -312,11 +313,13 @@ def test_visuals_keep_shape_pose_and_colour(tmp_path: Path) -> None:
 def test_meshes_are_found(name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere"
     folder = {"above": tmp_path / "hand" / "urdf"}.get(where, tmp_path / "robot")
-    package = {"above": tmp_path, "beside": folder}.get(where, elsewhere) / "hand"
+    share = elsewhere / "share"
+    package = {"above": tmp_path, "beside": folder, "AMENT_PREFIX_PATH": share}.get(where, elsewhere) / "hand"
     mesh = package / "meshes" / "m.stl"
     mesh.parent.mkdir(parents=True)
     mesh.touch()
-    monkeypatch.setenv("ROS_PACKAGE_PATH", str(elsewhere) if where == "ROS_PACKAGE_PATH" else "")
+    for variable in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
+        monkeypatch.setenv(variable, os.pathsep.join(["/nowhere", str(elsewhere)]) if where == variable else "")
     given = {"package_dirs": [elsewhere], "the package itself": [package]}.get(where, [])
     visual = f'<visual><geometry><mesh filename="{name.format(mesh)}"/></geometry></visual>'
     model = engine.load(write(folder / "r.urdf", link("a", INERTIAL + visual)), package_dirs=given)

@@ -240,4 +240,4 @@ def _reasons(rows: Rows) -> list[str]:
 
 
 def _crossed(axis: str, size: float, faster: str, slower: str) -> str:
-    return f"from about {size:.3g} {'links' if axis == 'links' else 'robots'} on, {faster} is faster than {slower}"
+    return f"from about {round(size):,} {'links' if axis == 'links' else 'robots'} on, {faster} is faster than {slower}"

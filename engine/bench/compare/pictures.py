@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +40,12 @@ def standings(found: Standings) -> Figure:
         panels[0].set_xlim(min(us) / 2, max(us) * max(50, (max(us) / min(us)) ** 0.8))
     robots = "" if found.rows[0].batch == 1 else f" for {found.rows[0].batch} robots"
     panels[-1].set_xlabel(f"µs of a call{robots} until its answer is there, median")
-    figure.suptitle(plots.machine(), fontsize=8, color="0.4")
+    figure.suptitle(plots.machine(_on_gpu(found.rows)), fontsize=8, color="0.4")
     return figure
+
+
+def _on_gpu(rows: Iterable[Standing]) -> bool:
+    return any(row.device == "cuda" and row.host is not None for row in rows)
 
 
 def _who(row: Standing, several: bool) -> str:
@@ -83,11 +88,12 @@ def over_sizes(found: Growth) -> Figure:
         height = np.exp(np.interp(np.log(crossing.size), np.log([*curve]), np.log([*curve.values()]))) * 1e6
         panel.plot(crossing.size, height, "o", color="0.3", markersize=11, fillstyle="none")
         panel.annotate(
-            f"{crossing.size:.3g}", (crossing.size, height), textcoords="offset points",
+            f"{round(crossing.size):,}", (crossing.size, height), textcoords="offset points",
             xytext=(0, -14 if above % 2 else 8), ha="center", fontsize=7, color="0.3",
         )  # fmt: skip
     sizes = sorted({point.size for point in found.points})
-    plots.axes(panel, sizes, plots.machine(), "µs of a call, median", "links" if found.axis == "links" else "robots")
+    title = plots.machine(_on_gpu(point.standing for point in found.points))
+    plots.axes(panel, sizes, title, "µs of a call, median", "links" if found.axis == "links" else "robots")
     panel.set_xticks(sizes, [plots.power(size) for size in sizes], fontsize=8)
     panel.legend(fontsize=7)
     return figure
