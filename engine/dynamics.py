@@ -18,8 +18,8 @@ from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
 from engine.cpu import abia, articulated, dca, inverse, jsiia
+from engine.cpu.abia import FITS
 from engine.cpu.batch import Abia
-from engine.cpu.compile import specialise
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.cuda import arrays, forward
 from engine.model import Model
@@ -91,34 +91,31 @@ class ForwardDynamics:
                 self._choose(algorithm, batch, f"; on the CPU, since {error}")
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv = pack(model, dtype), model.nv
-        bodies = len(model.parent)
         if self.algorithm == "abia":
-            example = np.zeros(1, dtype)
-            fixed = (*self._packed, workspace(bodies, ONE, dtype), ONE)
-            self._one = partial(specialise(abia.forward_one, *fixed, example, example, example, example), *fixed)
+            self._one = abia.for_one(self._packed)
             self._many = Abia(model, threads, dtype)
         elif self.algorithm == "dca":
             self._one = dca.Dca(model, threads, dtype)
         elif self.algorithm == "jsiia":
-            self._workspace = workspace(bodies, ONE, dtype)
+            self._workspace = workspace(len(model.parent), ONE, dtype)
 
     def _choose(self, algorithm: str, batch: int, where: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
         self.why = why + where
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
-        if self.device == "cuda":
-            answer: Array = self._on_gpu(q, v, tau, out)
-            return answer
         if self._one is not None and getattr(q, "ndim", 0) == 1:
             answer = np.empty(self._nv, self._type) if out is None else out
             try:
-                if self._one(q, v, tau, answer) == abia.FITS:
+                if self._one(q, v, tau, answer) == FITS:
                     return answer
             except (TypeError, ValueError):
                 pass  # not vectors of this number type: taken or refused below
         elif self._many is not None and (answers := self._at_once(self._many, q, v, tau, out)) is not None:
             return answers
+        if self.device == "cuda":
+            there: Array = self._on_gpu(q, v, tau, out)
+            return there
         if arrays.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
@@ -134,7 +131,7 @@ class ForwardDynamics:
             return None
         out = np.empty((len(q), self._nv), self._type) if out is None else out
         try:
-            return out if many(q, v, tau, out) == abia.FITS else None
+            return out if many(q, v, tau, out) == FITS else None
         except (TypeError, ValueError):
             return None
 
@@ -170,7 +167,7 @@ class ForwardDynamics:
             return bool(np.all(np.isfinite(out)))
         writable = [x if x.flags.writeable else x.copy() for x in (q, v, tau)]  # what kernels are compiled for
         if self.algorithm == "dca":
-            return all(self._one(*robot) == abia.FITS for robot in zip(*writable, out, strict=True))
+            return all(self._one(*robot) == FITS for robot in zip(*writable, out, strict=True))
         if self.algorithm == "jsiia":
             return bool(
                 jsiia.forward(
@@ -179,7 +176,7 @@ class ForwardDynamics:
             )
         assert self._many is not None
         q, v, tau = writable
-        return self._many(q, v, tau, out) == abia.FITS
+        return self._many(q, v, tau, out) == FITS
 
 
 def forward_dynamics(

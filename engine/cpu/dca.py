@@ -18,7 +18,7 @@ velocities alone give it on a base without acceleration, so that p needs no I c.
 inertia of its own has no such quantities (D = 0).
 
 Two things run at once: eight chunks in the lanes of vector instructions, and blocks of eight on threads (`team`). With
-one chunk it would be the ABA, and for chains too short to gain it is (`abia.forward_one`).
+one chunk it would be the ABA, and for chains too short to gain it is (`abia.for_one`).
 
 **The split.** In [B]'s *optimal subsystems* the chunk at the tip is longer than the others, which carry Φ and Y. Here
 it shares its vector instructions with seven that carry, so that all rows of eight links cost the same and equal chunks
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from engine.cpu import abia, clock, team
 from engine.cpu.compile import specialise
 from engine.cpu.helpers import OWN, Helpers, checked, cores
-from engine.cpu.layout import EIGHT, ONE, workspace
+from engine.cpu.layout import EIGHT
 from engine.model import REVOLUTE, Model
 from engine.packing import Packed, pack
 
@@ -108,9 +108,7 @@ def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], Helpers]:
     n, dtype = len(packed.topology), packed.constants.dtype.name
     example = (np.zeros(1, dtype),) * 4
     if blocks == 0:
-        fixed = (*packed, workspace(n, ONE, dtype), ONE)
-        alone = Helpers(lambda _: None, 0, np.zeros(OWN, np.int64), "dca")
-        return partial(specialise(abia.forward_one, *fixed, *example), *fixed), alone
+        return abia.for_one(packed), Helpers(lambda _: None, 0, np.zeros(OWN, np.int64), "dca")
     shared, like = team.gather(packed, blocks), np.zeros(0, dtype)
     table = team.addresses(shared, n)
     attend = specialise(team.attend, table, like, 1, clock.buffer())
