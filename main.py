@@ -12,7 +12,7 @@ HEADLESS = ("run", "info", "check", "bench", "compare", "paper", "generate", "re
 def main(argv: list[str] | None = None) -> int:
     """Carry out the command line; answers the exit code."""
     words = sys.argv[1:] if argv is None else argv
-    if words and (words[0] in HEADLESS or not _may_be_a_robot(words[0])):
+    if words and (words[0] in HEADLESS or not _is_for_the_window(words[0])):
         from app import render
         from engine import cli
 
@@ -22,8 +22,10 @@ def main(argv: list[str] | None = None) -> int:
     return run_app(words)
 
 
-def _may_be_a_robot(word: str) -> bool:
-    """Whether a first word that is no command names a robot to show: a file, there or not, or one that ships."""
+def _is_for_the_window(word: str) -> bool:
+    """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
+    if word.startswith("--package-dir"):
+        return True
     return bool(Path(word).suffix) or Path(word).is_file() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
 
 

@@ -27,7 +27,10 @@ def run_app(argv: Sequence[str]) -> int:
     """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
     parser.add_argument("robot", nargs="?", help="a URDF or xacro file to open, or the name of a robot that ships")
-    robot = parser.parse_args(argv).robot
+    parser.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    args = parser.parse_args(argv)
     if _no_screen():
         print(
             "There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. "
@@ -35,7 +38,7 @@ def run_app(argv: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    return _show_window(robot)
+    return _show_window(args.robot, args.package_dir)
 
 
 def _no_screen() -> bool:
@@ -43,7 +46,7 @@ def _no_screen() -> bool:
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
 
-def _show_window(robot: str | None) -> int:
+def _show_window(robot: str | None, package_dirs: Sequence[str]) -> int:
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
@@ -66,7 +69,7 @@ def _show_window(robot: str | None) -> int:
 
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    window = Window(QSettings())
+    window = Window(QSettings(), package_dirs)
     window.show()
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so

@@ -93,9 +93,14 @@ class Comparing:
         except (ValueError, OSError, engine.ModelError) as refusal:
             report = replace(report, fault=str(refusal))
         except Exception as error:  # the user must hear of it
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            report = replace(report, fault=f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})")
+            report = replace(report, fault=with_place(error))
         self._latest.append(replace(report, over=True, stopped=stop.is_set()))
+
+
+def with_place(error: Exception) -> str:
+    """What an error says, and where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
 
 
 def _command(measurement: Measurement) -> tuple[str, str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from importlib import metadata
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PyQt6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer
@@ -15,7 +14,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QMainWindow,
     QMenu,
-    QMessageBox,
     QProgressBar,
     QToolBar,
     QToolButton,
@@ -23,7 +21,8 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
+from app import about, theme
+from app.menus import PackageMenu, RecentMenu
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
@@ -47,10 +46,14 @@ FALL_NOTE = "no contacts: the floating base falls"
 class Window(QMainWindow):
     """Menus, tools, the viewport and the panels around it."""
 
-    def __init__(self, settings: QSettings):
+    def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self._settings = settings
         self.workbench = Workbench(settings.value("recent", [], list))
+        self.recent_menu = RecentMenu(self, lambda: self.workbench.recent)
+        self.package_menu = PackageMenu(self, settings, package_dirs)
+        self.workbench.package_dirs = self.package_menu.folders
+        self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
         self.viewport = Viewport()
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
         self.compare, self.speed = ComparePanel(), SpeedControl()
@@ -66,6 +69,10 @@ class Window(QMainWindow):
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.viewport.drawn.connect(self._drawn)
+        self.recent_menu.chosen.connect(self.open)
+        self.package_menu.changed.connect(self._look_in)
+        self.timing.offer.asked.connect(self._measure)
+        self.timing.offer.over.connect(self._measured)
         self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
         self.resize(1440, 900)
         self.restoreGeometry(settings.value("geometry", QByteArray()))
@@ -126,7 +133,7 @@ class Window(QMainWindow):
             "F&ollow", self._set_follow, icon="follow", tip="The camera follows the robot's root link", checkable=True
         )
         self.follow_action.setChecked(bool(self.viewport.follow))
-        self.about_action = make("&About Catena", self._about)
+        self.about_action = make("&About Catena", lambda: about.show(self))
 
     def _make_choices(self) -> None:
         """The exclusive choices of integrator, time step and algorithm."""
@@ -147,11 +154,10 @@ class Window(QMainWindow):
         bar = self.menuBar()
         files = bar.addMenu("&File")
         files.addAction(self.open_action)
-        self.recent_menu = files.addMenu("Open &recent")
-        self.recent_menu.aboutToShow.connect(self._fill_recent)
-        self.recent_menu.setToolTipsVisible(True)
+        files.addMenu(self.recent_menu)
         self.robots_menu = files.addMenu("Ro&bots")
         self._fill_robots(self.robots_menu)
+        files.addMenu(self.package_menu)
         files.addSeparator()
         files.addAction(self.quit_action)
         simulation = bar.addMenu("&Simulation")
@@ -314,8 +320,12 @@ class Window(QMainWindow):
     def _mirror(self) -> None:
         """Bring every word, button and menu to the workbench's state."""
         bench, model = self.workbench, self.workbench.model
-        for action in (self.play_action, self.step_action, self.reset_action, self.gravity_action, self.fit_action):
+        measuring = self.timing.offer.measuring.running
+        for action in (self.reset_action, self.gravity_action, self.fit_action):
             action.setEnabled(model is not None)
+        for action in (self.play_action, self.step_action):
+            action.setEnabled(model is not None and not measuring)
+        self.compare.setEnabled(not measuring)
         self.play_action.setIcon(theme.icon("pause" if bench.playing else "play"))
         self.play_action.setText("&Pause" if bench.playing else "&Play")
         _check(self.gravity_action, bench.settings.gravity)
@@ -334,7 +344,7 @@ class Window(QMainWindow):
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         self.algorithm_label.setText(bench.algorithm)
         self.algorithm_label.setToolTip(bench.why)
-        self.timing.show_algorithm(bench.algorithm, bench.settings.algorithm, bench.why)
+        self.timing.show_algorithm(bench.algorithm, bench.settings.algorithm, bench.why, bench.unmeasured)
         self.algorithm_menu.setEnabled(model is not None)
         for action in self.algorithms.actions():
             _check(action, action.text() == bench.settings.algorithm)
@@ -353,14 +363,9 @@ class Window(QMainWindow):
         if path:
             self.open(path)
 
-    def _fill_recent(self) -> None:
-        self.recent_menu.clear()
-        for path in self.workbench.recent:
-            action = self.recent_menu.addAction(Path(path).name)
-            action.setToolTip(path)
-            action.triggered.connect(lambda _, path=path: self.open(path))
-        if not self.workbench.recent:
-            self.recent_menu.addAction("No files yet").setEnabled(False)
+    def _look_in(self) -> None:
+        self.workbench.look_in(self.package_menu.folders)
+        self._mirror()
 
     def _fill_robots(self, menu: QMenu) -> None:
         for path in sorted(ROBOTS.glob("*.urdf")):
@@ -381,19 +386,23 @@ class Window(QMainWindow):
     def _set_floating(self, on: bool) -> None:
         self.open(self.workbench.path, floating=on)
 
+    def _measure(self) -> None:
+        """Measure for the automatic choice; what would disturb it rests meanwhile."""
+        if self.compare.comparing.running:
+            self.timing.offer.complain("a comparison is running, which would disturb this: wait for its end or stop it")
+            return
+        self._play_after = self.workbench.model if self.workbench.playing else None
+        self.workbench.pause()
+        self.timing.offer.start()
+        self._mirror()
+
+    def _measured(self) -> None:
+        self.workbench.choose_again()
+        if self._play_after is self.workbench.model and not self.workbench.loading:
+            self.workbench.play()
+
     def _set_follow(self, on: bool) -> None:
         self.viewport.follow = on
-
-    def _about(self) -> None:
-        QMessageBox.about(
-            self,
-            "About Catena",
-            f"<h3>Catena {_version()}</h3>"
-            "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
-            "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
-            "G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open</p>"
-            "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms.</p>",
-        )
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped_file(event):
@@ -413,16 +422,10 @@ class Window(QMainWindow):
         self._settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread for a moment longer
         self.compare.close_thread()
+        self.timing.offer.close_thread()
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("catena")
-    except metadata.PackageNotFoundError:
-        return "(from its source, not installed)"
 
 
 def _check(action: QAction, on: bool) -> None:

@@ -6,6 +6,7 @@ at once; `poll` brings in what has happened since, and `frame` the newest state.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,7 +50,9 @@ class Workbench:
         self.recent = list(recent or [])[:RECENT]
         self.initial: NDArray[np.floating] = np.zeros(0)
         """(nq,): where `reset` goes back to."""
-        self._opening_floating = False
+        self.package_dirs: tuple[str, ...] = ()
+        """Folders in which packages are looked for, besides those that `engine.load` knows of."""
+        self._opening_file, self._opening_floating = "", False
         self._frames: Latest | None = None
         self._worker = Worker()
 
@@ -64,12 +67,18 @@ class Workbench:
         `floating` sets the file's root link free of the world.
         """
         self.pause()
+        self._opening_file, self._opening_floating = "", floating
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
-            source = self.loading = str(Path(source).expanduser().resolve())
-        self._opening_floating = floating
-        self._worker.open(source, self.settings, floating)
+            source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
+        self._worker.open(source, self.settings, floating, self.package_dirs)
+
+    def look_in(self, package_dirs: Iterable[str]) -> None:
+        """Look for packages in these folders from now on, and read the file that was asked for last again."""
+        self.package_dirs = tuple(package_dirs)
+        if self._opening_file:
+            self.open(self._opening_file, self._opening_floating)
 
     def play(self) -> None:
         if self.model is not None and not self.playing:
@@ -139,6 +148,15 @@ class Workbench:
             return ()
         able = engine.SIMULATION_ALGORITHMS["cpu"]
         return tuple(name for name in engine.algorithms(self.model, "cpu") if name in able)
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether the automatic choice is a default, for want of a measurement on this machine."""
+        return self.settings.algorithm == "auto" and len(self.algorithms) > 1 and not engine.measured()
+
+    def choose_again(self) -> None:
+        """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
+        self._worker.configure(self.settings)
 
     def _configure(self, settings: Settings) -> None:
         if settings != self.settings:

@@ -178,13 +178,19 @@ class Worker:
 
     # Called from any thread.
 
-    def open(self, source: str | engine.Model, settings: Settings, floating: bool = False) -> None:
+    def open(
+        self,
+        source: str | engine.Model,
+        settings: Settings,
+        floating: bool = False,
+        package_dirs: tuple[str, ...] = (),
+    ) -> None:
         """Load a file, or take a ready model, and replace the robot.
 
         Gravity starts off on a floating base, and the algorithm is chosen anew.
         """
         self._newest_open += 1
-        self._commands.put(partial(self._open, self._newest_open, source, settings, floating))
+        self._commands.put(partial(self._open, self._newest_open, source, settings, floating, package_dirs))
 
     def play(self) -> None:
         self._command(self._play)
@@ -260,12 +266,19 @@ class Worker:
             return PATIENCE
         return max(PATIENCE, self._last_tick + TICK - time.perf_counter())
 
-    def _open(self, number: int, source: str | engine.Model, settings: Settings, floating: bool) -> None:
+    def _open(
+        self,
+        number: int,
+        source: str | engine.Model,
+        settings: Settings,
+        floating: bool,
+        package_dirs: tuple[str, ...],
+    ) -> None:
         if number != self._newest_open:
             return  # a later one is on its way
         path = source if isinstance(source, str) else source.source or source.name
         try:
-            model = self._load(source, floating=floating) if isinstance(source, str) else source
+            model = self._load(source, package_dirs, floating=floating) if isinstance(source, str) else source
             gravity = not any(joint.kind == "floating" for joint in model.joints)
             settings = Settings(settings.dt, settings.integrator, gravity)
             simulation = _simulation(model, settings)

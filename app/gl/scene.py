@@ -132,6 +132,8 @@ class Scene:
                 self.meshes[self._files[path]] = result
                 continue
             self.meshes[self._files[path]] = MISSING
+            if not Path(path).is_absolute():
+                continue  # `engine.load` did not find it, and has told with its line
             cure = "put the mesh there or correct the filename; a cross is drawn in its place"
             self.diagnostics.append(engine.Diagnostic("warning", None, f"mesh {Path(path).name}", str(result), cure))
         if changed:

@@ -26,6 +26,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import theme
+from app.panels.offer import MeasureOffer
 
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 200  # ms between two pictures of the panel
@@ -203,7 +204,7 @@ class TimingPanel(QWidget):
         self.steps, self.frames = History(engine.PHASES), History(FRAME_PHASES)
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
         count = len(engine.PHASES)
-        self.choice, self.why = QToolButton(), QLabel()
+        self.choice, self.why, self.offer = QToolButton(), QLabel(), MeasureOffer()
         self._plots = (
             StackedPlot(self.steps, "step, µs", 1e6, theme.PHASE_COLORS[:count]),
             StackedPlot(self.frames, "frame, ms", 1e3, theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
@@ -232,6 +233,7 @@ class TimingPanel(QWidget):
         layout.setContentsMargins(8, 5, 8, 5)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.why, 1)
+        layout.addWidget(self.offer, 1)
         return layout
 
     def _view(self) -> QTableView:
@@ -272,8 +274,11 @@ class TimingPanel(QWidget):
         self.table.algorithm_before = ""
         self.view.setColumnHidden(1 + BEFORE, True)
 
-    def show_algorithm(self, name: str, asked: str, why: str) -> None:
-        """The algorithm in use, the one asked for ("auto" or by its name), and the reason in one sentence."""
+    def show_algorithm(self, name: str, asked: str, why: str, unmeasured: bool) -> None:
+        """The algorithm in use, the one asked for ("auto" or by its name), and the reason in one sentence.
+
+        In place of the reason stands an offer to measure where that is what it lacks.
+        """
         if name != self.table.algorithm:
             if self.steps.count > self.steps.marked:
                 self.steps.mark()
@@ -284,6 +289,9 @@ class TimingPanel(QWidget):
         self.choice.setText(f"{name} (auto)" if asked == "auto" else name)
         self.choice.setVisible(bool(name))
         self.why.setText(why.removeprefix(f"{name}: "))
+        offered = unmeasured or self.offer.measuring.running
+        self.why.setVisible(not offered)
+        self.offer.setVisible(offered)
 
     def _refresh(self) -> None:
         counts = (self.steps.count, self.frames.count)

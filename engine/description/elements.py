@@ -241,7 +241,7 @@ class _Reader:
         path = self.resources.find(name)
         if path is None and name not in self.missing:
             self.missing.add(name)
-            self.document.warning(element, f"mesh {name} is not found", f"a placeholder is drawn; {self._where(name)}")
+            self.document.warning(element, f"mesh {name} is not found", f"{self._where(name)}; a placeholder is drawn")
         return scale, name if path is None else str(path)
 
     def _where(self, name: str) -> str:
@@ -249,8 +249,8 @@ class _Reader:
         scheme, _, rest = name.rpartition("://")
         package = rest.partition("/")[0]
         if scheme == "package" and not self.resources.packages(package):
-            holds = f"the folder that holds the package {package}"
-            return f"name {holds}: --package-dir, File › Package folders, package_dirs or ROS_PACKAGE_PATH"
+            ways = "File › Package folders, by --package-dir, package_dirs or ROS_PACKAGE_PATH"
+            return f"add the folder of {package} in {ways}"
         if scheme in ("", "file", "package"):
             return "put the file there or correct the name"
         return "names begin with package://, file:// or are relative to the URDF"

@@ -15,7 +15,7 @@ class Resources:
 
     A package is looked for beside the URDF (in each folder above it: the folder itself, or one that it
     holds), then in the folders of ``ROS_PACKAGE_PATH`` and in ``share`` under those of ``AMENT_PREFIX_PATH``
-    (REP 122), then in `package_dirs`.
+    then in `package_dirs`.
     """
 
     def __init__(self, source: PathName, package_dirs: Iterable[PathName] = ()):

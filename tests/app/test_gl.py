@@ -257,18 +257,21 @@ def test_meshes_are_read_once_in_the_background(load, tmp_path, monkeypatch):
     np.testing.assert_allclose(built.instances.local[0][:3, :3], np.diag([2, 1, 1]))
 
 
-def test_a_missing_mesh_is_a_cross_and_a_diagnostic(load, tmp_path):
+def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):
     (tmp_path / "broken.obj").write_bytes(b"\x00\x01 no mesh")
-    built = Scene(load("broken.obj"))
+    built, later = Scene(model := load("broken.obj")), Scene(model)
     built.load()
     built.wait()
     assert built.meshes == [scene.MISSING, scene.MISSING]
     faults = {found.element: found.fault for found in built.diagnostics}
-    assert set(faults) == {"mesh broken.obj", "mesh missing.stl"}
-    assert "there is no file" in faults["mesh missing.stl"]
-    lower, upper = built.bounds(engine.link_poses(load("broken.obj"), []))
+    assert set(faults) == {"mesh broken.obj"}  # engine.load has told of the other
+    lower, upper = built.bounds(engine.link_poses(model, []))
     assert upper[1] == pytest.approx(3 + scene.PLACEHOLDER / 2)
     assert lower[2] == pytest.approx(-scene.PLACEHOLDER / 2)
+    (tmp_path / "broken.obj").unlink()
+    later.load()
+    later.wait()
+    assert [found.fault for found in later.diagnostics] == [f"there is no file {tmp_path / 'broken.obj'}"]
 
 
 def test_closing_ends_the_loader(load, tmp_path):

@@ -27,7 +27,7 @@ ROBOT = """<robot name="robot">
   </joint>
 </robot>
 """
-MESH = '<visual><geometry><mesh filename="missing.stl"/></geometry></visual>'
+MESH = '<visual><geometry><mesh filename="palm.stl"/></geometry></visual>'
 
 
 @pytest.fixture
@@ -144,14 +144,15 @@ def test_following_keeps_the_robot_in_the_middle(viewport, robot):
     np.testing.assert_allclose(viewport.camera.target - target, [2, 0, 0], atol=1e-12)
 
 
-def test_a_missing_mesh_is_told_once(qtbot, viewport, robot):
+def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
+    (tmp_path / "palm.stl").write_bytes(b"no mesh")
     told = []
     viewport.diagnostics.connect(told.append)
     viewport.set_model(robot(MESH))
     qtbot.waitUntil(lambda: bool(told))
     with qtbot.waitSignal(viewport.drawn):
         viewport.update()
-    assert [[found.element for found in found] for found in told] == [["mesh missing.stl"]]
+    assert [[found.element for found in found] for found in told] == [["mesh palm.stl"]]
 
 
 def test_closing_ends_its_threads_and_it_can_be_shown_again(qtbot, viewport, robot):

@@ -1,0 +1,27 @@
+"""What the program says of itself."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from PyQt6.QtWidgets import QMessageBox, QWidget
+
+
+def show(parent: QWidget) -> None:
+    """The version, and the keys and drags that the window knows."""
+    QMessageBox.about(
+        parent,
+        "About Catena",
+        f"<h3>Catena {_version()}</h3>"
+        "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
+        "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
+        "G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open</p>"
+        "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms.</p>",
+    )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("catena")
+    except metadata.PackageNotFoundError:
+        return "(from its source, not installed)"

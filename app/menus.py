@@ -1,0 +1,85 @@
+"""The menus whose entries change: files that were open before, and folders in which packages are looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PyQt6.QtCore import QSettings, pyqtSignal
+from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
+
+LASTING = "package_dirs"  # the settings' key
+ADD_TIP = "Look for the meshes of package:// names in one more folder, and read the robot again"
+FORGET_TIP = "{}\nClick to forget it, and to read the robot again"
+
+
+class RecentMenu(QMenu):
+    """Files that were open before, by their names; their folders are in the tooltips."""
+
+    chosen = pyqtSignal(str)
+
+    def __init__(self, parent: QWidget, recent: Callable[[], list[str]]):
+        super().__init__("Open &recent", parent)
+        self._recent = recent
+        self.setToolTipsVisible(True)
+        self.aboutToShow.connect(self._fill)
+
+    def _fill(self) -> None:
+        self.clear()
+        for path in self._recent():
+            action = self.addAction(_literal(Path(path).name))
+            action.setToolTip(path)
+            action.triggered.connect(lambda _, path=path: self.chosen.emit(path))
+        if self.isEmpty():
+            self.addAction("No files yet").setEnabled(False)
+
+
+class PackageMenu(QMenu):
+    """The folders that hold packages: those given at the start, for this once, and those added here, which last."""
+
+    changed = pyqtSignal()
+
+    def __init__(self, parent: QWidget, settings: QSettings, given: Iterable[str] = ()):
+        super().__init__("&Package folders", parent)
+        self._settings = settings
+        self._lasting: list[str] = settings.value(LASTING, [], list)
+        self._given = [str(Path(folder).expanduser().resolve()) for folder in given]
+        self.setToolTipsVisible(True)
+        self.aboutToShow.connect(self._fill)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All of them, absolute, each once."""
+        return tuple(dict.fromkeys([*self._given, *self._lasting]))
+
+    def _fill(self) -> None:
+        self.clear()
+        add = self.addAction("&Add…", self._ask)
+        add.setToolTip(ADD_TIP)
+        self.addSeparator()
+        for folder in self.folders:
+            action = self.addAction(_literal(folder))
+            action.setToolTip(FORGET_TIP.format(folder))
+            action.triggered.connect(lambda _, folder=folder: self._forget(folder))
+        if not self.folders:
+            self.addAction("No folders yet").setEnabled(False)
+
+    def _ask(self) -> None:
+        title, near = "Add a folder that holds packages", self.folders[-1] if self.folders else ""
+        folder = QFileDialog.getExistingDirectory(self.parentWidget(), title, near)
+        if folder and (folder := str(Path(folder).resolve())) not in self.folders:
+            self._change(self._given, [*self._lasting, folder])
+
+    def _forget(self, folder: str) -> None:
+        given, lasting = ([each for each in kept if each != folder] for kept in (self._given, self._lasting))
+        self._change(given, lasting)
+
+    def _change(self, given: list[str], lasting: list[str]) -> None:
+        self._given, self._lasting = given, lasting
+        self._settings.setValue(LASTING, lasting)
+        self.changed.emit()
+
+
+def _literal(text: str) -> str:
+    """A menu's text for these very letters: a single & would underline the next."""
+    return text.replace("&", "&&")

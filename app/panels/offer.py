@@ -1,0 +1,90 @@
+"""The offer to measure the algorithms, where the automatic choice rests on no measurement, and how far that is."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+
+from app import theme
+from app.measuring import Measuring
+
+REFRESH = 100  # ms between two looks at the measurement
+UNMEASURED = "the default: nothing was measured on this machine yet"
+MEASURING = "measuring; playing and comparing wait, since they would disturb it"
+MEASURE_TIP = "Measure every algorithm here, for some 10 s, so that the choice can be the fastest"
+STOP_TIP = "End the measurement; nothing of it is kept"
+
+
+class MeasureOffer(QWidget):
+    """A sentence and a button; while it measures, a bar besides."""
+
+    asked = pyqtSignal()
+    """The button was pressed: `start` is waited for."""
+    over = pyqtSignal()
+    """The measurement has ended, well or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.measuring = Measuring()
+        self.text, self.button = QLabel(wordWrap=True), QPushButton()
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.clicked.connect(self._press)
+        self.progress = QProgressBar(maximum=1000, textVisible=False)
+        layout = QGridLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.text, 0, 0)
+        layout.addWidget(self.button, 0, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self.progress, 1, 0, 1, 2)
+        layout.setColumnStretch(0, 1)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self._show_state(UNMEASURED)
+
+    def start(self) -> None:
+        """Measure."""
+        self.measuring.start()
+        self._timer.start(REFRESH)
+        self.progress.setValue(0)
+        self._show_state(MEASURING)
+
+    def complain(self, fault: str) -> None:
+        """Say in place of the sentence why nothing was measured."""
+        self._show_state(fault, "error")
+
+    def close_thread(self) -> None:
+        """End the measurement's thread, and wait until it has."""
+        self._timer.stop()
+        self.measuring.close()
+
+    def _press(self) -> None:
+        if self.measuring.running:
+            self.measuring.stop()
+            self.button.setEnabled(False)
+        else:
+            self.asked.emit()
+
+    def _look(self) -> None:
+        """Take in how far the measuring thread is."""
+        progress = self.measuring.poll()
+        if progress is None:
+            return
+        self.progress.setValue(round(1000 * progress.done))
+        if not progress.over:
+            return
+        self._timer.stop()
+        if progress.fault:
+            self.complain(progress.fault)
+        else:
+            self._show_state(UNMEASURED)
+        self.over.emit()
+
+    def _show_state(self, text: str, tint: str = "faint") -> None:
+        running = self.measuring.running
+        self.text.setText(text)
+        self.text.setStyleSheet(f"color: {theme.COLORS[tint]}")
+        self.button.setText("Stop" if running else "Measure")
+        self.button.setToolTip(STOP_TIP if running else MEASURE_TIP)
+        self.button.setEnabled(True)
+        self.progress.setVisible(running)

@@ -1,0 +1,196 @@
+"""Measuring for the automatic choice from the window: the thread, and what the timing panel offers and shows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import ANSWER, gaps, press, wait
+
+import engine
+from app.measuring import Measuring, Progress
+from app.panels.offer import UNMEASURED
+from app.window import Window
+from engine import measurements
+from engine.measurements import Measurements, Row
+
+PATIENCE = 20.0  # s
+
+
+class Scripted:
+    """A measurement of four cases that waits after the first until it is let go; by it, jsiia is the fastest."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.fault = fault
+        self.go = threading.Event()
+
+    def __call__(self, tell: Callable[[int, int], None]) -> None:
+        tell(1, 4)
+        while not self.go.wait(0.002):
+            tell(1, 4)
+        if self.fault:
+            raise self.fault
+        times = {"abia": 2e-6, "jsiia": 1e-6}
+        rows = [Row("chain", 8, 1, "float64", name, seconds, 1e-15) for name, seconds in times.items()]
+        Measurements(measurements.table_path(), tuple(rows)).save()
+        tell(4, 4)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def last(measuring: Measuring) -> Progress:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        progress = measuring.poll()
+        if progress is not None and progress.over:
+            return progress
+        time.sleep(0.002)
+    raise AssertionError("it is never over")
+
+
+def begin(qtbot, window: Window, measure: Scripted) -> None:
+    """Press the button, and wait for the first case."""
+    offer = window.timing.offer
+    offer.measuring = Measuring(measure)
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: offer.progress.value() == 250)
+
+
+def test_stop_is_heard_and_leaves_nothing():
+    measuring = Measuring(Scripted())
+    measuring.start()
+    measuring.start()
+    assert sum(thread.name == "measurement" for thread in threading.enumerate()) == 1
+    measuring.stop()
+    assert last(measuring) == Progress(over=True, stopped=True)
+    assert not measuring.running
+    assert not engine.measured()
+
+
+def test_a_stop_that_comes_when_all_is_done_is_too_late():
+    scripted = Scripted()
+    measuring = Measuring(lambda tell: (scripted.go.wait(PATIENCE), tell(4, 4)))
+    measuring.start()
+    measuring.stop()
+    scripted.go.set()
+    assert last(measuring) == Progress(1.0, over=True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/cache"),
+            "the measurement was not kept: [Errno 13] Permission denied",
+        ),
+        (RuntimeError("the cable is out"), "RuntimeError: the cable is out ("),
+    ],
+)
+def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
+    window = opened(engine.find_robot("arm7"))
+    measure = Scripted(fault)
+    begin(qtbot, window, measure)
+    measure.go.set()
+    offer = window.timing.offer
+    wait(qtbot, window.play_action.isEnabled)
+    assert offer.text.text().startswith(words)
+    assert offer.button.isVisible()
+    assert offer.button.text() == "Measure"
+    begin(qtbot, window, Scripted())  # once more
+
+
+def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    timing = window.timing
+    assert timing.offer.text.text() == UNMEASURED
+    assert not timing.why.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > 0.02)
+    measure = Scripted()
+    begin(qtbot, window, measure)
+    assert not window.workbench.playing
+    assert not window.play_action.isEnabled()
+    assert not window.compare.isEnabled()
+    assert timing.offer.button.text() == "Stop"
+    measure.go.set()
+    wait(qtbot, timing.why.isVisible)
+    assert not timing.offer.isVisible()
+    assert timing.choice.text() == "jsiia (auto)"
+    assert "1 µs beside 2 µs for abia" in timing.why.text()
+    begun = window.workbench.time
+    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > begun + 0.02)  # as before
+    assert window.play_action.isEnabled()
+    assert window.compare.isEnabled()
+
+
+def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    begin(qtbot, window, Scripted())
+    qtbot.mouseClick(window.timing.offer.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, window.play_action.isEnabled)
+    assert window.timing.offer.text.text() == UNMEASURED
+    assert not window.timing.offer.progress.isVisible()
+    assert not window.workbench.playing
+
+
+def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    measure = Scripted()
+    begin(qtbot, window, measure)
+    opened(engine.find_robot("scara"))
+    assert window.timing.offer.progress.isVisible()
+    assert not window.play_action.isEnabled()
+    measure.go.set()
+    wait(qtbot, lambda: window.timing.choice.text() == "jsiia (auto)")
+    assert not window.workbench.playing
+    assert window.play_action.isEnabled()
+
+
+def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.workbench.set_algorithm("jsiia")
+    wait(qtbot, lambda: window.timing.why.text() == "asked for")
+    assert window.timing.why.isVisible()
+    assert not window.timing.offer.isVisible()
+
+
+def test_it_waits_for_the_end_of_a_comparison(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    press(qtbot, window, window.compare_action)
+    window.compare.start()
+    offer = window.timing.offer
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    assert "a comparison is running" in offer.text.text()
+    assert not offer.measuring.running
+    window.compare.stop()
+    wait(qtbot, lambda: not window.compare.comparing.running)
+    begin(qtbot, window, Scripted())
+
+
+def test_closing_ends_the_measurement(qtbot, opened):
+    before = set(threading.enumerate())
+    window = opened(engine.find_robot("arm7"))
+    begin(qtbot, window, Scripted())
+    window.close()
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "measurement"]
+    assert not engine.measured()
+
+
+def test_the_window_answers_while_the_engine_measures(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    offer = window.timing.offer
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: offer.progress.value() > 0)
+    # Other programs may take the processor, so there are five looks.
+    assert any(np.percentile(gaps(qtbot, 50), 90) < ANSWER for _ in range(5))
+    assert offer.measuring.running
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, window.play_action.isEnabled)
