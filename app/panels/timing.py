@@ -145,15 +145,8 @@ def microseconds(seconds: float) -> str:
     """A duration as the table shows it; a dash for one not known."""
     if not np.isfinite(seconds):
         return "–"
-    return (
-        f"{seconds * 1e6:,.2f}"
-        if seconds < 1e-5
-        else f"{seconds * 1e6:,.1f}"
-        if seconds < 1e-3
-        else f"{seconds * 1e6:,.0f}"
-        if seconds < 1e-1
-        else f"{seconds * 1e6:.0f}"
-    )
+    digits = 2 if seconds < 1e-5 else 1 if seconds < 1e-3 else 0
+    return f"{seconds * 1e6:,.{digits}f}"
 
 
 class StackedPlot(pg.PlotWidget):
