@@ -81,10 +81,10 @@ def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected a {dtype} array of shape {shape}")
-    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+    if out.shape != shape or out.dtype != dtype or not (out.flags.carray and out.dtype.isnative):
         raise ValueError(
             f"out has shape {out.shape} and type {out.dtype}; "
-            f"expected a contiguous, writeable {dtype} array of shape {shape}"
+            f"expected a contiguous, aligned, writeable {dtype} array of shape {shape}"
         )
     return out
 

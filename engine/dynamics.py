@@ -20,6 +20,7 @@ from engine.arguments import Array
 from engine.cpu import abia, articulated, dca, inverse, jsiia
 from engine.cpu.abia import FITS
 from engine.cpu.batch import Abia
+from engine.cpu.helpers import checked
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.cuda import arrays, forward
 from engine.model import Model
@@ -50,7 +51,8 @@ class ForwardDynamics:
     `algorithm` is one of `engine.algorithms(model)`, or "auto": then `engine.choice` chooses for robots in batches of
     the given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
-    (batch, nv), into `out` where that is given. One object serves one thread, and on a GPU one stream, at a time.
+    (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. A call that
+    raises leaves there whatever it came to. One object serves one thread, and on a GPU one stream, at a time.
     `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None takes as many
     as pay.
 
@@ -74,6 +76,7 @@ class ForwardDynamics:
     ):
         batch = arguments.whole("batch", batch, 1)
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
+        checked(threads)
         self._one: Any = None
         self._many: Abia | None = None
         self._type = np.dtype(dtype)
@@ -104,15 +107,16 @@ class ForwardDynamics:
         self.why = why + where
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
-        if self._one is not None and getattr(q, "ndim", 0) == 1:
-            answer = np.empty(self._nv, self._type) if out is None else out
-            try:
-                if self._one(q, v, tau, answer) == FITS:
-                    return answer
-            except (TypeError, ValueError):
-                pass  # not vectors of this number type: taken or refused below
-        elif self._many is not None and (answers := self._at_once(self._many, q, v, tau, out)) is not None:
-            return answers
+        if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
+            if self._one is not None and getattr(q, "ndim", 0) == 1:
+                answer = np.empty(self._nv, self._type) if out is None else out
+                try:
+                    if self._one(q, v, tau, answer) == FITS:
+                        return answer
+                except (TypeError, ValueError):
+                    pass  # not vectors of this number type: taken or refused below
+            elif self._many is not None and (answers := self._at_once(self._many, q, v, tau, out)) is not None:
+                return answers
         if self.device == "cuda":
             there: Array = self._on_gpu(q, v, tau, out)
             return there
@@ -129,8 +133,8 @@ class ForwardDynamics:
         """The answer to matrices as the kernels take them; None where something is else, or wrong."""
         if getattr(q, "ndim", 0) != 2:
             return None
-        out = np.empty((len(q), self._nv), self._type) if out is None else out
         try:
+            out = np.empty((len(q), self._nv), self._type) if out is None else out
             return out if many(q, v, tau, out) == FITS else None
         except (TypeError, ValueError):
             return None

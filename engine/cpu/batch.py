@@ -39,8 +39,9 @@ RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
 MOST = 255
 """Threads, at most."""
+BUSY = 3
 _LANES = len(EIGHT)
-_CLAIM, _DONE, _UNFIT, _TASK = (OWN + LINE * k for k in range(4))
+_CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
 _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT = (_TASK + 1 + k for k in range(12))
 _NEXT, _THREADS, _TURN = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and turn stand
 
@@ -100,9 +101,14 @@ def _attend(words, me, buffer):
 
 @kernel
 def _lead(task, topology, constants, w, words, threads, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers as `abia`."""
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers as `abia`.
+
+    Or BUSY, where another thread leads. No signal is handled in here, so that nobody leads for ever.
+    """
     if not tree.shapes_fit(topology, q, v, tau, out):
         return abia.WRONG_SHAPE
+    if not atomic.exchange(words, _LED, 0, 1):
+        return BUSY
     batch, turn = q.shape[0], words[TURN] + 1
     run = _LANES * -(-batch // (_LANES * RUNS * threads))
     runs = -(-batch // run)
@@ -115,7 +121,9 @@ def _lead(task, topology, constants, w, words, threads, q, v, tau, out):
     atomic.write(words, TURN, turn)
     atomic.call(task, words, 0, turn)
     atomic.wait_for(words, _DONE, runs)
-    return abia.FITS if atomic.read(words, _UNFIT) == 0 else abia.NOT_FINITE
+    unfit = atomic.read(words, _UNFIT)
+    atomic.write(words, _LED, 0)
+    return abia.FITS if unfit == 0 else abia.NOT_FINITE
 
 
 @kernel
@@ -125,10 +133,10 @@ def _one_by_one(topology, constants, w, lanes, q, v, tau, out):
 
 
 class _Crew:
-    """The process's helpers, and who may lead them."""
+    """The process's helpers, which whoever calls first may lead."""
 
     def __init__(self) -> None:
-        self.words, self.led = _words(), threading.Lock()
+        self.words = _words()
         attend = specialise(_attend, self.words, 1, clock.buffer())
         self.helpers = Helpers(partial(_stand_by, attend, self.words), min(cores(), MOST) - 1, self.words, "batch")
         atexit.register(self.helpers.dismiss)
@@ -138,9 +146,26 @@ def _stand_by(attend: Callable[..., None], words: NDArray[np.int64], me: int) ->
     attend(words, me, clock.buffer())
 
 
-_crew = cache(_Crew)
+_there: _Crew | None = None
+_making = threading.Lock()
+
+
+def _crew() -> _Crew:
+    global _there
+    with _making:
+        if _there is None:
+            _there = _Crew()
+        return _there
+
+
+def _forget() -> None:
+    """Have the next call make a crew anew, as in a forked process, where threads stay behind."""
+    global _there, _making
+    _there, _making = None, threading.Lock()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crew.cache_clear)  # threads stay behind
+    os.register_at_fork(after_in_child=_forget)
 
 
 class Abia:
@@ -154,30 +179,34 @@ class Abia:
     def __init__(self, model: Model, threads: int | None = None, dtype: str = "float64"):
         self._most, self._dtype = min(checked(threads), cores(), MOST), dtype
         self._packed, self._bodies, self._words = pack(model, dtype), len(model.parent), _words()
+        self._places = 0  # that the blocks have room for, one for each thread
+        self._in_blocks: Callable[..., int]
 
     def __call__(self, q: Matrix, v: Matrix, tau: Matrix, out: Matrix) -> int:
         if len(q) <= FEW:
             return int(self._in_turn(q, v, tau, out))
-        threads = min(self._most, len(q) * self._bodies // (SHARE * _LANES))
-        if threads < 2 or not (crew := _crew()).led.acquire(blocking=False):
-            return int(self._in_blocks(self._words, 1, q, v, tau, out))
-        try:
+        threads = max(1, min(self._most, len(q) * self._bodies // (SHARE * _LANES)))
+        if threads > self._places:
+            self._make_room(threads)
+        if threads > 1:
+            crew = _crew()
             if crew.helpers.asleep:
                 crew.helpers.wake(threads)
-            return int(self._in_blocks(crew.words, threads, q, v, tau, out))
-        finally:
-            crew.led.release()
+            status = int(self._in_blocks(crew.words, threads, q, v, tau, out))
+            if status != BUSY:
+                return status
+        return int(self._in_blocks(self._words, 1, q, v, tau, out))
 
     @cached_property
     def _in_turn(self) -> Callable[..., int]:
         fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype), ONE)
         return partial(specialise(_one_by_one, *fixed, *_examples(self._dtype)), *fixed)
 
-    @cached_property
-    def _in_blocks(self) -> Callable[..., int]:
-        w = np.zeros((self._most, self._bodies, WIDTH * _LANES), self._dtype)
+    def _make_room(self, threads: int) -> None:
+        w = np.zeros((threads, self._bodies, WIDTH * _LANES), self._dtype)
         fixed = (_task(self._dtype).address, *self._packed, w)
-        return partial(specialise(_lead, *fixed, self._words, 1, *_examples(self._dtype)), *fixed)
+        self._in_blocks = partial(specialise(_lead, *fixed, self._words, 1, *_examples(self._dtype)), *fixed)
+        self._places = threads
 
 
 def _words() -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -32,11 +34,24 @@ def instruction(define: Callable[..., Any]) -> Any:
     return intrinsic(define)
 
 
+_compiling = threading.Lock()
+
+
+def _made_anew() -> None:
+    global _compiling
+    _compiling = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_made_anew)  # whoever held it stays behind
+
+
 def specialise(dispatcher: Any, *examples: Any) -> Any:
     """A kernel compiled for arguments like these and no others: any other call is a TypeError, at once."""
     signature = tuple(typeof(example) for example in examples)
-    if signature not in dispatcher.overloads:
-        dispatcher.disable_compile(False)
-        dispatcher.compile(signature)
-    dispatcher.disable_compile()
+    with _compiling:
+        if signature not in dispatcher.overloads:
+            dispatcher.disable_compile(False)
+            dispatcher.compile(signature)
+        dispatcher.disable_compile()
     return dispatcher

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,9 @@ def checked(threads: int | None) -> int:
     """How many threads may take part: as many as asked for, or for None all cores. Raises ValueError."""
     if threads is None:
         return cores()
-    if not (isinstance(threads, int) and threads >= 1):
+    if isinstance(threads, bool) or not (isinstance(threads, int | np.integer) and threads >= 1):
         raise ValueError(f"threads is {threads!r}; expected a whole number of 1 or more, or None for all cores")
-    return threads
+    return int(threads)
 
 
 @inline
@@ -88,7 +89,7 @@ class Helpers:
                 self._ring(me)
 
     def _ring(self, me: int) -> None:
-        if self._alarms[me].locked():
+        with suppress(RuntimeError):  # somebody else has just rung
             self._alarms[me].release()
 
     def dismiss(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -89,17 +91,28 @@ class Stepper:
             run = 1
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
-        blocks = iter([slice(k, min(k + run, batch)) for k in range(0, batch, run)])
+        blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
         sequence = _NOTHING if controls is None else controls
+        found: list[int] = []
+        others: list[Future[None]] = []
 
-        def share(place: _Workplace) -> list[int]:
-            return [self._run(block, place, n, sequence, every, record) for block in blocks]
+        def share(place: _Workplace) -> None:
+            mine = iter(partial(_taken, blocks), None)
+            found.extend(self._run(block, place, n, sequence, every, record) for block in mine)
 
-        others = [_pool().submit(share, place) for place in self._workplaces[1:threads]]
-        found = share(self._workplaces[0])
-        for other in others:
-            if not other.cancel():
-                found += other.result()
+        try:
+            with suppress(RuntimeError):  # while the interpreter ends nobody helps
+                others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
+            share(self._workplaces[0])
+        except KeyboardInterrupt:
+            share(self._workplaces[0])  # all robots come to the same step before it is heard
+            raise
+        finally:
+            blocks.clear()
+            late = [other for other in others if not other.cancel()]
+            wait(late)
+        for other in late:
+            other.result()
         self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
 
     def _run(
@@ -124,6 +137,14 @@ class Stepper:
     def phases(self) -> Array:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
         return self._phases * 1e-9 if self._plan.timed else np.zeros(len(PHASES))
+
+
+def _taken(blocks: deque[slice]) -> slice | None:
+    """The next block, which now is the caller's; None where none is left."""
+    try:
+        return blocks.popleft()
+    except IndexError:
+        return None
 
 
 def _row(table: Array, block: slice) -> Array:

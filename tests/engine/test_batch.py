@@ -21,10 +21,10 @@ def four(monkeypatch):
     """As on four cores, with a crew of its own."""
     for module in (helpers, batch, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
-    batch._crew.cache_clear()
+    batch._forget()
     yield
     batch._crew().helpers.dismiss()
-    batch._crew.cache_clear()
+    batch._forget()
 
 
 def states(model, robots, rng, dtype="float64"):
@@ -51,6 +51,7 @@ def test_helpers_take_part(rng):
     model, robots = engine.chain(100), 2000
     at = states(model, robots, rng)
     fd = engine.ForwardDynamics(model, robots, "abia", "cpu")
+    fd(*at)
     workspaces = fd._many._in_blocks.args[3]
     deadline = monotonic() + 60
     while not np.any(workspaces[1:]) and monotonic() < deadline:
@@ -118,9 +119,70 @@ def test_a_forked_process_has_helpers_of_its_own(rng):
     assert child.exitcode == 0
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "all"])
+def test_an_answer_may_take_the_place_of_an_argument(rng):
+    """Also where it is refused: then the words are about the numbers that came."""
+    model = engine.chain(9)
+    fd = engine.ForwardDynamics(model, 600, "abia", "cpu")
+    at = states(model, 600, rng)
+    expected = fd(*at)
+    for place in range(3):
+        given = [x.copy() for x in at]
+        assert fd(*given, out=given[place]) is given[place]
+        np.testing.assert_array_equal(given[place], expected)
+    q, v, tau = (x.copy() for x in at)
+    v[5] = 1e200
+    with pytest.raises(ArithmeticError, match="the velocities are beyond any robot's"):
+        fd(q, v, tau, out=tau)
+
+
+def test_first_calls_may_come_from_many_threads_at_once(rng):
+    """Kernels are compiled and the helpers are called together once."""
+    model, at, wrong = engine.chain(30), states(engine.chain(30), 500, rng), []
+    expected = engine.ForwardDynamics(model, 500, "abia", "cpu", threads=1)(*at)
+    batch._forget()
+    together = threading.Barrier(8)
+
+    def call():
+        fd = engine.ForwardDynamics(model, 500, "abia", "cpu")
+        together.wait(60)
+        wrong.extend(["answer"] * (not np.array_equal(fd(*at), expected)))
+
+    before = threading.active_count()
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert not wrong
+    assert threading.active_count() <= before + 3
+
+
+def test_a_run_that_is_interrupted_ends_before_it_raises(rng, monkeypatch):
+    """No thread goes on behind the caller's back, and all robots have come equally far."""
+    model = engine.load("robots/arm7.urdf")
+    q = model.random(rng, 200)
+    whole, cut = (engine.Simulation(model, 200, q=q) for _ in range(2))
+    whole.step(300)
+    run, leader = stepper.Stepper._run, threading.get_ident()
+
+    def interrupted(*arguments):
+        found = run(*arguments)
+        if threading.get_ident() == leader:
+            monkeypatch.setattr(stepper.Stepper, "_run", run)
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(stepper.Stepper, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cut.step(300)
+    np.testing.assert_array_equal(cut.q, whole.q)
+    np.testing.assert_array_equal(cut.v, whole.v)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "all"])
 def test_a_number_of_threads_that_is_none_is_refused(threads):
-    for make in (lambda: engine.ForwardDynamics(engine.chain(3), 9, "abia", "cpu", threads=threads),
+    for make in (lambda: engine.ForwardDynamics(engine.chain(3), 9, "jsiia", "cpu", threads=threads),
+                 lambda: engine.ForwardDynamics(engine.chain(3), 9, "abia", "cpu", threads=threads),
                  lambda: engine.Simulation(engine.chain(3), 9, threads=threads)):  # fmt: skip
         with pytest.raises(ValueError, match=r"threads is .*; expected a whole number of 1 or more"):
             make()
