@@ -47,7 +47,7 @@ def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
     at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
     solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}
     row = _timed({count: partial(fd, *at, np.empty_like(at.v)) for count, fd in solvers.items()}, seconds)
-    return row | {"peers": {"pinocchio": _beside(row, lambda: pinocchio.all_cores(model, at, seconds).seconds)}}
+    return row | {"peers": {"pinocchio": _beside(row, lambda: pinocchio.all_cores(model, at, seconds)[:2])}}
 
 
 def _rollout(seconds: float) -> dict[str, Any]:
@@ -64,12 +64,12 @@ def _rollout(seconds: float) -> dict[str, Any]:
     best = min(row["us"].values())
     row["steps_per_second"] = ROBOTS * STEPS / best * 1e6
 
-    def theirs() -> float:
+    def theirs() -> tuple[float, str]:
         time, end = mujoco.on_threads(model, q, STEPS, swarm.DT, cores(), seconds)
         apart = float(np.max(np.abs(end - ours(cores()))))
         if not apart < swarm.SAME_WAY:
             raise Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
-        return time
+        return time, f"rollout, {cores()} threads, host clock"
 
     return row | {"peers": {"mujoco": _beside(row, theirs)}}
 
@@ -90,13 +90,13 @@ def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any
     }
 
 
-def _beside(row: dict[str, Any], measure: Callable[[], float]) -> dict[str, Any]:
+def _beside(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> dict[str, Any]:
     """A peer's µs on all cores, and how many times ours on as many threads as serve best."""
     try:
-        us = measure() * 1e6
+        seconds, how = measure()
     except Missing as reason:
         return {"missing": str(reason)}
-    return {"us": us, "ratio": us / min(row["us"].values())}
+    return {"us": seconds * 1e6, "how": how, "ratio": seconds * 1e6 / min(row["us"].values())}
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
