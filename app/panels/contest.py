@@ -78,7 +78,7 @@ class ContestForm(QWidget):
         self.loaded.setHidden(True)
         for path in sorted(theme.ROBOTS.glob("*.urdf")):
             _item(self.robots, path.stem, path.stem)
-        self._shown = self._ships("arm7")
+        self._shown, self._was = self._ships("arm7"), Unchecked  # and its tick before it was shown
         self._shown.setCheckState(Checked)
         self.chain = _item(self.robots, "", None, checked=True)
         for name in ALGORITHMS:
@@ -168,12 +168,13 @@ class ContestForm(QWidget):
 
         One that ships is in the list already.
         """
-        self._shown.setCheckState(Unchecked)
+        self._shown.setCheckState(self._was)
         ships = model.source is not None and Path(model.source).parent == theme.ROBOTS and not floating
         self.loaded.setHidden(ships)
         self.loaded.setText(f"{model.name} (shown)")
         self.loaded.setData(Role, model)
         self._shown = self._ships(Path(model.source).stem) if ships else self.loaded
+        self._was = self._shown.checkState() if ships else Unchecked
         self._shown.setCheckState(Checked)
 
     def _ships(self, name: str) -> QListWidgetItem:

@@ -329,6 +329,13 @@ def test_the_robot_in_the_window_is_offered(opened):
     assert chosen(form.robots) == ["arm6", form.chain.text()]
 
 
+def test_a_robot_ticked_by_hand_stays_so_when_another_is_shown(qtbot, panel, opened):
+    choose(qtbot, panel.form.robots, "arm7", "scara")
+    for name in ("scara", "arm6"):
+        opened(engine.find_robot(name))
+    assert set(chosen(panel.form.robots)) >= {"scara", "arm6"}
+
+
 def test_a_click_on_a_name_checks_it_too(qtbot, panel):
     view = panel.form.robots
     item = next(view.item(row) for row in range(view.count()) if view.item(row).text() == "humanoid")
