@@ -16,6 +16,7 @@ import pytest
 import engine
 import main
 from engine.bench import intervals
+from engine.bench.compare import comparison as comparing
 from engine.bench.compare import contest, robots
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
@@ -139,6 +140,24 @@ def test_every_algorithm_is_timed_or_says_why_not():
             assert "is free" in row.reason
             assert row.host is None
     assert {row.batch for row in rows.values()} == {1}
+
+
+def test_the_fastest_is_the_one_that_wins_within_rounds():
+    """The machine halves its pace; one that has its turns after that alone has the worse median, and no blame."""
+    model = engine.chain(2)
+    often, seldom, slow = (
+        contest.Contestant(model, "chain2", name, name, "cpu", "float64", 1, True, "ok", left=1e-15)
+        for name in ("abia", "dca", "jsiia")
+    )
+    pace = np.repeat([1.0, 2.0], (10, 20))
+    often.host, slow.host = 0.9e-6 * pace, 5e-6 * pace
+    seldom.host = np.where(np.arange(30) < 12, 1e-6 * pace, np.nan)
+    assert np.nanmedian(seldom.host) < np.nanmedian(often.host)
+    rows = comparing._standings([slow, seldom, often])
+    assert [row.winner for row in rows] == [False, False, True]
+    assert rows[1].ratio.low == pytest.approx(1 / 0.9)
+    said = comparing._said("chain2", "float64", rows)
+    assert said.startswith("chain2, float64: abia on cpu is the fastest; dca on cpu takes 1.111 times as long")
 
 
 def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle():

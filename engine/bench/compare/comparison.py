@@ -271,7 +271,7 @@ def _standings(group: list[Contestant]) -> list[Standing]:
     for dtype in dict.fromkeys(contestant.dtype for contestant in group):
         rivals = [contestant for contestant in group if contestant.dtype == dtype]
         timed = [c for c in rivals if c.verdict == "ok" and np.any(np.isfinite(c.host))]
-        fastest = min(timed, key=lambda c: float(np.nanmedian(c.host)), default=None)
+        fastest = _fastest(timed)
         ratios = {id(c): intervals.of_ratio(c.host, fastest.host) for c in timed if fastest and c is not fastest}
         behind = [ratio is not None and ratio.low > WORTH_NAMING for ratio in ratios.values()]
         for c in rivals:
@@ -280,6 +280,19 @@ def _standings(group: list[Contestant]) -> list[Standing]:
             level = first or (ratio is not None and ratio.low <= WORTH_NAMING)
             found.append(_standing(c, ratio, level, first and bool(behind) and all(behind)))
     return found
+
+
+def _fastest(timed: list[Contestant]) -> Contestant | None:
+    """The one of the least median, unless others beat it within rounds: a machine may slow down while some wait."""
+    rest = sorted(timed, key=lambda c: float(np.nanmedian(c.host)))
+    fastest = rest.pop(0) if rest else None
+    while fastest is not None:
+        ratios = [intervals.of_ratio(c.host, fastest.host) for c in rest]
+        ahead = [(ratio.middle, i) for i, ratio in enumerate(ratios) if ratio is not None and ratio.high < 1]
+        if not ahead:
+            break
+        fastest = rest.pop(min(ahead)[1])
+    return fastest
 
 
 def _standing(c: Contestant, ratio: Interval | None, level: bool, winner: bool) -> Standing:
@@ -293,7 +306,7 @@ def _standing(c: Contestant, ratio: Interval | None, level: bool, winner: bool) 
 
 
 def _said(model: str, dtype: str, rows: list[Standing]) -> str:
-    timed = sorted((row for row in rows if row.host is not None), key=lambda row: row.host or 0)
+    timed = sorted((row for row in rows if row.host is not None), key=_place)
     if not timed:
         refused = all(row.verdict == "refused" for row in rows)
         why = "nothing here serves it" if refused else "no algorithm gave a right answer in time"
@@ -313,6 +326,12 @@ def _said(model: str, dtype: str, rows: list[Standing]) -> str:
         f"{model}, {dtype}: {name} is the fastest; {second.algorithm} on {second.device} takes {times(middle)} "
         f"times as long ({times(low)} to {times(high)})"
     )
+
+
+def _place(row: Standing) -> tuple[bool, float, float]:
+    """The fastest first, then by the ratio to it; where there is none by time."""
+    ratio = row.ratio or Interval(math.inf, math.inf, math.inf)
+    return ratio != Interval(1.0, 1.0, 1.0), ratio.middle, row.host or 0.0
 
 
 def times(ratio: float) -> str:
