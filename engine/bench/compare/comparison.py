@@ -1,4 +1,4 @@
-"""Algorithms timed against one another on the same states, in turns: A B C A B C, so that a busy machine disturbs all.
+"""Algorithms timed against one another on the same states, in turns: A B C, B A C, …; a busy machine disturbs all.
 
 What is compared are the ratios of the times of one round, by their median and an interval that asks for no
 distribution; a winner is named where that interval leaves no doubt.
@@ -240,8 +240,12 @@ class Comparison:
         for contestant in ready:
             contestant.host, contestant.on_device = np.full(rounds, np.nan), np.full(rounds, np.nan)
         all_of_it, spent, reported = sum(n * c.cost for n, c in zip(turns, ready, strict=True)), 0.0, perf_counter()
+        shuffle = np.random.default_rng(self.seed).permutation
         for turn in range(rounds):
-            for contestant, count in zip(ready, turns, strict=True):
+            for index in shuffle(
+                len(ready)
+            ):  # nobody always follows the same one, and pays for what that leaves behind
+                contestant, count = ready[index], turns[index]
                 if stop():
                     return
                 if contestant.verdict == "ok" and (turn + 1) * count // rounds > turn * count // rounds:
