@@ -1,21 +1,19 @@
-"""A comparison, in a thread of its own, free of Qt.
+"""A comparison in the background.
 
-The latest report wins, and the window fetches it on its own timer. Stop is heard before every turn, which lasts some
-milliseconds; only a call that itself takes long holds it up.
+Stop is heard before every turn, which lasts some milliseconds; only a call that itself takes long holds it up.
 """
 
 from __future__ import annotations
 
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import engine
-
-PATIENCE = 3.0  # s that `close` waits for a call which does not return
+from app.background import Background
 
 
 class Measurement(Protocol):
@@ -39,49 +37,17 @@ class Report:
     """Why there is nothing to measure, or an error's text with its place."""
 
 
-class Comparing:
+class Comparing(Background[Report]):
     """Runs one measurement at a time."""
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._latest: deque[Report] = deque(maxlen=1)
-        self.running = False
-        """From `start` until `poll` has told that it is over."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to end."""
-        return self._stop.is_set()
+        super().__init__("comparison")
 
     def start(self, make: Callable[[], Measurement]) -> None:
         """Make a measurement, and run it; nothing happens while one is running."""
-        if self.running:
-            return
-        self.running, self._stop = True, threading.Event()
-        # A daemon, since a user's own function may never return.
-        self._thread = threading.Thread(target=self._run, args=(make, self._stop), name="comparison", daemon=True)
-        self._thread.start()
+        self.run(partial(self._measured, make))
 
-    def stop(self) -> None:
-        """Ask it to end; what was measured stays."""
-        self._stop.set()
-
-    def poll(self) -> Report | None:
-        """The latest report; None if there is none since the last."""
-        if not self._latest:
-            return None
-        report = self._latest.pop()
-        self.running = not report.over
-        return report
-
-    def close(self) -> None:
-        """End the thread, and wait until it has."""
-        self.stop()
-        if self._thread is not None:
-            self._thread.join(PATIENCE)
-
-    def _run(self, make: Callable[[], Measurement], stop: threading.Event) -> None:
+    def _measured(self, make: Callable[[], Measurement], stop: threading.Event) -> Report:
         report = Report()
         try:
             measurement = make()
@@ -89,12 +55,12 @@ class Comparing:
             report = replace(report, command=command, no_command=no_command)
             for found in measurement.run(stop.is_set):
                 report = replace(report, found=found)
-                self._latest.append(report)
+                self.tell(report)
         except (ValueError, OSError, engine.ModelError) as refusal:
             report = replace(report, fault=str(refusal))
         except Exception as error:  # the user must hear of it
             report = replace(report, fault=with_place(error))
-        self._latest.append(replace(report, over=True, stopped=stop.is_set()))
+        return replace(report, over=True, stopped=stop.is_set())
 
 
 def with_place(error: Exception) -> str:
