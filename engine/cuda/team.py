@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -111,7 +112,7 @@ class TeamKernels:
         return self._made[key]
 
 
-class OneLaunch:
+class OneLaunch(ABC):
     """An algorithm for serial chains that is one launch: ``(q, v, tau, out)`` of contiguous CuPy arrays (batch, n)."""
 
     _launch: compiler.Launch
@@ -130,8 +131,9 @@ class OneLaunch:
         self._launch = self._made(batch)
         self._batch = batch
 
+    @abstractmethod
     def _made(self, batch: int) -> compiler.Launch:
-        raise NotImplementedError
+        """The launch for a batch of that size, with its workspace."""
 
 
 class ChainArrays(NamedTuple):
