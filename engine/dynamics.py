@@ -169,9 +169,9 @@ class ForwardDynamics:
         if self._chain is not None:
             out[:] = _TEXTS[self.algorithm](self._chain, q, v, tau)
             return bool(np.all(np.isfinite(out)))
-        writable = [x if x.flags.writeable else x.copy() for x in (q, v, tau)]  # what kernels are compiled for
+        q, v, tau = (x if x.flags.writeable else x.copy() for x in (q, v, tau))  # what kernels are compiled for
         if self.algorithm == "dca":
-            return all(self._one(*robot) == FITS for robot in zip(*writable, out, strict=True))
+            return all(self._one(*robot) == FITS for robot in zip(q, v, tau, out, strict=True))
         if self.algorithm == "jsiia":
             return bool(
                 jsiia.forward(
@@ -179,7 +179,6 @@ class ForwardDynamics:
                 )
             )
         assert self._many is not None
-        q, v, tau = writable
         return self._many(q, v, tau, out) == FITS
 
 

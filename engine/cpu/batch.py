@@ -127,9 +127,9 @@ def _lead(task, topology, constants, w, words, threads, q, v, tau, out):
 
 
 @kernel
-def _one_by_one(topology, constants, w, lanes, q, v, tau, out):
-    """`abia.forward`, which stays open to other kernels while this one is specialised."""
-    return abia.forward(topology, constants, w, lanes, q, v, tau, out)
+def _one_by_one(topology, constants, w, q, v, tau, out):
+    """`abia.forward` in one lane."""
+    return abia.forward(topology, constants, w, ONE, q, v, tau, out)
 
 
 class _Crew:
@@ -199,7 +199,7 @@ class Abia:
 
     @cached_property
     def _in_turn(self) -> Callable[..., int]:
-        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype), ONE)
+        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype))
         return partial(specialise(_one_by_one, *fixed, *_examples(self._dtype)), *fixed)
 
     def _make_room(self, threads: int) -> None:
