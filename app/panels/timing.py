@@ -146,7 +146,8 @@ def microseconds(seconds: float) -> str:
     if not np.isfinite(seconds):
         return "–"
     digits = 2 if seconds < 1e-5 else 1 if seconds < 1e-3 else 0
-    return f"{seconds * 1e6:,.{digits}f}"
+    comma = "," if seconds < 0.1 else ""  # which six figures leave no room for beside the column "before"
+    return f"{seconds * 1e6:{comma}.{digits}f}"
 
 
 class StackedPlot(pg.PlotWidget):
