@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.description import elements
 from engine.description.assembly import assemble, tensors
 from engine.description.elements import Description, Link
 from engine.description.markup import Document
+from engine.description.reading import read
 from engine.description.resources import PathName, Resources
 from engine.description.topology import Topology, connect, held
 from engine.model import FREE, REVOLUTE, Diagnostic, Model
@@ -49,7 +49,7 @@ def examine(
 ) -> tuple[Model | None, list[Diagnostic]]:
     """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use."""
     document = Document(path, package_dirs)
-    description = elements.read(document, Resources(path, package_dirs))
+    description = read(document, Resources(path, package_dirs))
     if description is None:
         return None, document.found
     topology = connect(document, description, floating, mimic)

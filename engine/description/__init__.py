@@ -1,6 +1,6 @@
 """From the text of a URDF to the arrays of a `Model`, one room per step.
 
-``resources`` finds files, ``markup`` reads XML and numbers with their lines, ``elements`` reads links and
-joints, ``topology`` makes a tree of them, ``assembly`` makes bodies of the tree. `engine.diagnostics` runs the
-steps and collects what is wrong; `engine.urdf` hands out the model.
+``resources`` finds files, ``markup`` reads XML and numbers with their lines, ``reading`` and ``joints`` make
+``elements`` of it, which are links and joints, ``topology`` makes a tree of them, ``assembly`` makes bodies of
+the tree. `engine.diagnostics` runs the steps and collects what is wrong; `engine.urdf` hands out the model.
 """

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.description import elements
-from engine.description.elements import Description, Shape, Vector
+from engine.description.elements import Description, Limits, Shape
+from engine.description.markup import ZERO, Vector
 from engine.description.topology import Branch, Topology
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, Joint, Model, Visual
 
@@ -69,9 +69,9 @@ class _Bodies:
         self.link_rotation: Array = np.zeros((count, 3, 3))
         self.link_position: Array = np.zeros((count, 3))
         joints = [branch.joint for branch in topology.branches]
-        angles = np.array([joint.rpy if joint else elements.ZERO for joint in joints]).reshape(-1, 3)
+        angles = np.array([joint.rpy if joint else ZERO for joint in joints]).reshape(-1, 3)
         rotations = lie.rotation_from_rpy(angles)
-        positions = np.array([joint.xyz if joint else elements.ZERO for joint in joints]).reshape(-1, 3)
+        positions = np.array([joint.xyz if joint else ZERO for joint in joints]).reshape(-1, 3)
         for link, branch in enumerate(topology.branches):
             self._add(link, branch, rotations[link], positions[link])
 
@@ -141,7 +141,7 @@ def tensors(moments: Sequence[tuple[float, ...]]) -> Array:
 def _coordinates(topology: Topology, of_joint: dict[str, slice]) -> tuple[tuple[Joint, ...], dict[str, Any]]:
     """The joints with their slices of q and v, and the limits of every velocity."""
     joints: list[Joint] = []
-    limits: list[elements.Limits] = []
+    limits: list[Limits] = []
     q = v = 0
     for branch in topology.branches:
         joint = branch.joint
@@ -154,7 +154,7 @@ def _coordinates(topology: Topology, of_joint: dict[str, slice]) -> tuple[tuple[
         leader = (follows.leader, follows.multiplier, follows.offset) if follows else (None, 1.0, 0.0)
         kind: Any = joint.type
         joints.append(Joint(joint.name, kind, of_joint[joint.name], slice(q, q + nq), slice(v, v + nv), *leader))
-        limits += [topology.limits.get(joint.name, elements.Limits())] * nv
+        limits += [topology.limits.get(joint.name, Limits())] * nv
         q, v = q + nq, v + nv
     columns = {
         "lower": [limit.lower for limit in limits],

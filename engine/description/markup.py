@@ -16,6 +16,10 @@ from engine.model import Diagnostic
 Element = Any
 """An lxml element; lxml has no types."""
 
+Vector = tuple[float, float, float]
+
+ZERO: Vector = (0.0, 0.0, 0.0)
+
 LARGEST = 1e15
 """No length, mass or inertia of a robot in SI units comes near; beyond it products overflow."""
 
@@ -134,6 +138,20 @@ class Document:
             self.error(element, f'{attribute}="{text}" is too large to compute with', "give it in SI units")
             return None
         return values
+
+    def origin(self, element: Element) -> tuple[Vector, Vector]:
+        """The position and the angles (roll, pitch, yaw) of an element's <origin>; zeros where it has none."""
+        origin = self.one(element, "origin")
+        if origin is None:
+            return ZERO, ZERO
+        return self.vector(origin, "xyz"), self.vector(origin, "rpy")
+
+    def vector(self, element: Element, attribute: str, default: Vector = ZERO) -> Vector:
+        """Three numbers; `default` where the attribute is absent or faulty."""
+        if element.get(attribute) is None:
+            return default
+        values = self.numbers(element, attribute, 3)
+        return default if values is None else (values[0], values[1], values[2])
 
     def number(self, element: Element, attribute: str, default: float | None = None) -> float | None:
         """One finite number; `default` where the attribute is absent, if that is allowed."""
