@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engine.description.elements import TYPES, Joint, Limits, Mimic, Vector
-from engine.description.markup import Document, Element
+from engine.description.elements import TYPES, Joint, Limits, Mimic
+from engine.description.markup import Document, Element, Vector
 
 
 def read_joint(document: Document, element: Element) -> Joint:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from engine.description.elements import Color, Description, Inertial, Link, Shape, Vector
+from engine.description.elements import Color, Description, Inertial, Link, Shape
 from engine.description.joints import read_joint
-from engine.description.markup import Document, Element
+from engine.description.markup import Document, Element, Vector
 from engine.description.resources import Resources
 
 UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
