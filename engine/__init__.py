@@ -15,6 +15,7 @@ time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms 
 from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
 from engine.bench.intervals import Interval
 from engine.bench.suites.measure import measure_algorithms
+from engine.compilation import Compilation
 from engine.diagnostics import check
 from engine.dynamics import (
     ForwardDynamics,
@@ -44,6 +45,7 @@ __all__ = [
     "PHASES",
     "SIMULATION_ALGORITHMS",
     "Comparison",
+    "Compilation",
     "Crossing",
     "Diagnostic",
     "Diverged",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,12 +51,50 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 
 
 def cache_folder() -> Path:
-    """Where this platform keeps what programs can make again: XDG_CACHE_HOME, where it is set, on all of them."""
+    """Where this platform keeps what programs can make again.
+
+    The environment may name another place: CATENA_CACHE_DIR, or XDG_CACHE_HOME on all platforms. Where there is
+    none, as for a user without a home, it is `temporary_cache`.
+    """
+    if named := os.environ.get("CATENA_CACHE_DIR"):
+        return Path(named)
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named) / "catena"
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "catena" / "cache"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
+    try:
+        return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
+    except RuntimeError:  # there is no home
+        return temporary_cache()
+
+
+def cache_folders() -> tuple[Path, ...]:
+    """Where to look for what was kept: `cache_folder`, and `temporary_cache` if this process made one."""
+    return (cache_folder(), temporary_cache()) if temporary_cache.cache_info().currsize else (cache_folder(),)
+
+
+def writable_cache() -> Path:
+    """`cache_folder`, or `temporary_cache` where that cannot be written to."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return temporary_cache()
+
+
+@lru_cache(maxsize=1)
+def temporary_cache() -> Path:
+    """A folder in place of a cache folder that cannot be written to; it goes with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="catena-"))
+    atexit.register(_remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: Path, maker: int) -> None:
+    if os.getpid() == maker:  # not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -95,11 +95,11 @@ class Simulation:
         )
         _check(model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
-        self._plan = Plan(
+        self.plan = Plan(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
         )  # fmt: skip
-        self._stepper: Stepper = GpuStepper(self._plan) if self.device == "cuda" else CpuStepper(self._plan, threads)
+        self._stepper: Stepper = GpuStepper(self.plan) if self.device == "cuda" else CpuStepper(self.plan, threads)
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,15 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session", autouse=True)
 def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests choose algorithms as where nothing was measured, and neither read nor write the user's own cache."""
+    """Tests choose algorithms as where nothing was measured; of the user's own cache they share the compiled code."""
+    folder = tmp_path_factory.mktemp("cache")
+    code = engine.files.writable_cache() / "code"
+    code.mkdir(exist_ok=True)
+    (folder / "catena").mkdir()
+    with suppress(OSError):  # Windows lets few users make links
+        (folder / "catena" / "code").symlink_to(code, target_is_directory=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(folder))
         yield
 
 

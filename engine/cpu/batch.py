@@ -18,12 +18,12 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
-from numba import cfunc, types
+from numba import types
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
 from engine.cpu import abia, atomic, clock, tree
-from engine.cpu.compile import inline, kernel, specialise
+from engine.cpu.compile import callback, inline, kernel, specialise
 from engine.cpu.helpers import LINE, OWN, TURN, Helpers, checked, cores, next_turn
 from engine.cpu.layout import EIGHT, ONE, WIDTH, workspace
 from engine.model import Model
@@ -87,7 +87,7 @@ def _in_single(address, me, turn):
 def _task(dtype: str) -> Any:
     """`_take_part` in a number type as a function that has an address."""
     signature = types.void(types.int64, types.int64, types.int64)
-    return cfunc(signature, cache=True)({"float64": _in_double, "float32": _in_single}[dtype])
+    return callback(signature, {"float64": _in_double, "float32": _in_single}[dtype])
 
 
 @kernel

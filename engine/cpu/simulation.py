@@ -7,16 +7,17 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.arguments import Array
 from engine.cpu import accelerate, clock, step
+from engine.cpu.compile import at_hand, make
 from engine.cpu.helpers import checked, cores
 from engine.cpu.inverse import all_finite
 from engine.cpu.layout import EIGHT, ONE, workspace
-from engine.packing import pack, pack_coupling
+from engine.packing import PackedCoupling, pack, pack_coupling
 from engine.plan import INTEGRATORS, PHASES, Plan
 
 _NOTHING = np.empty((0, 0, 0))
@@ -24,6 +25,48 @@ SHARE = 2000
 """Bodies times steps that are worth a thread: some 100 µs."""
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
+
+
+class Code(NamedTuple):
+    """Which machine code the steps of a plan need: of an integrator, an algorithm and so many lanes."""
+
+    integrator: str
+    algorithm: str
+    lanes: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> Code:
+        """The code for a plan; blocks of eight robots go together where all are alike."""
+        alike = len(plan.joints) == 1 and plan.parameters is None
+        together = plan.batch > 1 and plan.algorithm == "abia" and alike
+        return cls(plan.integrator, plan.algorithm, len(EIGHT if together else ONE))
+
+    @property
+    def seconds(self) -> float:
+        """How long compiling it took where that was measured, with a process's start."""
+        return 40.0
+
+    def kept(self) -> bool:
+        """Whether it is at hand: loaded, or on disk."""
+        return all(at_hand(kernel, *examples) for kernel, examples in self._kernels())
+
+    def compile(self) -> None:
+        """Compile it, or read it from disk."""
+        for kernel, examples in self._kernels():
+            make(kernel, *examples)
+
+    def _kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Each kernel, and arguments of the types that it is called with."""
+        real, whole = np.zeros(1), np.zeros(1, np.int64)
+        matrix, cube, table = real[None], real[None, None], whole[None]
+        method = accelerate.Method(1e-3, INTEGRATORS.index(self.integrator), 0, False, False)
+        coupling = PackedCoupling(whole, real, real, whole, real, real)
+        dense = accelerate.Dense(matrix, matrix, cube, matrix, matrix)
+        system = accelerate.System(coupling, table, matrix, matrix, (0,) * self.lanes, dense)
+        steps = (
+            *(matrix,) * 4, *(cube,) * 3, 1, 1, method, whole, matrix, table, cube, cube, system, whole, whole,
+        )  # fmt: skip
+        return [(step.run, steps), (all_finite, (matrix,))]
 
 
 class _Workplace(NamedTuple):
@@ -51,7 +94,7 @@ class Stepper:
     def __init__(self, plan: Plan, threads: int | None = None):
         model, batch = plan.model, plan.batch
         alike = len(plan.joints) == 1 and plan.parameters is None
-        self._lanes = EIGHT if batch > 1 and plan.algorithm == "abia" and alike else ONE
+        self._lanes = (0,) * Code.of(plan).lanes
         self._plan, self._alike, self._threads = plan, alike, min(checked(threads), cores())
         algorithm = accelerate.JSIIA if plan.algorithm == "jsiia" else accelerate.ABIA
         self._method = accelerate.Method(

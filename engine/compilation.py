@@ -1,0 +1,166 @@
+"""Machine code that is not on disk yet: how long it takes to make, and making it in a process of its own.
+
+A simulation compiles what it lacks when it first steps, in the process that steps it. A window has that done
+elsewhere, since compiling is for the most part Python that holds the interpreter lock:
+
+>>> compilation = engine.Compilation(engine.Simulation(model))
+>>> if compilation.needed:
+...     print(f"compiling once for this machine, about {compilation.seconds:.0f} s")
+...     compilation.start()
+...     compilation.wait()
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+
+from engine import files
+from engine.cpu.simulation import Code
+from engine.plan import INTEGRATORS
+from engine.simulation import ALGORITHMS, Simulation
+
+_REFERENCE = 0.030
+"""Seconds of `_pace` on the machine that `Code.seconds` was measured on."""
+_CHILD = """
+import json, os, sys, threading
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+path, code, nice = json.loads(sys.argv[1])
+sys.path[:] = path
+threading.Thread(target=end_with_parent, daemon=True).start()
+if nice and hasattr(os, "nice"):
+    os.nice(nice)
+from engine.cpu.simulation import Code
+Code(*code).compile()
+os._exit(0)
+"""
+"""What the other process runs; its parent's end, however it comes, closes its standard input."""
+
+
+class Compilation:
+    """The machine code that a simulation's steps need, made in a process of its own.
+
+    Whoever steps the simulation afterwards reads the code from disk. One process at a time belongs to an object;
+    everything here answers at once but `wait`.
+    """
+
+    def __init__(self, simulation: Simulation):
+        self._code = None if simulation.device == "cuda" else Code.of(simulation.plan)
+        self._simulation = simulation
+        self._process: subprocess.Popen[bytes] | None = None
+        self._began = 0.0
+
+    @property
+    def name(self) -> str:
+        """What is compiled, in a few words."""
+        return "" if self._code is None else f"{self._code.integrator} steps by {self._code.algorithm}"
+
+    @property
+    def needed(self) -> bool:
+        """Whether the first step would have to compile; false on a GPU, which compiles as a simulation is made."""
+        return self._code is not None and not self._code.kept()
+
+    @property
+    def seconds(self) -> float:
+        """About how long compiling takes: as long as the last time, or what it takes elsewhere at this one's pace."""
+        if self._code is None:
+            return 0.0
+        return _remembered().get(repr(tuple(self._code))) or self._code.seconds * _pace() / _REFERENCE
+
+    def start(self, nice: int = 0) -> None:
+        """Begin to compile, if that is needed and not under way; `nice` is how far the process stands back."""
+        if self._process is not None or self._code is None or not self.needed or not sys.executable:
+            return
+        path = [str(Path(__file__).parents[1]), *sys.path]
+        environment = {**os.environ, "CATENA_CACHE_DIR": str(files.writable_cache())}
+        self._began = perf_counter()
+        with suppress(OSError):  # no process to be had: the first step compiles
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _CHILD, json.dumps([path, list(self._code), nice])],
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+            )  # fmt: skip
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is at work."""
+        return self._process is not None and not self.wait(0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is done, at most so many seconds; answers whether nothing is under way (any more)."""
+        if self._process is None:
+            return True
+        try:
+            failed = self._process.wait(timeout) != 0
+        except subprocess.TimeoutExpired:
+            return False
+        self._close()
+        if not failed and self._code is not None:
+            _remember(repr(tuple(self._code)), perf_counter() - self._began)
+        return True
+
+    def cancel(self) -> None:
+        """End the process, if there is one, and what it has not kept yet with it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._close()
+
+    def _close(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process = None
+
+    def others(self) -> list[Compilation]:
+        """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet."""
+        simulation = self._simulation
+        found: list[Compilation] = []
+        if self._code is None:
+            return found
+        names = (simulation.algorithm, *(name for name in ALGORITHMS["cpu"] if name != simulation.algorithm))
+        for algorithm, integrator in product(names, INTEGRATORS):
+            with suppress(ValueError):  # an algorithm that does not serve the model
+                other = Compilation(
+                    Simulation(simulation.model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu")
+                )
+                if other.needed and other._code not in [one._code for one in (self, *found)]:
+                    found.append(other)
+        return found
+
+
+def _pace() -> float:
+    """Seconds that a fixed piece of Python takes here, the best of three."""
+    times = []
+    for _ in range(3):
+        began = perf_counter()
+        {str(k): [k] * 3 for k in range(60_000)}
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def _times() -> Path:
+    return files.cache_folder() / "compile-seconds.json"
+
+
+def _remembered() -> dict[str, float]:
+    """How long each kind of code took the last time on this machine."""
+    try:
+        content = json.loads(_times().read_text("utf-8"))
+        return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _remember(name: str, seconds: float) -> None:
+    times = {**_remembered(), name: round(seconds, 2)}
+    with suppress(OSError):
+        _times().parent.mkdir(parents=True, exist_ok=True)
+        with files.replacing(_times(), "w") as file:
+            json.dump(times, file)
