@@ -29,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
+    command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=run)
 
@@ -72,7 +73,7 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--out is {str(args.out)!r}; pictures are PNG, so end the name with .png")
     if not args.out.parent.is_dir():
         raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
-    model = engine.load(engine.find_robot(args.robot), args.package_dir)
+    model = engine.load(engine.find_robot(args.robot), args.package_dir, trust_xacro=args.trust_xacro)
     poses = engine.link_poses(model, _configuration(args.q, model))
     scene = Scene(model)
     scene.load()

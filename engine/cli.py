@@ -28,7 +28,7 @@ from engine.bench.compare.command import add_arguments as add_compare_arguments
 from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.bench.suites.command import positive
-from engine.cuda.runtime.device import NoGpu
+from engine.cuda.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
@@ -53,9 +53,7 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     faults = "all that is wrong with a URDF, each fault with its line and cure"
     check = _add(commands, "check", check_files, faults, robot=False)
     check.add_argument("robot", nargs="+", help="URDF or xacro files")
-    check.add_argument(
-        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
-    )
+    add_sources(check)
     _add_generate(commands)
     benchmark = commands.add_parser("bench", help="forward dynamics timed, beside other libraries that are installed")
     add_bench_arguments(benchmark)
@@ -77,16 +75,23 @@ def _add(commands: Any, name: str, function: Command, text: str, robot: bool) ->
 def add_robot(command: argparse.ArgumentParser) -> None:
     """The arguments that name a robot and say how to load it."""
     command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
-    command.add_argument(
-        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
-    )
+    add_sources(command)
     command.add_argument("--floating", action="store_true", help="put the root link on a free joint")
     command.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
 
 
+def add_sources(command: argparse.ArgumentParser) -> None:
+    """The arguments that say what a robot's file may read, and run."""
+    command.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+
+
 def load_robot(args: argparse.Namespace) -> Model:
     """The robot that the arguments of `add_robot` name. Raises FileNotFoundError or ModelError."""
-    return urdf.load(files.find_robot(args.robot), args.package_dir, floating=args.floating, mimic=not args.no_mimic)
+    path = files.find_robot(args.robot)
+    return urdf.load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
 
 
 def _add_run(commands: Any) -> None:
@@ -383,16 +388,8 @@ def info(args: argparse.Namespace) -> int:
 
 def _joint_facts(model: Model, name: str) -> dict[str, Any]:
     joint = model.joint(name)
-    facts: dict[str, Any] = {
-        "name": name,
-        "type": joint.kind,
-        "q": "",
-        "v": "",
-        "position": "",
-        "velocity": "",
-        "effort": "",
-    }
-    facts |= {"damping": "", "friction": ""}
+    facts: dict[str, Any] = {"name": name, "type": joint.kind}
+    facts |= dict.fromkeys(("q", "v", "position", "velocity", "effort", "damping", "friction"), "")
     if joint.leader:
         facts["position"] = f"{joint.multiplier:g} × {joint.leader} {joint.offset:+g}"
         return facts
@@ -415,7 +412,7 @@ def check_files(args: argparse.Namespace) -> int:
         path = Path(name)
         with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
             path = files.find_robot(name)
-        found = diagnostics.check(path, args.package_dir)
+        found = diagnostics.check(path, args.package_dir, args.trust_xacro)
         errors = sum(diagnostic.severity == "error" for diagnostic in found)
         broken |= errors > 0
         reports[name] = [vars(diagnostic) for diagnostic in found]

@@ -33,22 +33,27 @@ SINGULAR = 1e-13
 """An articulated inertia this small beside what it was cut from is nothing but round-off."""
 
 
-def check(path: PathName, package_dirs: Iterable[PathName] = ()) -> list[Diagnostic]:
+def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
     """Everything that is wrong with a URDF or xacro file, in the order of its lines; empty if nothing is.
 
     Args:
         path: the file.
         package_dirs: folders in which the packages of ``package://`` names are looked for, after those beside
             the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+        trust_xacro: let a xacro file run any Python, as xacro does.
     """
-    return examine(path, package_dirs)[1]
+    return examine(path, package_dirs, trust_xacro=trust_xacro)[1]
 
 
 def examine(
-    path: PathName, package_dirs: Iterable[PathName] = (), floating: bool = False, mimic: bool = True
+    path: PathName,
+    package_dirs: Iterable[PathName] = (),
+    floating: bool = False,
+    mimic: bool = True,
+    trust_xacro: bool = False,
 ) -> tuple[Model | None, list[Diagnostic]]:
     """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use."""
-    document = Document(path, package_dirs)
+    document = Document(path, package_dirs, trust_xacro)
     description = read(document, Resources(path, package_dirs))
     if description is None:
         return None, document.found

@@ -15,15 +15,23 @@ from engine.diagnostics import examine
 from engine.model import Diagnostic, Model, ModelError
 
 
-def load(path: PathName, package_dirs: Iterable[PathName] = (), floating: bool = False, mimic: bool = True) -> Model:
+def load(
+    path: PathName,
+    package_dirs: Iterable[PathName] = (),
+    floating: bool = False,
+    mimic: bool = True,
+    trust_xacro: bool = False,
+) -> Model:
     """The model of a URDF or xacro file, at rest in the world by its root link.
 
     Args:
-        path: a URDF; a name that ends in ``.xacro`` is expanded first, through xacrodoc.
+        path: a URDF; a name that ends in ``.xacro`` is expanded first, through xacrodoc, in a process of its own.
         package_dirs: folders in which the packages of ``package://`` names are looked for, after those beside
             the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
         floating: put a free joint, ``floating_base``, under the root link.
         mimic: let joints that mimic follow their leader exactly; if not, they move freely.
+        trust_xacro: let a xacro file run any Python, as xacro does; if not, it has arithmetic, conditions and the
+            documented functions, and reads files of its own folder and of packages only.
 
     Returns:
         The model, with the file's warnings in `Model.diagnostics`, each naming the number used.
@@ -31,7 +39,7 @@ def load(path: PathName, package_dirs: Iterable[PathName] = (), floating: bool =
     Raises:
         ModelError: the file has errors; `ModelError.diagnostics` holds everything that was found.
     """
-    model, found = examine(path, package_dirs, floating, mimic)
+    model, found = examine(path, package_dirs, floating, mimic, trust_xacro)
     errors = [entry for entry in found if entry.severity == "error"]
     if errors or model is None:
         raise ModelError(_report(path, errors), tuple(found))

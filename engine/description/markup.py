@@ -11,6 +11,7 @@ from typing import Any, Literal
 from lxml import etree
 
 from engine.description.resources import PathName
+from engine.description.xacro import XacroError, expand
 from engine.model import Diagnostic
 
 Element = Any
@@ -35,19 +36,19 @@ class Document:
     recovered of it is there to be checked, so that one pass finds what one pass can.
     """
 
-    def __init__(self, path: PathName, package_dirs: Iterable[PathName] = ()):
+    def __init__(self, path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False):
         self.path = Path(path)
         self.found: list[Diagnostic] = []
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
         try:
-            data = _expand(self.path, package_dirs) if self.expanded else self.path.read_bytes()
+            data = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
         except OSError as fault:
             reason = fault.strerror or str(fault)
             self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")
             return
-        except _XacroError as fault:
-            self.report("error", None, str(fault), fault.cure, "xacro")
+        except XacroError as fault:
+            self.found.append(Diagnostic("error", fault.line, "xacro", str(fault), fault.cure))
             return
         self._lines = data.split(b"\n")
         self._parse(data)
@@ -199,34 +200,3 @@ def _not_a_number(attribute: str, text: str, word: str, count: int) -> tuple[str
     if re.fullmatch(r"[+-]?\d+,\d+", word):
         return f"{came}: {word!r} is not a number", f"write {word.replace(',', '.')} with a decimal point"
     return f"{came}: {word!r} is not a number", "write a decimal number such as 0.25"
-
-
-class _XacroError(Exception):
-    def __init__(self, fault: str, cure: str):
-        super().__init__(fault)
-        self.cure = cure
-
-
-def _expand(path: Path, package_dirs: Iterable[PathName]) -> bytes:
-    """The URDF that a xacro file expands to.
-
-    Raises:
-        OSError: the file cannot be read.
-        _XacroError: xacrodoc is not installed, or cannot expand the file.
-    """
-    try:
-        import xacrodoc
-    except ImportError:
-        fault = "xacro files need the package xacrodoc, which is not installed"
-        raise _XacroError(fault, "pip install xacrodoc, or expand the file to a URDF first") from None
-    path.open("rb").close()
-    given = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
-    if given:
-        xacrodoc.packages.look_in([str(entry) for entry in given])
-    try:
-        document = xacrodoc.XacroDoc.from_file(path, resolve_packages=False)
-        text: str = document.to_urdf_string()
-    except Exception as fault:  # xacro evaluates expressions of the file: anything may be raised
-        reason = " ".join(str(fault).split()) or type(fault).__name__
-        raise _XacroError(f"xacro cannot expand {path.name}: {reason}", "correct the xacro file") from fault
-    return text.encode()

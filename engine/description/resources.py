@@ -23,8 +23,8 @@ class Resources:
         given = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else package_dirs
         self.searched = [
             *(self.folder, *self.folder.parents),
-            *(folder.absolute() for folder in _listed("ROS_PACKAGE_PATH")),
-            *(prefix.absolute() / "share" for prefix in _listed("AMENT_PREFIX_PATH")),
+            *(folder.absolute() for folder in listed("ROS_PACKAGE_PATH")),
+            *(prefix.absolute() / "share" for prefix in listed("AMENT_PREFIX_PATH")),
             *(Path(entry).absolute() for entry in given),
         ]
         self._packages: dict[str, list[Path]] = {}
@@ -51,6 +51,6 @@ class Resources:
             yield from (folder / inside for folder in self.packages(package))
 
 
-def _listed(variable: str) -> list[Path]:
+def listed(variable: str) -> list[Path]:
     """The folders that a variable of the environment lists."""
     return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]

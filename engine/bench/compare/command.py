@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
+    parser.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     parser.add_argument("--floating", action="store_true", help="put the root links on free joints")
     parser.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the standings there")
@@ -124,7 +125,8 @@ def _fails(standings: Standings, asked: bool) -> bool:
 def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     """What is compared, and the command that does so."""
     settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
-    models = [robots.named(name, args.package_dir, args.floating, not args.no_mimic) for name in args.robot]
+    how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
+    models = [robots.named(name, *how) for name in args.robot]
     dtypes = args.dtype or ["float64"]
     if args.over is None:
         if args.sizes:

@@ -18,7 +18,13 @@ from engine.model import Model, ModelError
 GENERATED: Mapping[str, Callable[[int], Model]] = {"chain": generate.chain, "tree": generate.tree}
 
 
-def named(words: str, package_dirs: Iterable[PathName] = (), floating: bool = False, mimic: bool = True) -> Model:
+def named(
+    words: str,
+    package_dirs: Iterable[PathName] = (),
+    floating: bool = False,
+    mimic: bool = True,
+    trust_xacro: bool = False,
+) -> Model:
     """The model of a robot's file, of one that ships, or of N links by chain:N and tree:N.
 
     Raises FileNotFoundError, ModelError or ValueError.
@@ -28,7 +34,7 @@ def named(words: str, package_dirs: Iterable[PathName] = (), floating: bool = Fa
         if not links.isdecimal() or int(links) < 1:
             raise ValueError(f"robot {words!r}: expected a number of links of 1 or more, such as {kind}:200")
         return GENERATED[kind](int(links))
-    return urdf.load(files.find_robot(words), package_dirs, floating=floating, mimic=mimic)
+    return urdf.load(files.find_robot(words), package_dirs, floating, mimic, trust_xacro)
 
 
 @lru_cache(maxsize=64)

@@ -1,1 +1,0 @@
-"""Serial chains by groups of threads: DCA-ABA, CFA, JSIIA, hybrid ABIA, and [Y]'s two blocks."""

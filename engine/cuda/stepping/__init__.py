@@ -1,1 +1,0 @@
-"""Whole simulation steps: forces, forward dynamics, joint constraints and integration in one launch."""
