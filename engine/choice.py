@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import arguments, measurements, serves
 from engine.cpu.helpers import cores
-from engine.cuda import device as gpu
+from engine.cuda.runtime import device as gpu
 from engine.measurements import Case, Measurements
 from engine.model import Model
 

@@ -28,7 +28,7 @@ from engine.bench.compare.command import add_arguments as add_compare_arguments
 from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.bench.suites.command import positive
-from engine.cuda.device import NoGpu
+from engine.cuda.runtime.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation

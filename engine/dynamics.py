@@ -22,7 +22,8 @@ from engine.cpu.abia import FITS
 from engine.cpu.batch import Abia
 from engine.cpu.helpers import checked
 from engine.cpu.layout import EIGHT, ONE, workspace
-from engine.cuda import arrays, forward
+from engine.cuda import dynamics as on_gpu
+from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.packing import pack, pack_coupling
 
@@ -85,7 +86,7 @@ class ForwardDynamics:
         if self.device == "cuda":
             recursion = partial(articulated.axial_inertias, *pack(model, dtype))
             try:
-                self._kernels = forward.kernels(model, self.algorithm, dtype, batch, recursion)
+                self._kernels = on_gpu.kernels(model, self.algorithm, dtype, batch, recursion)
                 return
             except MemoryError as error:
                 if device != "auto":
@@ -207,7 +208,7 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     Arrays in a GPU's memory are answered there, for models without mimic joints; so does `mass_matrix`.
     """
     if arrays.on_device(q):
-        tau: Array = forward.inverse_dynamics(model, q, v, a)
+        tau: Array = on_gpu.inverse_dynamics(model, q, v, a)
         return tau
     (q, v, a), single = arguments.states(model, q=q, v=v, a=a)
     lanes = _lanes(len(q))
@@ -227,7 +228,7 @@ def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
     """M (nv, nv), symmetric, by composite bodies (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
     if arrays.on_device(q):
-        M: Array = forward.mass_matrix(model, q)
+        M: Array = on_gpu.mass_matrix(model, q)
         return M
     (q,), single = arguments.states(model, q=q)
     out = np.empty((len(q), model.tree_nv, model.tree_nv))

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from engine import files
 from engine.cpu.helpers import cores
-from engine.cuda import device as gpu
+from engine.cuda.runtime import device as gpu
 
 Shape = Literal["chain", "tree"]
 

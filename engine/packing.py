@@ -1,7 +1,7 @@
 """A model as the arrays that compiled kernels read, on the CPU and on the GPU.
 
 ``topology`` (n, 4) int64: parent, kind, where the body's q and v start.
-``constants`` (n + 1, 22) float: home rotation (9, by rows), home position (3), mass, first moment (3),
+``constants`` (n + 1, CONSTANTS) float: home rotation (9, by rows), home position (3), mass, first moment (3),
 rotational inertia (xx xy xz yy yz zz); the row after the last holds the gravity vector.
 """
 
@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import Model
+
+HOME_ROTATION, HOME_POSITION, MASS, FIRST_MOMENT, INERTIA, CONSTANTS = 0, 9, 12, 13, 16, 22
+"""Where each of a body's numbers begins in its row of `Packed.constants`, and how many they are."""
 
 
 class Packed(NamedTuple):
@@ -46,13 +49,13 @@ def pack_coupling(model: Model, dtype: str = "float64") -> PackedCoupling:
 def pack(model: Model, dtype: str = "float64") -> Packed:
     """The model's arrays for the kernels, made once per model and number type."""
     n = len(model.parent)
-    constants = np.zeros((n + 1, 22))
-    constants[:n, :9] = model.home_rotation.reshape(n, 9)
-    constants[:n, 9:12] = model.home_position
-    constants[:n, 12] = model.mass
-    constants[:n, 13:16] = model.first_moment
+    constants = np.zeros((n + 1, CONSTANTS))
+    constants[:n, :HOME_POSITION] = model.home_rotation.reshape(n, 9)
+    constants[:n, HOME_POSITION:MASS] = model.home_position
+    constants[:n, MASS] = model.mass
+    constants[:n, FIRST_MOMENT:INERTIA] = model.first_moment
     rows, columns = np.triu_indices(3)
-    constants[:n, 16:] = model.inertia[:, rows, columns]
+    constants[:n, INERTIA:] = model.inertia[:, rows, columns]
     constants[n, :3] = model.gravity
     topology = np.stack([model.parent, model.kind, model.q_start, model.v_start], 1)
     return Packed(np.ascontiguousarray(topology), constants.astype(dtype))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from engine import arguments, files
 from engine.arguments import Array
-from engine.cuda import arrays
+from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.simulation import PHASES, Simulation

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from engine import arguments, choice, dynamics, serves
 from engine.arguments import Array
 from engine.cpu.simulation import Stepper as CpuStepper
-from engine.cuda import arrays
-from engine.cuda.device import require as require_gpu
-from engine.cuda.simulation import Stepper as GpuStepper
+from engine.cuda.runtime import arrays
+from engine.cuda.runtime.device import require as require_gpu
+from engine.cuda.stepping.stepper import Stepper as GpuStepper
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.plan import DIVERGED, INTEGRATORS, PHASES, Plan, gains

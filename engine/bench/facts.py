@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine import measurements
-from engine.cuda import device
+from engine.cuda.runtime import device
 
 PACKAGES = (
     "cupy-cuda12x",

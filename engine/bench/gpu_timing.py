@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.bench.states import State, residual, some_rows
 from engine.bench.timer import repeated
-from engine.cuda import arrays, clock
+from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import files
 from engine.bench import facts
-from engine.cuda import device
+from engine.cuda.runtime import device
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from engine.bench.peers.mujoco import compiled
 from engine.bench.states import state
 from engine.bench.suites import first_answers, gpu, growth, pictures, swarm
 from engine.bench.suites.command import SUITES, Suite
-from engine.cuda import clock, device
+from engine.cuda.runtime import clock, device
 
 
 def power(factor, exponent, sizes):

@@ -12,7 +12,7 @@ import pytest
 import engine
 import main
 from engine.bench.compare import contest, own
-from engine.cuda import arrays, clock, device
+from engine.cuda.runtime import arrays, clock, device
 
 
 def last(comparison):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 import engine
-from engine.cuda import compiler, device
+from engine.cuda.runtime import compiler, device, header
 from engine.plan import Plan
 
 NVCC = shutil.which("nvcc")
@@ -37,35 +38,37 @@ def asked(make) -> tuple[str, tuple[str, ...], str]:
 
 def of_robots(dtype: str):
     """The kernels that are compiled for a robot."""
-    from engine.cuda import many, simulation
+    from engine.cuda.rigid_body import thread_per_robot
+    from engine.cuda.stepping import stepper
 
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf")):
-        for kind in (many.Abia, many.InverseDynamics, many.MassMatrix):
+        for kind in (thread_per_robot.Abia, thread_per_robot.InverseDynamics, thread_per_robot.MassMatrix):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
             plan = Plan(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
-            yield lambda plan=plan: simulation.Stepper(plan)
+            yield lambda plan=plan: stepper.Stepper(plan)
 
 
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
-    from engine.cuda import blocks, cfa, dca, hybrid, jsiia
+    from engine.cuda.chains import abia_hybrid, blocks, cfa, dca, jsiia
 
-    model, teams = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
-    teams += [SimpleNamespace(blocks=16, links=1)] if clusters else []
+    model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
+    groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):
         yield lambda transposed=transposed: blocks.Bidiagonal(3, 100, 2, dtype, transposed)
-    yield lambda: hybrid.HybridAbia(model, dtype, lambda *_: None)
-    for team in teams:
+    yield lambda: abia_hybrid.HybridAbia(model, dtype, lambda *_: None)
+    for group in groups:
         for m in (5, 6):
-            yield lambda m=m, team=team: blocks.Tridiagonal(3, 100, m, dtype)._kernels.of(team)
+            yield lambda m=m, group=group: blocks.Tridiagonal(3, 100, m, dtype)._kernels.of(group)
         for kernels in (cfa.Cfa(model, dtype)._kernels, jsiia.Jsiia(model, dtype)._kernels):
-            yield lambda kernels=kernels, team=team: kernels.of(team)
-        yield lambda team=team: hybrid.TeamKernels("hybrid.cu", ["torques_left<"], dtype).of(team)
+            yield lambda kernels=kernels, group=group: kernels.of(group)
+        hybrid = abia_hybrid.ThreadGroupKernels("chains/abia_hybrid.cu", ["torques_left<"], dtype)
+        yield lambda hybrid=hybrid, group=group: hybrid.of(group)
 
 
 @pytest.fixture
@@ -94,12 +97,13 @@ def test_every_source_compiles(chip, on_chip, tmp_path):
         for make in (*of_robots(dtype), *of_chains(dtype, chip == "sm_90")):
             source, names, preamble = asked(make)
             jobs.setdefault((source, preamble), set()).update(names)
-    assert {source for source, _ in jobs} == {path.name for path in compiler.FOLDER.glob("*.cu")}
+    every = {path.relative_to(compiler.FOLDER).as_posix() for path in compiler.FOLDER.rglob("*.cu")}
+    assert {source for source, _ in jobs} == every
     running = []
     for index, ((source, preamble), names) in enumerate(jobs.items()):
         uses = "\n".join(f"auto use{k} = &{name};" for k, name in enumerate(sorted(names)))
-        file = tmp_path / f"{index}-{source}"
-        file.write_text(f'{preamble}\n#include "{(compiler.FOLDER / source).as_posix()}"\n{uses}\n')
+        file = tmp_path / f"{index}-{Path(source).name}"
+        file.write_text(f'{header.text()}\n{preamble}\n#include "{(compiler.FOLDER / source).as_posix()}"\n{uses}\n')
         command = [NVCC, "-std=c++17", f"-arch={chip}", f"-I{compiler.FOLDER}"]
         running.append((source, [*command, "-cubin", "-o", str(file.with_suffix(".cubin")), str(file)]))
     failed = {}

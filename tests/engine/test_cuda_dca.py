@@ -14,7 +14,7 @@ import engine
 from engine.algorithms import dca as text
 from engine.algorithms.chain import Chain
 from engine.bench.states import State, residual, state
-from engine.cuda import dca
+from engine.cuda.chains import dca
 
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}
 LENGTHS = (*range(1, 65), 127, 128, 129, 200, 513, 1000, 2049, 4096)

@@ -13,7 +13,8 @@ import pytest
 
 import engine
 from engine import choice, measurements
-from engine.cuda import arrays, clock, device, forward
+from engine.cuda import dynamics
+from engine.cuda.runtime import arrays, clock, device
 
 
 class CudaError(RuntimeError):
@@ -139,7 +140,7 @@ def test_what_does_not_fit_is_refused_with_the_bytes_needed_and_free(with_cupy):
 
 def test_auto_goes_on_with_the_cpu_where_memory_does_not_suffice(with_cupy, monkeypatch):
     with_cupy(free=1000)
-    monkeypatch.setattr(forward, "kernels", lambda *_: device.require_memory(1001, "the workspace"))
+    monkeypatch.setattr(dynamics, "kernels", lambda *_: device.require_memory(1001, "the workspace"))
     model = engine.chain(10)
     fd = engine.ForwardDynamics(model, batch=4096)
     assert fd.device == "cpu"

@@ -59,7 +59,7 @@ def to_device(dtype: str, *arrays: np.ndarray) -> list[Any]:
 
 
 def on_gpu(model: Model, dtype: str, at: State) -> np.ndarray:
-    from engine.cuda.many import Abia
+    from engine.cuda.rigid_body.thread_per_robot import Abia
 
     out = poisoned(at.v.shape, dtype)
     Abia(model, dtype)(*to_device(dtype, *at), out)
@@ -88,7 +88,7 @@ def test_chains_of_any_length(fresh: np.random.Generator) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
 def test_inverse_dynamics_and_mass_matrix(name: str, dtype: str, fresh: np.random.Generator) -> None:
-    from engine.cuda.many import InverseDynamics, MassMatrix
+    from engine.cuda.rigid_body.thread_per_robot import InverseDynamics, MassMatrix
 
     model, batch, bound = MODELS[name], 67, 2e3 * np.finfo(dtype).eps
     at, a = state(model, fresh, batch)
@@ -135,7 +135,7 @@ def test_angles_of_any_size(angle: float) -> None:
 def test_nothing_is_allocated_after_the_first_call(fresh: np.random.Generator) -> None:
     import cupy
 
-    from engine.cuda.many import Abia
+    from engine.cuda.rigid_body.thread_per_robot import Abia
 
     for name in ("chain10", "chain1000"):
         model = MODELS[name]

@@ -31,9 +31,9 @@ def fresh():
 
 
 def made(name, model, dtype="float64"):
-    from engine.cuda.cfa import Cfa
-    from engine.cuda.hybrid import HybridAbia
-    from engine.cuda.jsiia import Jsiia
+    from engine.cuda.chains.abia_hybrid import HybridAbia
+    from engine.cuda.chains.cfa import Cfa
+    from engine.cuda.chains.jsiia import Jsiia
 
     if name == "abia-hybrid":
         topology, constants = pack(model, dtype)

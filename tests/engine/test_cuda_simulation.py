@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.cuda import device
+from engine.cuda.runtime import device
 
 pytestmark = pytest.mark.gpu
 
@@ -138,7 +138,7 @@ def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, fresh, mon
     whole = runs()
     monkeypatch.setattr(device, "watched", lambda: True)
     for steps in (1, 7, 8, 59, 60):
-        monkeypatch.setattr("engine.cuda.simulation.launch_steps", lambda *_, steps=steps: steps)
+        monkeypatch.setattr("engine.cuda.stepping.stepper.launch_steps", lambda *_, steps=steps: steps)
         for one, cut in zip(whole, runs(), strict=True):
             np.testing.assert_array_equal(cut, one)
 

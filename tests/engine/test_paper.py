@@ -11,7 +11,7 @@ from engine.bench import plots
 from engine.bench.paper import claims, command, experiments, page, pictures
 from engine.bench.paper.claims import Measured
 from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Plan
-from engine.cuda import arrays, clock, device
+from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics
 
 pytest.importorskip("matplotlib")

@@ -26,7 +26,7 @@ from engine.bench.suites import (
     lengths,
     threads,
 )
-from engine.cuda import device
+from engine.cuda.runtime import device
 
 ROOT = Path(__file__).parents[2]
 MACHINE = {"processor": "one", "cores": 2, "python": "3", "numpy": "2", "packages": {}, "commit": "c", "gpu": None}

@@ -25,7 +25,7 @@ from engine.bench.compare.contest import Contestant, Verdict, drawn
 from engine.bench.intervals import Interval
 from engine.bench.results import finite
 from engine.bench.timer import SLOT
-from engine.cuda import device
+from engine.cuda.runtime import device
 from engine.model import Model
 
 WORTH_NAMING = 1.05

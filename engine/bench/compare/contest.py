@@ -17,7 +17,7 @@ from engine.bench.compare import own
 from engine.bench.states import State, residual, some_rows
 from engine.bench.timer import SLOT, repeated
 from engine.choice import LARGEST_RESIDUAL
-from engine.cuda import arrays, clock, device
+from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
 

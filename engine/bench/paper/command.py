@@ -17,7 +17,7 @@ from engine.bench.paper import experiments, page
 from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
 from engine.cpu.helpers import cores
-from engine.cuda import device
+from engine.cuda.runtime import device
 
 DONE, NO = 0, 1
 ROWS = "rows.jsonl"

@@ -29,8 +29,8 @@ from engine.bench.suites import (
     pictures,
     threads,
 )
-from engine.cuda import device
-from engine.cuda.device import NoGpu
+from engine.cuda.runtime import device
+from engine.cuda.runtime.device import NoGpu
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ from engine.bench.results import NONE, Rows
 from engine.bench.states import State, state
 from engine.bench.suites import first_answers, swarm
 from engine.choice import LARGEST_RESIDUAL
-from engine.cuda import device
+from engine.cuda.runtime import device
 from engine.model import Model
 
 LARGEST_PEER = 500

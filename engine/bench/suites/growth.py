@@ -17,7 +17,7 @@ from engine.bench.peers import mujoco, pinocchio
 from engine.bench.peers.peer import Missing, Timing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import State, state
-from engine.cuda import device
+from engine.cuda.runtime import device
 from engine.model import Model
 
 LINKS = tuple(1 << power for power in range(13))

@@ -12,7 +12,7 @@ import numpy as np
 from engine import choice, generate, measurements, serves
 from engine.bench import timer
 from engine.bench.states import State, residual, state
-from engine.cuda import arrays, clock
+from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.measurements import Case, Measurements, Row, Shape
 

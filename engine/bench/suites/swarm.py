@@ -13,7 +13,7 @@ from engine.arguments import Array
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.states import State
-from engine.cuda import arrays, clock
+from engine.cuda.runtime import arrays, clock
 from engine.dynamics import energy
 from engine.model import Model
 from engine.simulation import Simulation

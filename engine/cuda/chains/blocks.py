@@ -1,0 +1,127 @@
+"""[Y]'s two building blocks as batched kernels of their own: `bidiagonal.cu` and `tridiagonal.cu`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from engine.cuda.chains.thread_group import MOST_THREADS, WARP, ThreadGroupKernels, ThreadGroups, Workspace
+from engine.cuda.runtime import arrays, compiler, device, header
+
+M = 6
+"""Rows of a block of bi-diagonal systems."""
+_SHORT_RUN, _RUN = 4, 8  # links of a run at least, where a block and where the GPU has threads for them
+
+
+class Graph:
+    """Several launches as one: recorded when they are asked for again with the same arrays, replayed from then on."""
+
+    def __init__(self, launches: Callable[..., None]):
+        self._launches = launches
+        self._key: tuple[int, ...] = ()
+        self._graph: Any = None
+
+    def __call__(self, *given: Any) -> None:
+        """Launch on CuPy's current stream, for these arrays."""
+        import cupy
+
+        key = tuple(array.data.ptr for array in given)
+        if key != self._key or cupy.cuda.get_current_stream().is_capturing():
+            self._key, self._graph = key, None
+            self._launches(*given)
+            return
+        if self._graph is None:
+            with cupy.cuda.Stream(non_blocking=True) as stream:
+                stream.begin_capture()
+                self._launches(*given)
+                self._graph = stream.end_capture()
+        self._graph.launch()
+
+
+class Bidiagonal:
+    """``solve(A, b, out)``: x with xᵢ = Aᵢ xᵢ₋₁ + bᵢ, or with `transposed` xᵢ = Aᵢ₊₁ᵀ xᵢ₊₁ + bᵢ.
+
+    A is (batch, n, 6, 6), b and out are (batch, n, 6) for one right-hand side or (batch, n, 6, columns), contiguous
+    CuPy arrays. Where many chains keep the GPU busy a thread goes through each; one that a block's threads share is
+    scanned in one launch; longer ones are reduced to the maps of their runs first, in launches that become a graph.
+    """
+
+    def __init__(self, batch: int, n: int, columns: int = 1, dtype: str = "float64", transposed: bool = False):
+        if not 1 <= columns <= WARP - M:
+            raise ValueError(f"columns is {columns}; a system takes 1 to {WARP - M} right-hand sides at a time")
+        real, flag = compiler.REAL[dtype], str(transposed).lower()
+        names = [f"{kernel}<{real}, {flag}>" for kernel in ("reduce", "apply", "solve")]
+        preamble = "\n".join(header.numbers({"M": M, "MOST_THREADS": MOST_THREADS}))
+        module = compiler.load("chains/bidiagonal.cu", names, preamble)
+        reduce, apply, solve = (module.function(name) for name in names)
+        lanes = 1 << (M + columns - 1).bit_length()
+        most_runs = MOST_THREADS // lanes
+        busy = batch * columns >= 2 * WARP * device.properties()["multiProcessorCount"]
+        in_block = n <= most_runs * _RUN
+        if busy:
+            run = n
+        elif in_block:
+            run = max(-(-n // most_runs), _SHORT_RUN)
+        else:
+            run = max(-(-n // (most_runs * _RUN)), _RUN)
+        runs = -(-n // run)
+        sizes = tuple(np.int32(size) for size in (batch, n, columns, run))
+        self._launch: Callable[[Any, Any, Any], None]
+        if runs > 1 and in_block:
+            shared = runs * M * (M + columns) * np.dtype(dtype).itemsize
+            self._launch = compiler.Launch(solve, batch, runs * lanes, 3, (*sizes, np.int32(lanes)), shared)
+            return
+        self._starts = arrays.empty((batch, runs, M, columns), dtype)
+        rest = *sizes, np.int32(runs), self._starts
+        self._launch = self._apply = compiler.Launch(apply, *_spread(batch * columns * runs), 3, rest)
+        if runs > 1:
+            self._maps = arrays.empty((batch, runs, M, M), dtype), arrays.empty((batch, runs, M, columns), dtype)
+            rest = *sizes, np.int32(runs), *self._maps
+            self._reduce = compiler.Launch(reduce, *_spread(batch * runs * (M + columns)), 2, rest)
+            self._coarser = Bidiagonal(batch, runs, columns, dtype)
+            self._launch = Graph(self._by_runs)
+
+    def __call__(self, A: Any, b: Any, out: Any) -> None:
+        """Launch, without waiting; out must not be b."""
+        self._launch(A, b, out)
+
+    def _by_runs(self, A: Any, b: Any, out: Any) -> None:
+        self._reduce(A, b)
+        self._coarser(*self._maps, self._starts)
+        self._apply(A, b, out)
+
+
+class Tridiagonal:
+    """Symmetric block tri-diagonal systems by odd-even elimination, kept for further right-hand sides.
+
+    D is (batch, n, m, m), U (batch, n − 1, m, m), R and out (batch, n, m) or (batch, n, m, columns), contiguous CuPy
+    arrays; m is 5 or 6.
+    """
+
+    def __init__(self, batch: int, n: int, m: int = 5, dtype: str = "float64"):
+        groups = ThreadGroups.of(batch, n, at_once=True)
+        fields, kept = m * (m + 1) + 2 * m * m + 2 * m, 2 * m * m * (n - 1).bit_length()
+        workspace = Workspace(groups, fields, kept, dtype, stay=True)
+        kernels = ThreadGroupKernels(
+            "chains/tridiagonal.cu", [f"eliminate_systems<{m}, ", f"substitute_sides<{m}, "], dtype
+        )
+        eliminate, substitute = kernels.of(groups)
+        self._eliminate = workspace.launch(eliminate, 2)
+        self._substitute = lru_cache(lambda columns: workspace.launch(substitute, 2, np.int32(columns)))
+
+    def eliminate(self, D: Any, U: Any) -> None:
+        """The steps of [Y] (19) on the matrix, without waiting."""
+        self._eliminate(D, U)
+
+    def substitute(self, R: Any, out: Any) -> None:
+        """x with A x = R into `out`, for the matrix that was eliminated last."""
+        self._substitute(R.shape[3] if R.ndim == 4 else 1)(R, out)
+
+
+def _spread(threads: int) -> tuple[int, int]:
+    """The grid and the block for so many threads that know nothing of each other: few of them over all processors."""
+    block = MOST_THREADS if threads > MOST_THREADS * device.properties()["multiProcessorCount"] else 2 * WARP
+    return -(-threads // block), block

@@ -1,0 +1,146 @@
+"""DCA-ABA on the GPU: one long serial chain, or some, each by a group of blocks in one launch (`dca.cu`).
+
+A chain is cut into chunks of equal length, a warp for each: short ones while there are multiprocessors for more, since
+a link more in a chunk costs less than a level more of joins only from some eight links on.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cuda.runtime import arrays, compiler, device, header
+from engine.model import PRISMATIC, REVOLUTE, Model
+from engine.packing import CONSTANTS, pack
+
+LANES = 32
+LARGEST_CLUSTER = 16
+SHORT = 8
+"""Links of a chunk, at most, while there is room for more chunks."""
+_LINK, _ELEMENT, _MAP, _TRAVEL, _SCRATCH = 72, 120, 42, 18, 36
+"""Numbers in `Link`, `Element`, `Map`, `Travel` and what a warp eliminates in; the kernel checks them."""
+
+
+class Cut(NamedTuple):
+    """How a chain is shared out: blocks of its group, whether they are a cluster, chunks of a block."""
+
+    blocks: int
+    cluster: bool
+    chunks: int
+
+    def longest(self, n: int) -> int:
+        """The most links of a chunk."""
+        return -(-n // (self.blocks * self.chunks))
+
+    def shared(self, n: int, size: int) -> int:
+        """Bytes of shared memory of a block, for numbers of `size` bytes."""
+        chunk = 3 * _ELEMENT + 2 * _MAP + _TRAVEL + _SCRATCH + self.longest(n) * _LINK
+        return (self.chunks * chunk + (self.sent if self.cluster else 0)) * size
+
+    @property
+    def sent(self) -> int:
+        """Numbers that the blocks of a group send each other."""
+        return self.blocks * (_ELEMENT + _MAP + _TRAVEL)
+
+    def fits(self, n: int, size: int, most: int) -> bool:
+        """Whether a block with `most` bytes of shared memory takes its chunks."""
+        return self.longest(n) <= LANES and self.shared(n, size) <= most
+
+
+def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: bool) -> Cut:
+    """The cut for `batch` chains of n links on so many multiprocessors with `most` bytes of shared memory each.
+
+    ValueError for a chain that no group of that many blocks holds.
+    """
+    share, blocks = max(1, processors // batch), 1
+    while clusters and 2 * blocks <= min(share, LARGEST_CLUSTER) and n > SHORT * 4 * blocks:
+        blocks *= 2
+    while blocks <= (LARGEST_CLUSTER if clusters else 1):
+        for chunks in (4, 8, 16):
+            found = Cut(blocks, blocks > 1, chunks)
+            if found.fits(n, size, most):
+                return found
+        blocks *= 2
+    for blocks in range(min(processors, max(2, -(-n // (16 * SHORT)))), processors + 1):
+        found = Cut(blocks, False, 8)
+        if found.fits(n, size, most):
+            return found
+    group = Cut(processors, False, 8)
+    links = next(i for i in range(LANES, 0, -1) if i == 1 or group.shared(processors * 8 * i, size) <= most)
+    raise ValueError(
+        f"a chain of {n} links is too long for dca on this GPU, whose {processors} multiprocessors hold "
+        f"{processors * 8 * links} links at most; use abia"
+    )
+
+
+class _Plan(NamedTuple):
+    """How a batch of some size is launched: so many robots at a time, with the rest in the end."""
+
+    robots: int
+    launch: compiler.Launch
+    last: compiler.Launch
+
+
+class Dca:
+    """``dca(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n)."""
+
+    def __init__(self, model: Model, dtype: str = "float64"):
+        self._n, self._type = len(model.parent), np.dtype(dtype)
+        constants = np.zeros((CONSTANTS + 2, self._n), dtype)
+        constants[:CONSTANTS] = pack(model).constants[: self._n].T
+        constants[CONSTANTS], constants[CONSTANTS + 1] = model.kind == REVOLUTE, model.kind == PRISMATIC
+        self._constants = arrays.to_device(constants)
+        self._gravity = tuple(self._type.type(g) for g in model.gravity)
+        self._plans: dict[int, _Plan] = {}
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        batch = len(q)
+        plan = self._plans.get(batch) or self.prepare(batch)
+        if plan.robots >= batch:
+            plan.launch(q, v, tau, out)
+            return
+        for first in range(0, batch, plan.robots):
+            some = slice(first, first + plan.robots)
+            (plan.launch if some.stop <= batch else plan.last)(q[some], v[some], tau[some], out[some])
+
+    def prepare(self, batch: int) -> _Plan:
+        """How a batch of that size is launched, with what memory it takes."""
+        device.require_count(batch)
+        facts = device.properties()
+        processors = facts["multiProcessorCount"]
+        found = cut(
+            self._n, batch, self._type.itemsize, processors, facts["sharedMemPerBlockOptin"], facts["major"] >= 9
+        )
+        alone = found.blocks == 1 or found.cluster
+        robots = batch if alone else max(1, min(batch, processors // found.blocks))
+        meetings = arrays.to_device(np.zeros((1 if alone else robots, 2), np.uint32))
+        sent = arrays.empty((1 if alone else robots * found.sent,), self._type.name)
+        rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(found.longest(self._n)))
+        launches = (
+            compiler.Launch(
+                _kernel(found, self._type.name),
+                found.blocks * count,
+                found.chunks * LANES,
+                4,
+                rest,
+                found.shared(self._n, self._type.itemsize),
+                together=not alone,
+            )
+            for count in (robots, batch % robots or robots)
+        )
+        self._plans[batch] = _Plan(robots, *launches)
+        return self._plans[batch]
+
+
+@lru_cache(maxsize=32)
+def _kernel(cut: Cut, dtype: str) -> compiler.Kernel:
+    name = f"dca<{compiler.REAL[dtype]}>"
+    sizes = {"LINK_NUMBERS": _LINK, "ELEMENT_NUMBERS": _ELEMENT, "MAP_NUMBERS": _MAP, "TRAVEL_NUMBERS": _TRAVEL}
+    shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": _SCRATCH}
+    preamble = "\n".join([*header.numbers(sizes | shape), f"#define CLUSTER {int(cut.cluster)}"])
+    kernel = compiler.load("chains/dca.cu", [name], preamble).function(name)
+    if cut.cluster and cut.blocks > 8:
+        kernel.allow_large_clusters()
+    return kernel

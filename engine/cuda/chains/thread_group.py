@@ -1,0 +1,160 @@
+"""Serial chains spread over the GPU by groups of threads, and the kernels of such groups (`group.cuh`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cuda.runtime import arrays, compiler, device, header
+from engine.model import REVOLUTE, Model
+from engine.packing import pack
+
+WARP, MOST_THREADS, MOST_BLOCKS = 32, 256, 16
+CHAIN_FIELDS = 42
+"""Numbers that chain.cuh keeps of each link, first."""
+_LINKS, _DENSE_LINKS = 128, 64  # of a block, beyond which twice the blocks pay
+_STATE_BYTES = 128
+"""What a warp hands to the others."""
+_RESERVED, _CLUSTERS_SINCE, _PORTABLE = 8 * 1024, 9, 8
+PREAMBLE = "\n".join(
+    header.numbers(
+        {"WARP": WARP, "MOST_THREADS": MOST_THREADS, "STATE_BYTES": _STATE_BYTES, "CHAIN_FIELDS": CHAIN_FIELDS}
+    )
+)
+"""What thread_group.cuh and chain.cuh take as known."""
+
+
+class ThreadGroups(NamedTuple):
+    """How the chains of a batch are spread: a cluster of `blocks` for one, or one block for several."""
+
+    batch: int
+    n: int
+    blocks: int
+    """Blocks of a chain's cluster; 1 where a block has whole chains."""
+    block: int
+    """Threads of a block."""
+    threads: int
+    """Threads of a chain."""
+    links: int
+    """Links of a thread."""
+    resident: int
+    """ThreadGroups at once."""
+
+    @classmethod
+    def of(cls, batch: int, n: int, at_once: bool = False, dense: bool = False) -> ThreadGroups:
+        """ThreadGroups for so many chains of n links; with `at_once` each chain has its own, so that its memory stays.
+
+        With `dense` there is work for more threads than links where a chain has blocks of its own.
+        """
+        device.require_count(batch)
+        processors = device.properties()["multiProcessorCount"]
+        blocks = 1
+        if n <= WARP:
+            threads = 1 << (n - 1).bit_length()
+            block = WARP if batch * threads <= 4 * WARP * processors else 2 * WARP
+        else:
+            most = MOST_BLOCKS if device.properties()["major"] >= _CLUSTERS_SINCE else 1
+            while blocks < most and (n > MOST_THREADS * blocks or _pays(batch, n, blocks, processors, dense)):
+                blocks *= 2
+            block = MOST_THREADS if dense else min(WARP * -(-n // (WARP * blocks)), MOST_THREADS)
+            if blocks > 1:
+                block = 1 << (block - 1).bit_length()
+            threads = block * blocks
+        needed = -(-batch * threads // (block * blocks))
+        most_resident = max(processors * max(MOST_THREADS // block, 1) // blocks, 1)
+        resident = needed if at_once else min(needed, most_resident)
+        return cls(batch, n, blocks, block, threads, -(-n // threads), resident)
+
+
+class Workspace:
+    """What groups know of their links: `fields` numbers of each that others may read, and `kept` of its own.
+
+    The former are in shared memory where they fit beside so many bytes more, unless they must `stay` between launches.
+    """
+
+    def __init__(self, groups: ThreadGroups, fields: int, kept: int, dtype: str, beside: int = 0, stay: bool = False):
+        size, rows = np.dtype(dtype).itemsize, groups.block * groups.links
+        shared = rows * fields * size
+        most = device.properties()["sharedMemPerBlockOptin"] - _RESERVED - beside
+        self.shared = 0 if stay or groups.links > 1 or shared > most else shared
+        numbers = groups.resident * groups.blocks * rows * (kept if self.shared else fields + kept)
+        device.require_memory(numbers * size, f"the workspace of {groups.batch} chains of {groups.n} links")
+        sizes = (groups.batch, groups.n, groups.threads, groups.links, fields, kept, self.shared)
+        self._first = *(np.int32(x) for x in sizes), arrays.empty((max(numbers, 1),), dtype)
+        warps = max(groups.threads // WARP, 1)
+        self.outside = arrays.empty((2 * groups.resident * warps * _STATE_BYTES,), "int8")
+        """What the blocks of clusters tell each other."""
+        self._grid, self._block = groups.resident * groups.blocks, groups.block
+        self._all_shared = self.shared + beside
+
+    def launch(self, kernel: compiler.Kernel, arrays: int, *rest: Any) -> compiler.Launch:
+        """A launch of a kernel made for as many blocks a cluster: of so many arrays, the workspace and the rest."""
+        rest = *self._first, *rest
+        return compiler.Launch(kernel, self._grid, self._block, arrays, rest, self._all_shared)
+
+
+def _pays(batch: int, n: int, blocks: int, processors: int, dense: bool) -> bool:
+    """Whether twice the blocks make a chain faster: where they would be idle, and have links enough each."""
+    return n > (_DENSE_LINKS if dense else _LINKS) * blocks and 2 * batch * blocks <= processors
+
+
+class ThreadGroupKernels:
+    """Kernels of one source for one number type, compiled for a size of cluster when that first occurs."""
+
+    def __init__(self, source: str, names: Sequence[str], dtype: str, preamble: str = ""):
+        self._source, self._names, self._real = source, names, compiler.REAL[dtype]
+        self._preamble = f"{PREAMBLE}\n{preamble}"
+        self._made: dict[tuple[int, int], list[compiler.Kernel]] = {}
+
+    def of(self, groups: ThreadGroups) -> list[compiler.Kernel]:
+        """The kernels, in the order of their names."""
+        blocks, links = key = groups.blocks, int(groups.links == 1)
+        if key not in self._made:
+            expressions = [f"{name}{self._real}, {blocks}, {links}>" for name in self._names]
+            module = compiler.load(self._source, expressions, self._preamble)
+            self._made[key] = [module.function(expression) for expression in expressions]
+            for kernel in self._made[key] if blocks > _PORTABLE else ():
+                kernel.allow_large_clusters()
+        return self._made[key]
+
+
+class OneLaunch(ABC):
+    """An algorithm for serial chains that is one launch: ``(q, v, tau, out)`` of contiguous CuPy arrays (batch, n)."""
+
+    _launch: compiler.Launch
+    _batch = 0
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        if len(q) != self._batch:
+            self.prepare(len(q))
+        self._launch(q, v, tau, out)
+
+    def prepare(self, batch: int) -> None:
+        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
+        if self._batch:
+            del self._launch  # and its workspace, before there is a new one
+        self._batch = 0
+        self._launch = self._made(batch)
+        self._batch = batch
+
+    @abstractmethod
+    def _made(self, batch: int) -> compiler.Launch:
+        """The launch for a batch of that size, with its workspace."""
+
+
+class ChainArrays(NamedTuple):
+    """A serial chain of revolute and prismatic joints on a fixed base, as chain.cuh reads it."""
+
+    constants: Any
+    """(CONSTANTS, n + 1), the transpose of `Packed.constants`."""
+    revolute: Any
+    """(n,) int32."""
+
+    @classmethod
+    def of(cls, model: Model, dtype: str) -> ChainArrays:
+        """Those of a model that `engine.serves` finds serial."""
+        constants = np.ascontiguousarray(pack(model, dtype).constants.T)
+        return cls(arrays.to_device(constants), arrays.to_device((model.kind == REVOLUTE).astype(np.int32)))

@@ -1,0 +1,287 @@
+// Joint constraints of one robot by one thread: Coulomb friction, position limits and velocity limits, solved exactly at
+// velocity level. The text of engine/cpu/accelerate.py, see there for the equations.
+//
+// Every joint has a mode: held (at a limit, or stuck by friction) or sliding. For given modes the articulated-body
+// algorithm of rigid_body/aba.cuh finds q̈ of all joints and the reaction of those held, joint after joint; `settle` makes
+// v⁺ of it and moves the joint to the mode that they ask for (a pass of its own for that cost 5 to 9 % of a step).
+// Where moving all at once goes round in circles, a primal active set method takes over (`begin_descent`,
+// `active_set_step`).
+#pragma once
+
+#include "rigid_body/aba.cuh"
+#include "rigid_body/thread_per_robot.cuh"
+
+// What the preamble of engine/cuda/stepping/stepper.py adds to that of rigid_body/tree.py: the integrator, what acts on
+// the joints, and whether each robot has numbers of its own.
+constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
+constexpr bool LONG = NV > 64;  // what is seldom needed has slots too, else it may lie in local memory
+
+// Where the state of a robot stands, behind the slots of the tree passes.
+constexpr bool HAS_STAGES = INTEGRATOR == integrator::RK4;
+constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL + HAS_GAINS * NV,
+              Q_STAGE = MODE + HAS_CONSTRAINTS * NV, V_STAGE = Q_STAGE + HAS_STAGES * NQ,
+              Q_SUM = V_STAGE + HAS_STAGES * NV, V_SUM = Q_SUM + HAS_STAGES * NQ, FEASIBLE = V_SUM + HAS_STAGES * NV,
+              ALL_SLOTS = FEASIBLE + (HAS_CONSTRAINTS && LONG) * NV;
+static_assert(ALL_SLOTS == SLOTS + STATE_SLOTS, "what the launch makes room for");
+
+enum Mode { LOW, BACKWARD, STUCK, FORWARD, HIGH };
+constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;
+// A mode stands in a slot as the bits of a whole number.
+__device__ __forceinline__ void put(float& slot, Mode mode) { slot = __int_as_float(mode); }
+__device__ __forceinline__ void put(double& slot, Mode mode) { slot = __hiloint2double(0, mode); }
+__device__ __forceinline__ Mode mode_in(float slot) { return Mode(__float_as_int(slot)); }
+__device__ __forceinline__ Mode mode_in(double slot) { return Mode(__double2loint(slot)); }
+__device__ __forceinline__ bool is_held(Mode mode) { return mode != FORWARD && mode != BACKWARD; }
+
+// What counts as nothing, of a velocity and of the way to a limit; what rounding may leave of a velocity and a force.
+template <typename Real> constexpr Real REST = sizeof(Real) == 8 ? 1e-12 : 4e-6;
+template <typename Real> constexpr Real GAP = sizeof(Real) == 8 ? 1e-12 : 1e-6;
+template <typename Real> constexpr Real SLACK = sizeof(Real) == 8 ? 1e-12 : 2e-6;
+template <typename Real> constexpr Real SLACK_R = sizeof(Real) == 8 ? 1e-10 : 1e-4;
+
+__device__ __forceinline__ int q_of(int k) { return SCALAR ? k : Q_OF_V[k]; }
+
+// The rows of `Plan.joints`, the robot innermost where each has its own.
+template <typename Real> struct JointTable {
+    const Real* first;
+    int stride;
+
+    __device__ __forceinline__ Real operator()(int row, int k) const {
+        return first[OWN_JOINT_TABLE ? (size_t(row) * NV + k) * stride : row * NV + k];
+    }
+};
+
+template <typename Real> struct Interval { Real low, high; };
+
+template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, Real high) {
+    return x < low ? low : (x > high ? high : x);  // what is no number stays none
+}
+
+// A stage of RK4 knows no constraints; its correction, at the step's end, knows nothing else.
+enum class Role { STEP, STAGE, CORRECTION };
+
+// One robot's joints as aba.cuh asks for them. v⁺ (of a stage: q̈) stands where the tree passes keep the forces, the
+// reactions of held joints where they keep `OWN_U`.
+template <typename Real, int PITCH, Role ROLE> struct Joints {
+    static constexpr bool CONSTRAINED = HAS_CONSTRAINTS && ROLE != Role::STAGE;
+
+    Slots<Real, PITCH> at;
+    JointTable<Real> table;
+    Real dt, rate;
+
+    __device__ __forceinline__ Real q(int, int k) const { return at((ROLE == Role::STEP ? Q : Q_STAGE) + k); }
+    __device__ __forceinline__ Real v(int, int k) const {
+        return ROLE == Role::CORRECTION ? Real(0) : at((ROLE == Role::STEP ? V : V_STAGE) + k);
+    }
+    __device__ __forceinline__ Mode mode(int k) const { return mode_in(at(MODE + k)); }
+    __device__ __forceinline__ void set_mode(int k, Mode mode) const { put(at(MODE + k), mode); }
+    __device__ __forceinline__ Real& v_next(int i, int k) const {
+        return at(first_slot(i) + (kind(i) == FREE ? FREE_EFFORT : EFFORT) + k - v_start(i));
+    }
+    __device__ __forceinline__ Real& reaction(int i) const { return at(first_slot(i) + OWN_U); }
+
+    // Controls and gains, clipped, less damping.
+    __device__ __forceinline__ Real smooth(int i, int k) const {
+        if constexpr (ROLE == Role::CORRECTION) return 0;
+        Real drive = at(TAU + k);
+        if constexpr (HAS_GAINS) {
+            if (kind(i) != FREE)
+                drive += table(joint_row::KP, k) * (at(GOAL + k) - q(i, q_of(k))) - table(joint_row::KD, k) * v(i, k);
+        }
+        if constexpr (HAS_EFFORT_LIMITS) {
+            const Real most = table(joint_row::EFFORT_LIMIT, k);
+            drive = clip(drive, -most, most);
+        }
+        if constexpr (HAS_DAMPING) drive -= table(joint_row::DAMPING, k) * v(i, k);
+        return drive;
+    }
+    __device__ __forceinline__ Real force(int i, int k) const {
+        Real force = smooth(i, k);
+        if constexpr (CONSTRAINED && HAS_FRICTION) {
+            const Mode way = kind(i) == FREE ? STUCK : mode(k);
+            if (way == FORWARD) force -= friction(k);
+            if (way == BACKWARD) force += friction(k);
+        }
+        return force;
+    }
+    __device__ __forceinline__ Real extra(int k) const {
+        return INTEGRATOR == integrator::IMPLICIT && HAS_DAMPING ? dt * table(joint_row::DAMPING, k) : Real(0);
+    }
+    __device__ __forceinline__ bool locked(int k) const { return CONSTRAINED && is_held(mode(k)); }
+    __device__ __forceinline__ Real target(int k) const {
+        return CONSTRAINED ? (held_at(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
+    }
+    // v⁺ (of a stage q̈) from q̈ into its slot; answers whether the joint's mode changed. A descent chooses the modes by
+    // itself, from the reactions.
+    __device__ __forceinline__ bool settle(int i, int k, Real qdd, Real r, bool descending) const {
+        Real next = qdd;
+        if constexpr (ROLE != Role::STAGE) next = at(V + k) + dt * qdd;
+        bool changed = false;
+        if constexpr (CONSTRAINED) {
+            if (kind(i) != FREE) {
+                const Interval<Real> within = bounds(k);
+                const Mode before = mode(k);
+                Mode then = before;
+                if (is_held(before)) {
+                    next = held_at(before, within);
+                    if (descending) reaction(i) = r;
+                    else then = release(i, k, before, r, within);
+                } else if (!descending) {
+                    then = hold(k, before, next, within);
+                }
+                changed = then != before;
+                if (changed) set_mode(k, then);
+            }
+        }
+        v_next(i, k) = next;
+        return changed;
+    }
+
+    // lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi.
+    __device__ __forceinline__ Interval<Real> bounds(int k) const {
+        if constexpr (!HAS_LIMITS) return {Real(-1e30), Real(1e30)};
+        const Real here = at(Q + q_of(k)), below = table(joint_row::LOWER, k) - here,
+                   above = table(joint_row::UPPER, k) - here, most = table(joint_row::VELOCITY_LIMIT, k),
+                   low = (below < -GAP<Real> ? below : Real(0)) * rate,
+                   high = (above > GAP<Real> ? above : Real(0)) * rate;
+        return {low < -most ? -most : low, high > most ? most : high};
+    }
+    __device__ __forceinline__ Real held_at(Mode mode, const Interval<Real>& within) const {
+        return mode == HIGH ? within.high : (mode == LOW ? within.low : Real(0));
+    }
+    __device__ __forceinline__ Real friction(int k) const {
+        return HAS_FRICTION ? table(joint_row::FRICTION, k) : Real(0);
+    }
+
+    // The mode as the step begins: held where it rests or is as fast as it may be, else sliding as it moves.
+    __device__ __forceinline__ Mode initial_mode(int k) const {
+        const Interval<Real> within = bounds(k);
+        const Real velocity = at(V + k);
+        const bool rests = fabs(velocity) <= REST<Real>;
+        if (rests ? within.high == 0 : velocity >= within.high - REST<Real>) return HIGH;
+        if (rests ? within.low == 0 : velocity <= within.low + REST<Real>) return LOW;
+        if (rests && friction(k) > 0) return STUCK;
+        return velocity >= 0 ? FORWARD : BACKWARD;
+    }
+    // The mode that a held joint asks for, given the reaction r that holding it takes.
+    __device__ __forceinline__ Mode release(int i, int k, Mode mode, Real r, const Interval<Real>& within) const {
+        const Real f = friction(k), slack = SLACK_R<Real> * (f + fabs(smooth(i, k)));
+        if (mode == STUCK) return r > f + slack ? BACKWARD : (r < -f - slack ? FORWARD : mode);
+        if (mode == HIGH) {
+            if (r <= (within.high > 0 ? -f : f) + slack) return mode;
+            return within.high > 0 ? FORWARD : BACKWARD;
+        }
+        if (r >= (within.low < 0 ? f : -f) - slack) return mode;
+        return within.low < 0 ? BACKWARD : FORWARD;
+    }
+    // The mode that a sliding joint asks for, given its v⁺.
+    __device__ __forceinline__ Mode hold(int k, Mode mode, Real next, const Interval<Real>& within) const {
+        const Real slack = SLACK<Real> * (1 + fabs(at(V + k)));
+        if (next > within.high + slack) return HIGH;
+        if (next < within.low - slack) return LOW;
+        if (friction(k) > 0 && (mode == FORWARD ? next : -next) < -slack) return STUCK;
+        return mode;
+    }
+};
+
+// The modes to begin with.
+template <class Joints> __device__ __forceinline__ void initial_active_set(const Joints& joints) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        if (kind(i) != FREE) joints.set_mode(k, joints.initial_mode(k));
+    }
+}
+
+// The velocity of a descent, which is feasible throughout.
+template <typename Real, int PITCH> struct Feasible {
+    Real* first;
+
+    __device__ __forceinline__ Real& operator()(int k) const { return first[k * (LONG ? PITCH : 1)]; }
+};
+
+// Begin there: the last velocity tried, brought into its bounds, and the modes it has.
+template <typename Real, class Joints, class Feasible>
+__device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        if (kind(i) == FREE) {
+            for (int j = 0; j < 6; ++j) feasible(k + j) = joints.v_next(i, k + j);
+            continue;
+        }
+        const Interval<Real> within = joints.bounds(k);
+        const Real next = clip(joints.v_next(i, k), within.low, within.high);
+        Mode mode = next >= 0 ? FORWARD : BACKWARD;
+        if (next == within.high) mode = HIGH;
+        else if (next == within.low) mode = LOW;
+        else if (next == 0 && joints.friction(k) > 0) mode = STUCK;
+        joints.set_mode(k, mode);
+        feasible(k) = next;
+    }
+}
+
+// Release the held joint that pulls the most; answers whether there was one.
+template <typename Real, class Joints> __device__ __forceinline__ bool release_one(const Joints& joints) {
+    Real worst = 0;
+    int which = -1;
+    Mode mode_of_worst = STUCK;
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        if (kind(i) == FREE || !joints.locked(k)) continue;
+        const Interval<Real> within = joints.bounds(k);
+        const Real f = joints.friction(k), r = joints.reaction(i);
+        const Mode mode = joints.mode(k), next = joints.release(i, k, mode, r, within);
+        if (next != mode && within.low < within.high) {
+            const Real pull = mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
+            if (pull > worst || which < 0) worst = pull, which = k, mode_of_worst = next;
+        }
+    }
+    if (which >= 0) joints.set_mode(which, mode_of_worst);
+    return which >= 0;
+}
+
+// One step towards the least of the constraints' energy; answers whether there is still to go.
+template <typename Real, class Joints, class Feasible>
+__device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
+    Real share = 1, edge = 0;
+    int blocking = -1;
+    Mode mode = STUCK;
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        if (kind(i) == FREE || joints.locked(k)) continue;
+        const Interval<Real> within = joints.bounds(k);
+        const bool rubs = joints.friction(k) > 0, forward = joints.mode(k) == FORWARD;
+        const Real low = rubs && forward ? Real(0) : within.low, high = rubs && !forward ? Real(0) : within.high;
+        const Real here = feasible(k), there = joints.v_next(i, k), slack = SLACK<Real> * (1 + fabs(here));
+        if (there > high + slack && share * (there - here) > high - here) {
+            share = (high > here ? high - here : Real(0)) / (there - here);
+            blocking = k, edge = high, mode = high == within.high ? HIGH : STUCK;
+        } else if (there < low - slack && share * (there - here) < low - here) {
+            share = (low < here ? low - here : Real(0)) / (there - here);
+            blocking = k, edge = low, mode = low == within.low ? LOW : STUCK;
+        }
+    }
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) {
+            feasible(k + j) += share * (joints.v_next(i, k + j) - feasible(k + j));
+        }
+    }
+    if (blocking < 0) return release_one<Real>(joints);
+    feasible(blocking) = edge;
+    joints.set_mode(blocking, mode);
+    return true;
+}
+
+// What the descent found, as v⁺.
+template <class Joints, class Feasible> __device__ __noinline__ void accept(Joints joints, Feasible feasible) {
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) joints.v_next(i, k + j) = feasible(k + j);
+    }
+}

@@ -1,0 +1,84 @@
+"""Dynamics on the GPU for callers that do not know its kernels, from CuPy arrays to CuPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from threading import get_ident
+from typing import Any, Protocol
+
+from engine.cuda.chains.abia_hybrid import HybridAbia, Recursion
+from engine.cuda.chains.cfa import Cfa
+from engine.cuda.chains.dca import Dca
+from engine.cuda.chains.jsiia import Jsiia
+from engine.cuda.rigid_body.thread_per_robot import Abia, InverseDynamics, MassMatrix
+from engine.cuda.runtime import arrays, device
+from engine.model import Model
+
+
+class Kernels(Protocol):
+    """``(q, v, tau, out)`` of contiguous CuPy arrays (batch, nq) and (batch, nv): q̈ into `out`, without waiting."""
+
+    def prepare(self, batch: int) -> object: ...
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None: ...
+
+
+def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
+    """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
+
+    `recursion` is what "abia-hybrid" leaves to the CPU, see `hybrid`. Raises `device.NoGpu` where there is no GPU and
+    MemoryError where its memory does not suffice.
+    """
+    device.require()
+    make: dict[str, Callable[[Model, str], Kernels]] = {
+        "abia": Abia,
+        "dca": Dca,
+        "jsiia": Jsiia,
+        "cfa": Cfa,
+        "abia-hybrid": partial(HybridAbia, recursion=recursion),
+    }
+    made = make[algorithm](model, dtype)
+    made.prepare(batch)
+    arrays.wait()  # until the model's constants are there, for calls on any stream
+    return made
+
+
+def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
+    """`engine.inverse_dynamics` for arrays in the GPU's memory."""
+    dtype = _number_type(q)
+    (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
+    out = arrays.empty((len(q), model.nv), dtype)
+    if out.size:
+        _many(InverseDynamics, model, dtype, get_ident())(q, v, a, out)
+    return out[0] if single else out
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """`engine.mass_matrix` for an array in the GPU's memory."""
+    dtype = _number_type(q)
+    (q,), single = arrays.states(model, dtype, q=q)
+    shape = len(q), model.nv, model.nv
+    device.require_memory(len(q) * model.nv**2 * q.itemsize, f"{len(q)} mass matrices of {model.name}")
+    out = arrays.empty(shape, dtype)
+    if out.size:
+        _many(MassMatrix, model, dtype, get_ident())(q, out)
+    return out[0] if single else out
+
+
+def _number_type(x: Any) -> str:
+    return "float32" if str(x.dtype).endswith("float32") else "float64"
+
+
+@lru_cache(maxsize=16)
+def _many(
+    make: Callable[[Model, str], Callable[..., None]], model: Model, dtype: str, _thread: int
+) -> Callable[..., None]:
+    """The kernels of a model, made once for each thread, since they serve one at a time."""
+    if model.has_mimic:
+        raise ValueError(
+            f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
+            "or give arrays on the host"
+        )
+    made = make(model, dtype)
+    arrays.wait()
+    return made

@@ -1,0 +1,182 @@
+// ABIA of one robot by one thread: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
+// The text of engine/cpu/abia.py, with accelerations counted from those that the velocities and gravity give,
+//
+//     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
+//     U = I S,  D = SᵀU,  u = τ − Sᵀp
+//     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + U u/D)
+//     q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
+//
+// so that no velocity is needed after the first outward sweep, nor a place to keep it. A kernel calls, in this order,
+//
+//     kinematics(at, given)
+//     bias(at, given, robot)
+//     inertia_recursion(at, given, robot)
+//     accelerations(at, given, robot, put)
+//
+// where `at` are Slots, SLOTS of them, and `robot` are Constants. `given` is the kernel's: by the number of a body and
+// that of one of its coordinates its q(i, k), v(i, k) and force(i, k); put(i, k, q̈, reaction) is what becomes of the result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
+// slots, `bias` v before its wrench, and `inertia_recursion` the force before it writes in its place.
+//
+// With ADDITIONS, what simulation adds: extra(k) joins D; where locked(k) the acceleration is target(k), and
+// the reaction is the force which that needs. A free joint takes none.
+#pragma once
+
+#include "rigid_body/tree.cuh"
+
+template <typename Real, class Memory, class Given>
+__device__ __forceinline__ void kinematics(const Memory& at, const Given& given) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int s = first_slot(i) + JOINT, k = q_start(i);
+        if (kind(i) == REVOLUTE) {
+            Real sine, cosine;
+            sincos_of(given.q(i, k), sine, cosine);
+            at(s) = sine, at(s + 1) = cosine;
+        } else if (kind(i) == PRISMATIC) {
+            at(s) = given.q(i, k);
+        } else {
+#pragma unroll
+            for (int j = 0; j < 7; ++j) at(s + j) = given.q(i, k + j);
+        }
+    }
+}
+
+// The rates of a free joint: its twist, or its acceleration.
+template <typename Real, class Read> __device__ __forceinline__ Motion<Real> six(const Read& read) {
+    return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
+}
+
+// (2a), (2b) and the body's part of (2c): V, a₀ and p of every body; with q̈ where it is ACCELERATED.
+template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot>
+__device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot) {
+    Motion<Real> V = {}, a = {};
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int s = first_slot(i), k = v_start(i), above = parent(i);
+        const Pose<Real> T = pose<Real>(i, at, robot);
+        if (above < 0) {
+            V = {};
+            a = {{}, mul_t(T.R, -robot.gravity())};
+        } else {
+            if (above != i - 1) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
+            V = motion_to_child(T, V);
+            a = motion_to_child(T, a);
+        }
+        if (kind(i) == REVOLUTE) {
+            const Real rate = given.v(i, k);
+            V.o.z += rate;
+            a.o.x += V.o.y * rate, a.o.y -= V.o.x * rate;
+            a.v.x += V.v.y * rate, a.v.y -= V.v.x * rate;
+            if constexpr (ACCELERATED) a.o.z += given.acceleration(i, k);
+        } else if (kind(i) == PRISMATIC) {
+            const Real rate = given.v(i, k);
+            V.v.z += rate;
+            a.v.x += V.o.y * rate, a.v.y -= V.o.x * rate;
+            if constexpr (ACCELERATED) a.v.z += given.acceleration(i, k);
+        } else {
+            const Motion<Real> rate = six<Real>([&](int j) { return given.v(i, k + j); });
+            V = V + rate;
+            a = a + Motion<Real>{cross(V.o, rate.o), cross(V.v, rate.o) + cross(V.o, rate.v)};
+            if constexpr (ACCELERATED) a = a + six<Real>([&](int j) { return given.acceleration(i, k + j); });
+        }
+        if (branches(i)) at.store(branch_slot(i), V), at.store(branch_slot(i) + 6, a);
+        at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a));
+    }
+}
+
+// Add to what the children of a body have left in its branch slots.
+template <class Memory, class Quantity, class Read>
+__device__ __forceinline__ void add_to_parent(const Memory& at, int i, int slot, const Quantity& x, const Read& read) {
+    at.store(slot, is_last(i) ? x : read(slot) + x);
+}
+
+// I and p from the tips; U, 1/D and u of every joint.
+template <typename Real, class Memory, class Given, class Robot>
+__device__ __forceinline__ void inertia_recursion(const Memory& at, const Given& given, const Robot& robot) {
+    Inertia<Real> I = {};
+    Force<Real> p = {};
+    EACH_BODY
+    for (int i = BODIES - 1; i >= 0; --i) {
+        const int s = first_slot(i), k = v_start(i), above = parent(i);
+        const Force<Real> own = at.force(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH));
+        I = continues(i) ? I + robot.body(i) : full(robot.body(i));
+        p = continues(i) ? p + own : own;
+        if (branches(i)) {
+            I = I + at.inertia(branch_slot(i));
+            p = p + at.force(branch_slot(i) + 21);
+        }
+        const Pose<Real> T = pose<Real>(i, at, robot);
+        if (kind(i) == FREE) {  // it accelerates as its own force has it, whatever carries it, and passes that force on
+            const Motion<Real> f = six<Real>([&](int j) { return given.force(i, k + j); });
+            const Force<Real> force = {f.o, f.v};
+            at.store(s + FREE_WRENCH, solve6(I, force - p));
+            I = {};
+            p = force_to_parent(T, force);
+        } else {
+            const bool turns = kind(i) == REVOLUTE;
+            const Force<Real> U = turns ? Force<Real>{{I.A.xz, I.A.yz, I.A.zz}, I.B.z}
+                                        : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
+            const Real own_U = turns ? U.n.z : U.f.z, u = given.force(i, k) - (turns ? p.n.z : p.f.z);
+            Real D = own_U;
+            if constexpr (ADDITIONS) D += given.extra(k);
+            Real inverse = reciprocal(D), rate = u * inverse;
+            at.store(s + WRENCH, Vector<Real>{U.n.x, U.n.y, turns ? inverse : U.n.z});
+            at.store(s + WRENCH + 3, Vector<Real>{U.f.x, U.f.y, turns ? U.f.z : inverse});
+            at(s + EFFORT) = u;
+            if constexpr (ADDITIONS) {
+                at(s + OWN_U) = own_U;
+                if (given.locked(k)) inverse = 0, rate = given.target(k);
+            }
+            if (above >= 0) {
+                I = less_rank_one(I, U, inverse);
+                p = force_to_parent(T, p + rate * U);
+                I = turns && !ADDITIONS ? turning_to_parent(T, I) : inertia_to_parent(T, I);
+            }
+        }
+        if (above >= 0 && above != i - 1) {
+            add_to_parent(at, i, branch_slot(above), I, [&](int slot) { return at.inertia(slot); });
+            add_to_parent(at, i, branch_slot(above) + 21, p, [&](int slot) { return at.force(slot); });
+        }
+    }
+}
+
+// q̈ of every joint and the reaction that locking it took, from the base, handed to `put` one after the other.
+template <typename Real, class Memory, class Given, class Robot, class Put>
+__device__ __forceinline__ void accelerations(const Memory& at, const Given& given, const Robot& robot,
+                                              const Put& put) {
+    Motion<Real> a = {};
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int s = first_slot(i), k = v_start(i), above = parent(i);
+        if (above < 0) {
+            a = {};
+        } else {
+            if (above != i - 1) a = at.motion(branch_slot(above));
+            a = motion_to_child(pose<Real>(i, at, robot), a);
+        }
+        if (kind(i) == FREE) {
+            const Motion<Real> body = at.motion(s + FREE_WRENCH), q = body - a;
+            const Real six[] = {q.o.x, q.o.y, q.o.z, q.v.x, q.v.y, q.v.z};
+#pragma unroll
+            for (int j = 0; j < 6; ++j) put(i, k + j, six[j], Real(0));
+            a = body;
+        } else {
+            const bool turns = kind(i) == REVOLUTE;
+            const Force<Real> U = at.force(s + WRENCH);
+            const Real inverse = turns ? U.n.z : U.f.z, u = at(s + EFFORT), along = turns ? a.o.z : a.v.z;
+            const Real others = (U.n.x * a.o.x + U.n.y * a.o.y) +
+                                (U.f.x * a.v.x + U.f.y * a.v.y + (turns ? U.f.z * a.v.z : U.n.z * a.o.z));
+            Real q, reaction = 0;
+            if constexpr (ADDITIONS) {
+                const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
+                q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
+                reaction = Ua + (own_U + given.extra(k)) * q - u;
+            } else {
+                q = (u - others) * inverse - along;
+            }
+            put(i, k, q, reaction);
+            a = {{a.o.x, a.o.y, turns ? along + q : a.o.z}, {a.v.x, a.v.y, turns ? a.v.z : along + q}};
+        }
+        if (branches(i)) at.store(branch_slot(i), a);
+    }
+}

@@ -1,0 +1,133 @@
+// What kernels with a thread a robot share: where a block's numbers stand, and how they come and go.
+#pragma once
+
+#include "rigid_body/tree.cuh"
+
+extern "C" {
+__constant__ __align__(16) unsigned char constant_memory[CONSTANT_BYTES > 0 ? CONSTANT_BYTES : 1];
+}
+
+// The constants of a robot like all others: in constant memory where they fit.
+template <typename Real> __device__ __forceinline__ Constants<Real, false> robot_of_all(const Real* constants) {
+    return {CONSTANT_BYTES > 0 ? reinterpret_cast<const Real*>(constant_memory) : constants, 0};
+}
+
+// A block is a warp, THREADS, which needs no barrier but its own.
+//
+// Where the numbers of a block's robots stand: in global memory where they are too many, else in shared memory. For few
+// robots the constants stand there too, fetched all at once: from a cold cache each would be waited for by itself. thread_per_robot.py numbers the three
+// places: IN_GLOBAL, IN_SHARED and WITH_CONSTANTS.
+
+// Where a coordinate stands, where its velocity waits to be read, and its force or acceleration.
+__device__ __forceinline__ int joint_slot(int k) { return SCALAR ? BODY_SLOTS * k + JOINT : Q_SLOT[k]; }
+__device__ __forceinline__ int rate_slot(int k) { return SCALAR ? BODY_SLOTS * k + WRENCH : V_SLOT[k]; }
+__device__ __forceinline__ int effort_slot(int k) { return SCALAR ? BODY_SLOTS * k + EFFORT : FORCE_SLOT[k]; }
+
+// A block and its robots. Slots are a pitch apart that keeps the coordinates of a robot, which come in together, on
+// different banks of shared memory.
+template <typename Real, int PLACE> struct RobotBlock {
+    static constexpr int PITCH = PLACE == IN_GLOBAL ? THREADS : THREADS + 1;
+    using Memory = Slots<Real, PITCH>;
+    Real *first, *constants;
+    int first_robot, robots;
+
+    __device__ __forceinline__ RobotBlock(Real* workspace, int first_robot, int robots)
+        : first_robot(first_robot), robots(robots) {
+        extern __shared__ __align__(16) unsigned char shared_memory[];
+        Real* const shared = reinterpret_cast<Real*>(shared_memory);
+        first = PLACE == IN_GLOBAL ? workspace + size_t(blockIdx.x) * SLOTS * PITCH : shared;
+        constants = shared + SLOTS * PITCH;
+    }
+    __device__ __forceinline__ Memory slots() const { return {first + threadIdx.x}; }
+    __device__ __forceinline__ Constants<Real, false> robot(const Real* all) const {
+        if constexpr (PLACE == WITH_CONSTANTS) return {constants, 0};
+        else return robot_of_all(all);
+    }
+    __device__ __forceinline__ void load_constants(const Real* all) const {
+        if constexpr (PLACE == WITH_CONSTANTS) {
+            constexpr int SIZE = (BODIES + 1) * packed::CONSTANTS, AT_ONCE = 8;
+#pragma unroll 1
+            for (int start = 0; start < SIZE; start += AT_ONCE * THREADS) {
+                const int from = start + threadIdx.x;
+                Real x[AT_ONCE];
+#pragma unroll
+                for (int n = 0; n < AT_ONCE; ++n) x[n] = all[min(from + n * THREADS, SIZE - 1)];
+#pragma unroll
+                for (int n = 0; n < AT_ONCE; ++n)
+                    if (from + n * THREADS < SIZE) constants[from + n * THREADS] = x[n];
+            }
+        }
+    }
+
+    // Part of the robots' rows of an array (batch, WIDTH), as they lie: all is on its way before any is used.
+    static constexpr int AT_ONCE = NQ < 10 ? NQ : 10;
+    struct Part {
+        Real x[AT_ONCE];
+    };
+    template <int WIDTH> __device__ __forceinline__ Part fetch(const Real* array, int from) const {
+        Part part;
+        const Real* const rows = array + size_t(first_robot) * WIDTH;
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) {
+            const int e = (from + n) * THREADS + threadIdx.x;
+            if (e < robots * WIDTH) part.x[n] = rows[e];
+        }
+        return part;
+    }
+    template <int WIDTH, class Put>
+    __device__ __forceinline__ void spread(const Part& part, int from, const Put& put) const {
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) {
+            const int e = (from + n) * THREADS + threadIdx.x;
+            if ((from + n) * THREADS >= robots * WIDTH) break;
+            if (e < robots * WIDTH) put(part.x[n], e % WIDTH, Memory{first + e / WIDTH});
+        }
+    }
+    // What `kinematics` leaves, every thread for any robot of the block.
+    __device__ __forceinline__ void spread_q(const Part& part, int from) const {
+        spread<NQ>(part, from, [](Real x, int k, Memory at) {
+            const int s = joint_slot(k);
+            if (ONE_KIND >= 0 ? ONE_KIND == REVOLUTE : TURNS[k]) {
+                Real sine, cosine;
+                sincos_of(x, sine, cosine);
+                at(s) = sine, at(s + 1) = cosine;
+            } else {
+                at(s) = x;
+            }
+        });
+    }
+    __device__ __forceinline__ void load(const Real* q) const {
+#pragma unroll 1
+        for (int from = 0; from < NQ; from += AT_ONCE) spread_q(fetch<NQ>(q, from), from);
+    }
+    // q, v, and forces or accelerations.
+    __device__ __forceinline__ void load(const Real* q, const Real* v, const Real* effort) const {
+#pragma unroll 1
+        for (int from = 0; from < NQ; from += AT_ONCE) {
+            const Part position = fetch<NQ>(q, from), rate = fetch<NV>(v, from), force = fetch<NV>(effort, from);
+            spread_q(position, from);
+            spread<NV>(rate, from, [](Real x, int k, Memory at) { at(rate_slot(k)) = x; });
+            spread<NV>(force, from, [](Real x, int k, Memory at) { at(effort_slot(k)) = x; });
+        }
+    }
+    // Results, which stand where forces or accelerations came in.
+    __device__ __forceinline__ void store(Real* array) const {
+        Real* const rows = array + size_t(first_robot) * NV;
+#pragma unroll 8
+        for (int e = threadIdx.x; e < robots * NV; e += THREADS) rows[e] = first[effort_slot(e % NV) * PITCH + e / NV];
+    }
+};
+
+// A thread's own numbers as the sweeps ask for them.
+template <typename Real, class Memory> struct Given {
+    Memory at;
+
+    __device__ __forceinline__ Real v(int i, int k) const {
+        return at(first_slot(i) + (kind(i) == FREE ? FREE_WRENCH : WRENCH) + k - v_start(i));
+    }
+    __device__ __forceinline__ Real& force(int i, int k) const {
+        return at(first_slot(i) + (kind(i) == FREE ? FREE_EFFORT : EFFORT) + k - v_start(i));
+    }
+    __device__ __forceinline__ void acceleration(int i, int k, Real value) const { force(i, k) = value; }
+    __device__ __forceinline__ Real acceleration(int i, int k) const { return force(i, k); }
+};

@@ -1,0 +1,137 @@
+"""Many robots at once, a thread each: ABIA, inverse dynamics and mass matrices, any tree, one launch a call."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cuda.rigid_body import tree
+from engine.cuda.runtime import compiler, device, header
+from engine.model import Model
+from engine.packing import pack
+
+WARP = 32
+_IN_GLOBAL, _IN_SHARED, _WITH_CONSTANTS = 0, 1, 2  # where thread_per_robot.cuh has a block's robots
+_RESERVED = 1024  # bytes of shared memory that every block takes beside its own
+_REGISTERS, _PER_THREAD = 65536, {4: 96, 8: 168}  # of a multiprocessor; what a thread is not to go below, by itemsize
+_LEAST, _ON_GLOBAL = 3, 8  # blocks in a multiprocessor: fewer lose to global memory; there, more gain nothing
+
+
+class _Shape(NamedTuple):
+    """How a batch is spread over the GPU, in blocks of a warp."""
+
+    place: int
+    """Where a block's robots stand."""
+    blocks: int
+    """How many a multiprocessor holds at once."""
+    shared: int
+    """Bytes of shared memory that one takes."""
+
+    @classmethod
+    def for_few(cls, numbers: int, constants: int, itemsize: int) -> _Shape:
+        """For robots that the GPU holds all at once."""
+        for place, shared in ((_WITH_CONSTANTS, numbers + constants), (_IN_SHARED, numbers)):
+            if shared * itemsize <= device.properties()["sharedMemPerBlockOptin"]:
+                return cls(place, 1, shared * itemsize)
+        return cls(_IN_GLOBAL, 1, 0)
+
+    @classmethod
+    def for_many(cls, numbers: int, itemsize: int) -> _Shape:
+        """For any number of robots."""
+        shared = numbers * itemsize
+        room = device.properties()["sharedMemPerMultiprocessor"] // (shared + _RESERVED)
+        if room < _LEAST:
+            return cls(_IN_GLOBAL, _ON_GLOBAL, 0)
+        return cls(_IN_SHARED, min(room, _REGISTERS // (_PER_THREAD[itemsize] * WARP)), shared)
+
+
+def preamble(model: Model, dtype: str, additions: bool = False) -> str:
+    """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
+    places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
+    return "\n".join([*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions)])
+
+
+class _Many:
+    """A kernel of `source` for one model and number type."""
+
+    _arrays = 4
+    """How many a launch takes."""
+
+    def __init__(self, model: Model, dtype: str, source: str, kernel: str):
+        import cupy
+
+        constants, slots = pack(model, dtype).constants, tree.Layout(model).slots
+        itemsize, numbers = constants.itemsize, slots * (WARP + 1)
+        self._few = _Shape.for_few(numbers, constants.size, itemsize)
+        self._many = _Shape.for_many(numbers, itemsize)
+        real = compiler.REAL[dtype]
+        names = {shape: f"{kernel}<{real}, {shape.blocks}, {shape.place}>" for shape in (self._few, self._many)}
+        self.module = compiler.load(source, list(names.values()), preamble(model, dtype))
+        tree.fill_constant_memory(self.module, model, dtype)
+        self._kernels = {shape: self.module.function(name) for shape, name in names.items()}
+        self._constants = cupy.asarray(constants)
+        self._block = slots * WARP
+        self._workspace = cupy.empty(0, dtype)
+        self._launches: dict[int, compiler.Launch] = {}
+
+    def launch(self, batch: int, *arrays: Any) -> None:
+        """Launch, without waiting, and without taking memory but for a batch larger than any before."""
+        (self._launches.get(batch) or self.prepare(batch))(*arrays)
+
+    def prepare(self, batch: int) -> compiler.Launch:
+        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        device.require_count(batch)
+        processors = device.properties()["multiProcessorCount"]
+        few = batch <= processors * WARP
+        shape, width = (self._few, -(-batch // processors)) if few else (self._many, WARP)
+        grid = -(-batch // width)
+        if shape.place == _IN_GLOBAL:
+            grid = min(grid, processors * shape.blocks)
+            self._reserve(grid * self._block)
+        rest = self._constants, self._workspace, np.int32(batch), np.int32(width)
+        launch = compiler.Launch(self._kernels[shape], grid, WARP, self._arrays, rest, shape.shared)
+        self._launches[batch] = launch
+        return launch
+
+    def _reserve(self, size: int) -> None:
+        import cupy
+
+        if self._workspace.size < size:
+            device.require_memory(size * self._workspace.itemsize, "what the kernels work in")
+            self._workspace = cupy.empty(size, self._workspace.dtype)
+
+
+class Abia(_Many):
+    """Forward dynamics by articulated-body inertias: ``(q, v, tau, out)`` of contiguous CuPy arrays, q̈ into `out`."""
+
+    def __init__(self, model: Model, dtype: str):
+        super().__init__(model, dtype, "rigid_body/aba.cu", "abia")
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        """q (batch, tree_nq), v, tau and out (batch, tree_nv)."""
+        self.launch(len(q), q, v, tau, out)
+
+
+class InverseDynamics(_Many):
+    """τ of given accelerations, [Y] (2a)–(2d)."""
+
+    def __init__(self, model: Model, dtype: str):
+        super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "inverse_dynamics")
+
+    def __call__(self, q: Any, v: Any, a: Any, out: Any) -> None:
+        """q (batch, tree_nq), v, a and out (batch, tree_nv): τ into `out`."""
+        self.launch(len(q), q, v, a, out)
+
+
+class MassMatrix(_Many):
+    """Mass matrices by composite bodies."""
+
+    _arrays = 2
+
+    def __init__(self, model: Model, dtype: str):
+        super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "mass_matrix")
+
+    def __call__(self, q: Any, out: Any) -> None:
+        """q (batch, tree_nq): M into `out` (batch, tree_nv, tree_nv)."""
+        self.launch(len(q), q, out)

@@ -1,0 +1,99 @@
+// What the preamble of engine/cuda/rigid_body/tree.py says of a robot's tree, its constants, and where the numbers of one robot
+// stand while a kernel works on it.
+#pragma once
+
+#include "rigid_body/spatial.cuh"
+
+// A loop over the bodies is never written out: that runs slower, for instructions come to outgrow their cache.
+#define EACH_BODY _Pragma("unroll 1")
+
+__device__ __forceinline__ int parent(int i) { return SERIAL ? i - 1 : PARENT[i]; }
+__device__ __forceinline__ int kind(int i) { return ONE_KIND >= 0 ? ONE_KIND : KIND[i]; }
+__device__ __forceinline__ int q_start(int i) { return SCALAR ? i : Q_START[i]; }
+__device__ __forceinline__ int v_start(int i) { return SCALAR ? i : V_START[i]; }
+// Whether the body after i hangs on it: then sweeps hand on in registers.
+__device__ __forceinline__ bool continues(int i) { return i + 1 < BODIES && (SERIAL || PARENT[i + 1] == i); }
+// Whether bodies other than the one after i hang on it, which then has `BRANCH_SLOTS` of its own.
+__device__ __forceinline__ bool branches(int i) { return !SERIAL && BRANCH[i] >= 0; }
+// Whether i is the last of the bodies on its parent, the first that an inward sweep meets.
+__device__ __forceinline__ bool is_last(int i) { return SERIAL || LAST[i]; }
+
+// The slots of a body, as tree.py numbers them. One with a single coordinate: the sine and cosine of its angle, or the displacement; a wrench,
+// in its place later U, with 1/D on the joint's own axis; its force, later u; with `ADDITIONS`, U on that axis.
+static_assert(WRENCH == JOINT + 2 && EFFORT == WRENCH + 6 && OWN_U == EFFORT + 1 && BODY_SLOTS == OWN_U + ADDITIONS);
+// A free one: position and quaternion; a wrench, later the acceleration; and six for its kernel, for its force and q̈.
+static_assert(FREE_WRENCH == JOINT + 7 && FREE_EFFORT == FREE_WRENCH + 6 && FREE_SLOTS == FREE_EFFORT + 6);
+// What several children of a body have from it, twist and acceleration, and leave to it, an inertia and a wrench.
+static_assert(BRANCH_SLOTS == 21 + 6);
+
+__device__ __forceinline__ int first_slot(int i) { return SCALAR ? BODY_SLOTS * i : FIRST_SLOT[i]; }
+__device__ __forceinline__ int branch_slot(int i) { return BRANCH_START + BRANCH_SLOTS * BRANCH[i]; }
+
+// The numbers of one robot, each `PITCH` after the one before, so that the threads of a block have theirs side by side.
+template <typename Real, int PITCH> struct Slots {
+    Real* first;
+
+    __device__ __forceinline__ Real& operator()(int slot) const { return first[slot * PITCH]; }
+    __device__ __forceinline__ Vector<Real> vector(int s) const { return {(*this)(s), (*this)(s + 1), (*this)(s + 2)}; }
+    __device__ __forceinline__ void store(int s, Vector<Real> x) const {
+        (*this)(s) = x.x, (*this)(s + 1) = x.y, (*this)(s + 2) = x.z;
+    }
+    __device__ __forceinline__ Motion<Real> motion(int s) const { return {vector(s), vector(s + 3)}; }
+    __device__ __forceinline__ Force<Real> force(int s) const { return {vector(s), vector(s + 3)}; }
+    __device__ __forceinline__ void store(int s, const Motion<Real>& x) const { store(s, x.o), store(s + 3, x.v); }
+    __device__ __forceinline__ void store(int s, const Force<Real>& x) const { store(s, x.n), store(s + 3, x.f); }
+    __device__ __forceinline__ Symmetric<Real> symmetric(int s) const {
+        return {(*this)(s), (*this)(s + 1), (*this)(s + 2), (*this)(s + 3), (*this)(s + 4), (*this)(s + 5)};
+    }
+    __device__ __forceinline__ void store(int s, const Symmetric<Real>& x) const {
+        store(s, Vector<Real>{x.xx, x.xy, x.xz}), store(s + 3, Vector<Real>{x.yy, x.yz, x.zz});
+    }
+    __device__ __forceinline__ Inertia<Real> inertia(int s) const {
+        return {symmetric(s), {vector(s + 6), vector(s + 9), vector(s + 12)}, symmetric(s + 15)};
+    }
+    __device__ __forceinline__ void store(int s, const Inertia<Real>& x) const {
+        store(s, x.A), store(s + 6, x.B.x), store(s + 9, x.B.y), store(s + 12, x.B.z), store(s + 15, x.C);
+    }
+};
+
+// The robot's constants, (n + 1, CONSTANTS) as engine/packing.py packs them; robot innermost where each has its own, `stride`
+// apart.
+template <typename Real, bool OWN> struct Constants {
+    const Real* first;
+    int stride;
+
+    __device__ __forceinline__ Real operator()(int i, int k) const {
+        constexpr int WIDTH = packed::CONSTANTS;
+        return first[OWN ? ((long long)WIDTH * i + k) * stride : WIDTH * i + k];
+    }
+    __device__ __forceinline__ Vector<Real> vector(int i, int k) const {
+        return {(*this)(i, k), (*this)(i, k + 1), (*this)(i, k + 2)};
+    }
+    __device__ __forceinline__ Matrix<Real> home_rotation(int i) const {
+        constexpr int k = packed::HOME_ROTATION;
+        return {vector(i, k), vector(i, k + 3), vector(i, k + 6)};
+    }
+    __device__ __forceinline__ Vector<Real> home_position(int i) const { return vector(i, packed::HOME_POSITION); }
+    __device__ __forceinline__ Body<Real> body(int i) const {
+        const Vector<Real> a = vector(i, packed::INERTIA), b = vector(i, packed::INERTIA + 3);
+        return {(*this)(i, packed::MASS), vector(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
+    }
+    __device__ __forceinline__ Vector<Real> gravity() const { return vector(BODIES, 0); }
+};
+
+// T_i from what `kinematics` left.
+template <typename Real, class Memory, class Robot>
+__device__ __forceinline__ Pose<Real> pose(int i, const Memory& at, const Robot& robot) {
+    const Matrix<Real> H = robot.home_rotation(i);
+    const Vector<Real> p = robot.home_position(i);
+    const int s = first_slot(i) + JOINT;
+    if (kind(i) == REVOLUTE) {
+        const Real sine = at(s), cosine = at(s + 1);
+        return {{{cosine * H.x.x + sine * H.x.y, cosine * H.x.y - sine * H.x.x, H.x.z},
+                 {cosine * H.y.x + sine * H.y.y, cosine * H.y.y - sine * H.y.x, H.y.z},
+                 {cosine * H.z.x + sine * H.z.y, cosine * H.z.y - sine * H.z.x, H.z.z}}, p};
+    }
+    if (kind(i) == PRISMATIC) return {H, p + at(s) * Vector<Real>{H.x.z, H.y.z, H.z.z}};
+    const Quaternion<Real> turn = {at(s + 3), at(s + 4), at(s + 5), at(s + 6)};
+    return {matmul(H, rotation_from_quaternion(turn)), p + mul(H, at.vector(s))};
+}

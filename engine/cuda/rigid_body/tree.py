@@ -1,0 +1,103 @@
+"""A robot's tree for kernels with a thread a robot: what tree.cuh takes as known when it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from engine.cuda.runtime import header
+from engine.cuda.runtime.compiler import Module
+from engine.model import FREE, REVOLUTE, Model
+from engine.packing import pack
+
+CONSTANT_MEMORY = 44 * 1024
+"""Up to so many bytes constants stand in constant memory, which holds 64 KiB, the tree's tables among them."""
+_IN_CONSTANT_MEMORY = 256  # bodies whose tables do
+_JOINT, _WRENCH, _EFFORT, _OWN_U = 0, 2, 8, 9  # of a body with one coordinate, see tree.cuh
+_FREE_WRENCH, _FREE_EFFORT, _FREE_SLOTS = 7, 13, 19
+_BRANCH_SLOTS = 27
+
+
+class Layout:
+    """How the numbers of one robot stand in its slots."""
+
+    def __init__(self, model: Model, additions: bool = False):
+        self.parent, self.kind, self.q_start, self.v_start = pack(model).topology.T
+        n = len(self.parent)
+        free = self.kind == FREE
+        widths = np.where(free, _FREE_SLOTS, _OWN_U + additions)
+        self.first = np.cumsum(widths) - widths
+        elsewhere = (self.parent >= 0) & (self.parent != np.arange(n) - 1)
+        self.branch = np.full(n, -1)
+        branching = np.unique(self.parent[elsewhere])
+        self.branch[branching] = np.arange(len(branching))
+        youngest = {int(p): i for i, p in enumerate(self.parent)}
+        self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
+        self.branch_start = int(widths.sum())
+        self.slots = self.branch_start + _BRANCH_SLOTS * len(branching)
+        self.nq, self.nv = int(np.where(free, 7, 1).sum()), int(np.where(free, 6, 1).sum())
+        self.serial = not elsewhere.any() and int((self.parent < 0).sum()) == 1
+
+
+def preamble(model: Model, dtype: str, additions: bool = False) -> str:
+    """The C++ text that says `model` to tree.cuh."""
+    at = Layout(model, additions)
+    n, free = len(at.parent), at.kind == FREE
+    joint = np.concatenate([first + _JOINT + np.arange(7 if f else 1) for first, f in zip(at.first, free, strict=True)])
+    wrench = _per_velocity(at.first + np.where(free, _FREE_WRENCH, _WRENCH), free)
+    effort = _per_velocity(at.first + np.where(free, _FREE_EFFORT, _EFFORT), free)
+    numbers = {
+        "BODIES": n,
+        "NQ": at.nq,
+        "NV": at.nv,
+        "SLOTS": at.slots,
+        "BRANCH_START": at.branch_start,
+        "ONE_KIND": int(at.kind[0]) if len(set(at.kind)) == 1 else -1,
+        "CONSTANT_BYTES": constant_bytes(model, dtype),
+    }
+    slots = {
+        "JOINT": _JOINT, "WRENCH": _WRENCH, "EFFORT": _EFFORT, "OWN_U": _OWN_U, "BODY_SLOTS": _OWN_U + additions,
+        "FREE_WRENCH": _FREE_WRENCH, "FREE_EFFORT": _FREE_EFFORT, "FREE_SLOTS": _FREE_SLOTS,
+        "BRANCH_SLOTS": _BRANCH_SLOTS,
+    }  # fmt: skip
+    flags = {"SERIAL": at.serial, "SCALAR": not free.any(), "ADDITIONS": additions}
+    space = "__constant__" if n <= _IN_CONSTANT_MEMORY else "__device__"
+    by_body = {
+        "PARENT": at.parent, "KIND": at.kind, "Q_START": at.q_start, "V_START": at.v_start,
+        "FIRST_SLOT": at.first, "BRANCH": at.branch, "LAST": at.last,
+    }  # fmt: skip
+    turns = np.concatenate([np.repeat(kind == REVOLUTE, 7 if kind == FREE else 1) for kind in at.kind])
+    by_coordinate = {"Q_SLOT": joint, "TURNS": turns, "V_SLOT": wrench, "FORCE_SLOT": effort}
+    return "\n".join(
+        [
+            *header.numbers(numbers | slots),
+            *header.flags(flags),
+            *(_table(space, name, values) for name, values in by_body.items()),
+            *(_table("__device__", name, values) for name, values in by_coordinate.items()),
+        ]
+    )
+
+
+def constant_bytes(model: Model, dtype: str) -> int:
+    """What the model's constants take in constant memory; 0 where they do not fit."""
+    size = -(-pack(model, dtype).constants.nbytes // 16) * 16
+    return size if size <= CONSTANT_MEMORY else 0
+
+
+def _per_velocity(first: np.ndarray, free: np.ndarray) -> np.ndarray:
+    return np.concatenate([slot + np.arange(6 if f else 1) for slot, f in zip(first, free, strict=True)])
+
+
+def _table(space: str, name: str, values: Iterable[int]) -> str:
+    return f"[[maybe_unused]] {space} constexpr int {name}[] = {{{', '.join(str(int(value)) for value in values)}}};"
+
+
+def fill_constant_memory(module: Module, model: Model, dtype: str) -> None:
+    """Give a module's constant memory the model's constants, if that is where its kernels look for them."""
+    import cupy
+
+    if constant_bytes(model, dtype) == 0:
+        return
+    constants = pack(model, dtype).constants
+    cupy.ndarray(constants.shape, dtype, module.symbol("constant_memory")).set(constants)

@@ -1,0 +1,125 @@
+"""Arrays between the host and the GPU, for callers that do not import CuPy."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from engine.cuda.runtime import device
+from engine.model import Model
+
+_CUDA, _MANAGED = 2, 13  # DLPack's numbers for such memory
+
+
+def on_device(x: Any) -> bool:
+    """Whether x is an array in a GPU's memory, CuPy's or another library's that speaks DLPack."""
+    if isinstance(x, np.ndarray | list | tuple) or not hasattr(x, "__dlpack_device__"):
+        return False
+    return int(x.__dlpack_device__()[0]) in (_CUDA, _MANAGED)
+
+
+def to_device(x: Any, dtype: str | None = None) -> Any:
+    """x as a contiguous CuPy array, without a copy where it is one already or lies in the GPU's memory as it should."""
+    import cupy
+
+    if not isinstance(x, cupy.ndarray) and on_device(x):
+        x = cupy.from_dlpack(x)
+    return cupy.asarray(x, dtype, order="C")
+
+
+def to_host(x: Any) -> np.ndarray:
+    """x as a NumPy array; waits for the GPU."""
+    return x if isinstance(x, np.ndarray) else np.asarray(x.get())
+
+
+def wait() -> None:
+    """Until all that was given to CuPy's current stream is done."""
+    import cupy
+
+    cupy.cuda.get_current_stream().synchronize()
+
+
+def empty(shape: tuple[int, ...], dtype: str) -> Any:
+    """A CuPy array of whatever its memory held. MemoryError, with the bytes needed and free, where it does not fit."""
+    import cupy
+
+    try:
+        return cupy.empty(shape, dtype)
+    except MemoryError:
+        device.require_memory(prod(shape) * np.dtype(dtype).itemsize, f"a {dtype} array of shape {shape}")
+        raise
+
+
+def zeros_like(x: Any) -> Any:
+    """A CuPy array of zeros of the shape and number type of x, which is on the GPU."""
+    import cupy
+
+    return cupy.zeros_like(to_device(x))
+
+
+def are(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
+    """Whether these are just what kernels take: contiguous CuPy arrays of a batch; what is not is seen to elsewhere."""
+    kind = _array_type()
+    if not (type(q) is type(v) is type(tau) is type(out) is kind):
+        return False
+    rows, columns = q.shape if q.ndim == 2 else (0, 0)
+    return (
+        rows > 0
+        and columns == model.nq
+        and v.shape == tau.shape == out.shape == (rows, model.nv)
+        and q.dtype == v.dtype == tau.dtype == out.dtype == dtype
+        and q.flags.c_contiguous
+        and v.flags.c_contiguous
+        and tau.flags.c_contiguous
+        and out.flags.c_contiguous
+    )
+
+
+@lru_cache(maxsize=1)
+def _array_type() -> Any:
+    import cupy
+
+    return cupy.ndarray
+
+
+def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
+    """`arguments.states` for arrays in the GPU's memory, as contiguous CuPy arrays; none of their numbers are read.
+
+    Single rows among them serve a whole batch. Raises TypeError where one is on the host.
+    """
+    found = []
+    for name, value in values.items():
+        if not on_device(value):
+            kind = f"{type(value).__module__}.{type(value).__name__}"
+            raise TypeError(f"{name} is a {kind} and q is on the GPU; give all arrays on one side")
+        array, width = to_device(value, dtype), model.nq if name == "q" else model.nv
+        if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
+            raise ValueError(f"{name} has shape {array.shape}; expected ({width},) or (batch, {width})")
+        found.append(array)
+    rows = {len(array) for array in found if array.ndim == 2}
+    if len(rows) > 1:
+        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(values, found, strict=True))
+        raise ValueError(f"the batch sizes differ ({listed}); give all arguments the same number of rows")
+    batch = max(rows, default=1)
+    return [array if array.ndim == 2 else _repeated(array, batch) for array in found], not rows
+
+
+def _repeated(row: Any, batch: int) -> Any:
+    import cupy
+
+    return cupy.ascontiguousarray(cupy.broadcast_to(row, (batch, len(row))))
+
+
+def result(out: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """`arguments.result` on the GPU."""
+    if out is None:
+        return empty(shape, dtype)
+    if not on_device(out) or out.shape != shape or str(out.dtype) != dtype or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out is a {type(out).__name__} of shape {np.shape(out)} and type {getattr(out, 'dtype', 'none')}; "
+            f"expected a contiguous {dtype} CuPy array of shape {shape}"
+        )
+    return out

@@ -1,0 +1,206 @@
+"""The one function that turns a `.cu` file into kernels: NVRTC through CuPy, with the machine code kept on disk.
+
+What a robot fixes at compile time is C++ text put before the source, the *preamble*. The number type and whatever else
+a kernel is a template over stands in its name, `abia<double>`. Machine code lies in the user's cache folder under a
+digest of all that it depends on, so that a changed source, robot, GPU or compiler makes a new file and nothing stale
+is ever read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine import files
+from engine.cuda.runtime import device, header
+
+FOLDER = Path(__file__).parents[1]
+REAL = {"float32": "float", "float64": "double"}
+"""C++'s names of the number types."""
+OPTIONS = ("--std=c++17", "-lineinfo", f"-I{FOLDER}")
+_MAX_DYNAMIC_SHARED, _NON_PORTABLE_CLUSTER = 8, 14  # CU_FUNC_ATTRIBUTE_…
+_DEFAULT_SHARED = 40 * 1024  # bytes that need no leave; with what a kernel declares itself, 48 KiB do
+
+
+class CompileError(RuntimeError):
+    """A kernel that does not compile: the compiler's own words, with the file and line of the source."""
+
+
+class Kernel:
+    """One function of a module: ``kernel(grid, block, args, shared)`` launches it on CuPy's current stream."""
+
+    def __init__(self, function: Any):
+        self._function = function
+        self._shared = _DEFAULT_SHARED
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], shared: int = 0) -> None:
+        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes."""
+        self.allow(shared)
+        self._function(grid, block, args, shared_mem=shared)
+
+    @property
+    def pointer(self) -> int:
+        """CUDA's handle."""
+        return int(self._function.ptr)
+
+    def allow(self, shared: int) -> None:
+        """Let blocks have so many bytes of shared memory."""
+        if shared <= self._shared:
+            return
+        from cupy.cuda import driver
+
+        most = device.properties()["sharedMemPerBlockOptin"]
+        if shared > most:
+            raise ValueError(f"a block asks for {shared} bytes of shared memory and this GPU has {most}")
+        driver.funcSetAttribute(self._function.ptr, _MAX_DYNAMIC_SHARED, shared)
+        self._shared = shared
+
+    def allow_large_clusters(self) -> None:
+        """Let clusters be of more than eight blocks."""
+        from cupy.cuda import driver
+
+        driver.funcSetAttribute(self._function.ptr, _NON_PORTABLE_CLUSTER, 1)
+
+
+class Launch:
+    """A launch with all but its first arguments laid out once: ``launch(*arrays)`` costs the host a microsecond or two.
+
+    The parameters behind the arrays are `rest`, CuPy arrays and NumPy scalars of the parameters' very types.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: int,
+        block: int,
+        arrays: int,
+        rest: tuple[Any, ...],
+        shared: int = 0,
+        together: bool = False,
+    ):
+        from cupy.cuda import driver, get_current_stream
+
+        kernel.allow(shared)
+        self._kernel, self._rest, self._stream = kernel, rest, get_current_stream  # which keeps what they point to
+        self._values = np.zeros((arrays + len(rest), 8), np.uint8)  # no parameter is larger
+        for slot, x in zip(self._values[arrays:], rest, strict=True):
+            value = np.array(x.data.ptr, np.uint64) if hasattr(x, "data") and hasattr(x.data, "ptr") else np.array(x)
+            slot[: value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
+        self._pointers = self._values.data.cast("B").cast("Q")
+        addresses = self._values.ctypes.data + 8 * np.arange(len(self._values), dtype=np.uint64)
+        self._parameters = addresses
+        self._fixed = (kernel.pointer, grid, 1, 1, block, 1, 1, shared)
+        self._last = (addresses.ctypes.data,) if together else (addresses.ctypes.data, 0)
+        self._launch = driver.launchCooperativeKernel if together else driver.launchKernel
+
+    def __call__(self, *arrays: Any) -> None:
+        pointers, index = self._pointers, 0
+        for array in arrays:
+            pointers[index] = array.data.ptr
+            index += 1  # noqa: SIM113 (enumerate takes longer)
+        self._launch(*self._fixed, self._stream().ptr, *self._last)
+
+
+@dataclass(frozen=True)
+class Module:
+    """Compiled kernels, loaded for one user: its `__constant__` and `__device__` variables are that user's own."""
+
+    module: Any
+    lowered: dict[str, str]
+    seconds: float
+    """What compiling took, or reading from disk."""
+    cached: bool
+    """The machine code was on disk."""
+
+    def function(self, name: str) -> Kernel:
+        """The kernel of that name expression, one of those given to `load`."""
+        return Kernel(self.module.get_function(self.lowered[name]))
+
+    def symbol(self, name: str) -> Any:
+        """Where a variable declared ``extern "C"`` lies, as a cupy.cuda.MemoryPointer."""
+        from cupy.cuda import MemoryPointer, UnownedMemory
+
+        return MemoryPointer(UnownedMemory(self.module.get_global_var(name), 0, self.module), 0)
+
+
+def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
+    """The kernels with these name expressions, such as "abia<double>", of a `.cu` file, named from `engine/cuda` on.
+
+    Raises `device.NoGpu` without a GPU, and CompileError with file and line where the source is wrong.
+    """
+    device.require()
+    from cupy.cuda import function
+
+    began = perf_counter()
+    path, text = FOLDER / source, _text(source, preamble)
+    kept = _cache_path(source, text, kernels)
+    image = _read(kept)
+    cached = image is not None
+    if image is None:
+        image = _compile(path, text, kernels)
+        _keep(kept, *image)
+    code, lowered = image
+    module = function.Module()
+    module.load(code)
+    return Module(module, lowered, perf_counter() - began, cached)
+
+
+def _text(source: str, preamble: str) -> str:
+    path = FOLDER / source
+    before = f"{header.text()}\n{preamble}"
+    return f'#line 1 "preamble of {source}"\n{before}\n#line 1 "{path.as_posix()}"\n{path.read_text("utf-8")}'
+
+
+def _compile(path: Path, text: str, kernels: Sequence[str]) -> tuple[bytes, dict[str, str]]:
+    from cupy.cuda import nvrtc
+
+    program = nvrtc.createProgram(text, path.name, [], [])
+    try:
+        for name in kernels:
+            nvrtc.addNameExpression(program, name)
+        try:
+            nvrtc.compileProgram(program, (f"-arch={device.architecture()}", *OPTIONS))
+        except nvrtc.NVRTCError as error:
+            raise CompileError(f"{path.name} does not compile: {nvrtc.getProgramLog(program)}") from error
+        return nvrtc.getCUBIN(program), {name: nvrtc.getLoweredName(program, name) for name in kernels}
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def _cache_path(source: str, text: str, kernels: Sequence[str]) -> Path:
+    from cupy.cuda import nvrtc
+
+    digest = hashlib.sha256()
+    headers = "".join(header.read_text("utf-8") for header in sorted(FOLDER.rglob("*.cuh")))
+    facts = (device.architecture(), nvrtc.getVersion(), OPTIONS[:-1], tuple(kernels), headers, text)
+    digest.update(repr(facts).encode())
+    return files.cache_folder() / "kernels" / f"{Path(source).stem}-{digest.hexdigest()[:24]}"
+
+
+def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
+    """The machine code and the names kept there; None where there is none, or a file that is not whole."""
+    try:
+        head, _, code = path.read_bytes().partition(b"\n")
+        facts = json.loads(head)
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(facts, dict) and facts.get("sha256") == hashlib.sha256(code).hexdigest()
+    return (code, facts["lowered"]) if whole else None
+
+
+def _keep(path: Path, code: bytes, lowered: dict[str, str]) -> None:
+    """Write it for the next time, if the folder lets itself be written to."""
+    head = json.dumps({"sha256": hashlib.sha256(code).hexdigest(), "lowered": lowered}).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with files.replacing(path) as file:
+            file.write(head + b"\n" + code)
+    except OSError:
+        return

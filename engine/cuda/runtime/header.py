@@ -1,0 +1,43 @@
+"""The numbers that Python and CUDA both count on, as C++ text: each has one home, in Python."""
+
+from __future__ import annotations
+
+from engine import model, packing, plan
+
+_CONSTANTS = ("HOME_ROTATION", "HOME_POSITION", "MASS", "FIRST_MOMENT", "INERTIA", "CONSTANTS")
+_JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "FRICTION", "KP", "KD")
+
+
+def text() -> str:
+    """What stands before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
+    kinds = {"REVOLUTE": model.REVOLUTE, "PRISMATIC": model.PRISMATIC, "FREE": model.FREE}
+    packed = {name: getattr(packing, name) for name in _CONSTANTS}
+    rows = {name: getattr(plan, name) for name in _JOINT_ROWS}
+    return "\n".join(
+        [
+            *numbers(kinds),
+            *_scope("packed", packed),
+            *_scope("joint_row", rows),
+            *_scope("integrator", {_identifier(name): k for k, name in enumerate(plan.INTEGRATORS)}),
+            *_scope("phase", {_identifier(name): k for k, name in enumerate((*plan.PHASES, "count"))}),
+            f"constexpr double DIVERGED = {plan.DIVERGED:g};",
+        ]
+    )
+
+
+def numbers(values: dict[str, int]) -> list[str]:
+    """A line of C++ for each: a constant of that name."""
+    return [f"constexpr int {name} = {int(value)};" for name, value in values.items()]
+
+
+def flags(values: dict[str, bool]) -> list[str]:
+    """The same for what is true or false."""
+    return [f"constexpr bool {name} = {str(bool(value)).lower()};" for name, value in values.items()]
+
+
+def _scope(name: str, values: dict[str, int]) -> list[str]:
+    return [f"namespace {name} {{", *numbers(values), "}"]
+
+
+def _identifier(name: str) -> str:
+    return name.upper().replace(" ", "_").replace("-", "_")

@@ -1,0 +1,299 @@
+// Simulation steps, as many as are asked for in one launch, a thread a robot: the text of engine/cpu/step.py. The state
+// of a robot stands in the slots of its thread from the first step to the last.
+#include "constraints/joint_constraints.cuh"
+
+extern "C" {
+__constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
+}
+
+// The first robot's phases in cycles, their sum in ns, and when the last one began.
+constexpr int NANOSECONDS = phase::COUNT, SINCE = phase::COUNT + 1, COUNTERS = phase::COUNT + 2;
+
+// A watch on the first robot's last step; without TIMED there is no such thing.
+struct Watch {
+    long long* phases;
+    bool on;
+
+    __device__ __forceinline__ void lap(int which) const {
+        if constexpr (TIMED) {
+            if (on) {
+                const long long now = clock64();
+                phases[which] += now - phases[SINCE];
+                phases[SINCE] = now;
+            }
+        }
+    }
+    __device__ __forceinline__ void start() const {
+        if constexpr (TIMED) {
+            if (on) {
+                for (int k = 0; k < COUNTERS; ++k) phases[k] = 0;
+                phases[NANOSECONDS] = -nanoseconds();
+                phases[SINCE] = clock64();
+            }
+        }
+    }
+    __device__ __forceinline__ void stop() const {
+        if constexpr (TIMED) {
+            lap(phase::INTEGRATION);
+            if (on) phases[NANOSECONDS] += nanoseconds();
+        }
+    }
+    static __device__ __forceinline__ long long nanoseconds() {
+        long long time;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+        return time;
+    }
+};
+
+// A robot's constants where nothing falls.
+template <class Robot> struct Weightless : Robot {
+    __device__ __forceinline__ auto gravity() const { return decltype(this->vector(0, 0)){}; }
+};
+
+// Poses, and the modes to begin with.
+template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints) {
+    kinematics<Real>(joints.at, joints);
+    if constexpr (Joints::CONSTRAINED) initial_active_set(joints);
+}
+
+// Round `number` of a step: v⁺ (of a stage q̈) into `joints.v_next`; answers whether it is the last. After BLOCK_PIVOTS
+// rounds of moving all joints at once, those of the descent, whose velocity is `feasible`.
+template <typename Real, class Joints, class Robot, class Feasible>
+__device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, const Watch& watch, int number,
+                                      const Feasible& feasible) {
+    bias<Real>(joints.at, joints, robot);
+    watch.lap(phase::BIAS);
+    inertia_recursion<Real>(joints.at, joints, robot);
+    watch.lap(phase::INERTIA_RECURSION);
+    const bool descending = number > BLOCK_PIVOTS;
+    bool changed = false;
+    accelerations<Real>(joints.at, joints, robot, [&](int i, int k, Real qdd, Real reaction) {
+        if (joints.settle(i, k, qdd, reaction, descending)) changed = true;
+    });
+    watch.lap(phase::ACCELERATION);
+    if constexpr (!Joints::CONSTRAINED) return true;
+    if (!descending) {
+        if (changed && number == BLOCK_PIVOTS) begin_descent<Real>(joints, feasible);
+        return !changed;
+    }
+    if (active_set_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + DESCENT * NV) return false;
+    accept(joints, feasible);
+    return true;
+}
+
+// All rounds.
+template <typename Real, class Joints, class Robot, class Feasible>
+__device__ __forceinline__ void solve(const Joints& joints, const Robot& robot, const Watch& watch,
+                                      const Feasible& feasible) {
+    watch.lap(phase::INTEGRATION);
+    begin<Real>(joints);
+    watch.lap(phase::KINEMATICS);
+#pragma unroll 1
+    for (int number = 0; !round<Real>(joints, robot, watch, number, feasible); ++number) {}
+}
+
+template <typename Real> __device__ __forceinline__ Quaternion<Real> unit(Quaternion<Real> x) {
+    const Real n = 1 / sqrt(x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w);
+    return {n * x.x, n * x.y, n * x.z, n * x.w};
+}
+// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
+template <typename Real>
+__device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
+    const Real half = dt / 2, angle2 = half * half * dot(omega, omega);
+    Real k = half * (1 - angle2 / 6), c = 1 - angle2 / 2 + angle2 * angle2 / 24;
+    if (angle2 >= Real(1e-8)) {
+        const Real angle = sqrt(angle2);
+        sincos_of(angle, k, c);
+        k *= half / angle;
+    }
+    const Vector<Real> a = k * omega;
+    const Quaternion<Real> moved = {q.x * c + q.w * a.x + q.y * a.z - q.z * a.y,
+                                    q.y * c + q.w * a.y + q.z * a.x - q.x * a.z,
+                                    q.z * c + q.w * a.z + q.x * a.y - q.y * a.x,
+                                    q.w * c - q.x * a.x - q.y * a.y - q.z * a.z};
+    return unit(moved);
+}
+
+template <typename Real, class Memory> __device__ __forceinline__ Quaternion<Real> quaternion(const Memory& at, int s) {
+    return {at(s), at(s + 1), at(s + 2), at(s + 3)};
+}
+template <typename Real, class Memory>
+__device__ __forceinline__ void store(const Memory& at, int s, const Quaternion<Real>& x) {
+    at(s) = x.x, at(s + 1) = x.y, at(s + 2) = x.z, at(s + 3) = x.w;
+}
+
+// q moved by v for dt; a free joint's position along the mean rotation.
+template <typename Real, class Memory> __device__ __forceinline__ void advance_q(const Memory& at, Real dt) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int q = Q + q_start(i), v = V + v_start(i);
+        if (kind(i) != FREE) {
+            at(q) += dt * at(v);
+            continue;
+        }
+        const Motion<Real> u = at.motion(v);
+        const Quaternion<Real> turn = quaternion<Real>(at, q + 3);
+        const Matrix<Real> R = rotation_from_quaternion(quaternion_step(turn, u.o, dt / 2));
+        at.store(q, at.vector(q) + dt * mul(R, u.v));
+        store(at, q + 3, quaternion_step(turn, u.o, dt));
+    }
+}
+
+// Semi-implicit Euler, once v⁺ is known: q⁺ = q ⊕ dt v⁺.
+template <typename Real, int PITCH>
+__device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>& joints) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i);
+#pragma unroll
+        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
+    }
+    advance_q(joints.at, joints.dt);
+}
+
+// What a stage adds to the sums, and the next stage `ahead` of the step's beginning.
+template <typename Real, class Stage>
+__device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real ahead) {
+    const auto& at = stage.at;
+    const auto move = [&](int q, Real rate) {
+        at(Q_SUM + q) += weight * rate;
+        at(Q_STAGE + q) = at(Q + q) + ahead * rate;
+    };
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        const int q = q_start(i), k = v_start(i), width = kind(i) == FREE ? 6 : 1;
+        if (kind(i) == FREE) {
+            const Motion<Real> u = at.motion(V_STAGE + k);
+            const Quaternion<Real> x = quaternion<Real>(at, Q_STAGE + q + 3);
+            const Vector<Real> w = u.o, linear = mul(rotation_from_quaternion(x), u.v);
+            move(q, linear.x), move(q + 1, linear.y), move(q + 2, linear.z);
+            move(q + 3, (x.w * w.x + x.y * w.z - x.z * w.y) / 2);
+            move(q + 4, (x.w * w.y + x.z * w.x - x.x * w.z) / 2);
+            move(q + 5, (x.w * w.z + x.x * w.y - x.y * w.x) / 2);
+            move(q + 6, -(x.x * w.x + x.y * w.y + x.z * w.z) / 2);
+        } else {
+            move(q, at(V_STAGE + k));
+        }
+        for (int j = 0; j < width; ++j) {
+            const Real rate = stage.v_next(i, k + j);
+            at(V_SUM + k + j) += weight * rate;
+            at(V_STAGE + k + j) = at(V + k + j) + ahead * rate;
+        }
+    }
+}
+
+// The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints
+// then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it.
+template <typename Real, int PITCH, class Robot>
+__device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
+                                         const Watch& watch, const Feasible<Real, PITCH>& feasible) {
+    const auto& at = step.at;
+    const Real dt = step.dt;
+    const Joints<Real, PITCH, Role::STAGE> stage = {at, step.table, dt, step.rate};
+    for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k), at(Q_SUM + k) = 0;
+    for (int k = 0; k < NV; ++k) at(V_STAGE + k) = at(V + k), at(V_SUM + k) = 0;
+#pragma unroll 1
+    for (int number = 0; number < 4; ++number) {
+        solve<Real>(stage, robot, watch, feasible);
+        add_stage<Real>(stage, number == 0 || number == 3 ? 1 : 2, number < 2 ? dt / 2 : dt);
+    }
+    for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k) + dt / 6 * at(Q_SUM + k);
+    for (int k = 0; k < NV; ++k) at(V + k) += dt / 6 * at(V_SUM + k);
+    for (int i = 0; i < BODIES; ++i) {
+        if (kind(i) == FREE) store(at, Q_STAGE + q_start(i) + 3, unit(quaternion<Real>(at, Q_STAGE + q_start(i) + 3)));
+    }
+    if constexpr (HAS_CONSTRAINTS) {
+        const Joints<Real, PITCH, Role::CORRECTION> correction = {at, step.table, dt, step.rate};
+        solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
+        for (int i = 0; i < BODIES; ++i) {
+            const int k = v_start(i), q = q_start(i);
+            for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
+            if (kind(i) == FREE) continue;
+            const Real there = at(Q_STAGE + q);
+            const bool outside = HAS_LIMITS && !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
+            if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
+        }
+    }
+    for (int k = 0; k < NQ; ++k) at(Q + k) = at(Q_STAGE + k);
+}
+
+// Of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones, those after `first` up to
+// `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
+// state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
+// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. `constants` and
+// `joint_table` are those of all robots, or have the robot innermost.
+template <typename Real, int THREADS, int BLOCKS, bool SHARED>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+advance(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+        const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
+        int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
+        const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
+        long long* phases) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (robot >= batch) return;
+    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
+    const Slots<Real, THREADS> at = {block + threadIdx.x};
+    const JointTable<Real> table =
+        OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
+                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
+                                                            : joint_table, 0};
+    const auto own_robot = [&] {
+        if constexpr (OWN_CONSTANTS) return Constants<Real, true>{constants + robot, batch};
+        else return robot_of_all<Real>(constants);
+    }();
+    const Joints<Real, THREADS, Role::STEP> joints = {at, table, dt, 1 / dt};
+    for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
+    for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
+    if constexpr (HAS_GAINS) {
+        for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
+    }
+    Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
+    const Feasible<Real, THREADS> feasible = {LONG ? &at(FEASIBLE) : local};
+    int until = every - first % every, number = 0;
+    size_t sample = robot * (steps / every + 1);
+    const auto record = [&] {
+        if (record_q) for (int k = 0; k < NQ; ++k) record_q[sample * NQ + k] = at(Q + k);
+        if (record_v) for (int k = 0; k < NV; ++k) record_v[sample * NV + k] = at(V + k);
+        ++sample;
+    };
+    if (first == 0) record();
+    else sample += first / every + 1;
+    // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
+#pragma unroll 1
+    for (int step = first; step < last;) {
+        const Watch watch = {phases, robot == 0 && step == steps - 1};
+        if (number == 0) {
+            if (controls) {
+                const Real* row = controls + ((control_rows > 1 ? robot : 0) * steps + step) * NV;
+                for (int k = 0; k < NV; ++k) at(TAU + k) = row[k];
+            }
+            watch.start();
+            if constexpr (!HAS_STAGES) {
+                begin<Real>(joints);
+                watch.lap(phase::KINEMATICS);
+            }
+        }
+        bool settled = true;
+        if constexpr (HAS_STAGES) rk4_step(joints, own_robot, watch, feasible);
+        else settled = round<Real>(joints, own_robot, watch, number, feasible);
+        number = settled ? 0 : number + 1;
+        if (settled) {
+            if constexpr (!HAS_STAGES) euler_step(joints);
+            watch.stop();
+            ++step;
+            bool sound = true;
+            for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
+            if (!sound) {
+                atomicMin(diverged, (unsigned long long)(done + step));
+                *alarm = 1;
+                step = last;
+            } else if (--until == 0) {
+                until = every;
+                record();
+            }
+        }
+    }
+    for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
+    for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
+}
