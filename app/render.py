@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in report["diagnostics"]:
         print(warning, file=sys.stderr)
     if args.json:
-        print(json.dumps({**report, "diagnostics": [vars(found) for found in report["diagnostics"]]}))
+        print(json.dumps({**report, "diagnostics": [asdict(found) for found in report["diagnostics"]]}))
     else:
         print(f"{report['robot']}: {report['width']}×{report['height']} pixels written to {report['picture']}")
     return DONE

@@ -30,8 +30,9 @@ from engine.dynamics import (
 from engine.files import find_robot, replacing
 from engine.generate import chain, tree
 from engine.measurements import measured
-from engine.model import Diagnostic, Joint, Model, ModelError, Visual
+from engine.model import Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.parameters import Parameters
+from engine.repair import repair
 from engine.rollout import Trajectory, rollout
 from engine.serves import algorithms
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -49,6 +50,7 @@ __all__ = [
     "Crossing",
     "Diagnostic",
     "Diverged",
+    "Edit",
     "ForwardDynamics",
     "Growth",
     "Interval",
@@ -77,6 +79,7 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
+    "repair",
     "replacing",
     "rollout",
     "tree",

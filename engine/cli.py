@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,12 +23,13 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import __version__, choice, diagnostics, files, generate, serves, urdf
+from engine import __version__, choice, files, generate, serves, urdf
 from engine.arguments import Array
 from engine.bench.compare.command import add_arguments as add_compare_arguments
 from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.bench.suites.command import positive
+from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
@@ -51,8 +53,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     _add_run(commands)
     _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
     faults = "all that is wrong with a URDF, each fault with its line and cure"
-    check = _add(commands, "check", check_files, faults, robot=False)
-    check.add_argument("robot", nargs="+", help="URDF or xacro files")
+    check = commands.add_parser("check", help=faults, description=faults)
+    add_check_arguments(check)
     add_sources(check)
     _add_generate(commands)
     benchmark = commands.add_parser("bench", help="forward dynamics timed, beside other libraries that are installed")
@@ -156,7 +158,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         return status
     except (ModelError, Diverged) as error:
         if args.json and isinstance(error, ModelError):
-            print(json.dumps({"robot": args.robot, "diagnostics": [vars(found) for found in error.diagnostics]}))
+            print(json.dumps({"robot": args.robot, "diagnostics": [asdict(found) for found in error.diagnostics]}))
         print(error, file=sys.stderr)
         return NO
     except BrokenPipeError:  # whoever reads, such as head, has read enough
@@ -356,7 +358,7 @@ def info(args: argparse.Namespace) -> int:
         "algorithms": list(serves.algorithms(model)), "algorithm": chosen, "why": why,
         "refused": {name: reason for reason, names in serves.unserved(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
-        "warnings": [vars(found) for found in model.diagnostics],
+        "warnings": [asdict(found) for found in model.diagnostics],
     }  # fmt: skip
     joints = [_joint_facts(model, joint.name) for joint in model.joints]
     if args.json:
@@ -403,27 +405,6 @@ def _joint_facts(model: Model, name: str) -> dict[str, Any]:
         facts[key] = f"{values[first]:.4g}" if np.isfinite(values[first]) else "∞"
     facts["damping"], facts["friction"] = f"{model.damping[first]:.4g}", f"{model.friction[first]:.4g}"
     return facts
-
-
-def check_files(args: argparse.Namespace) -> int:
-    """`check`: every fault of every file."""
-    broken, reports = False, {}
-    for name in args.robot:
-        path = Path(name)
-        with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
-            path = files.find_robot(name)
-        found = diagnostics.check(path, args.package_dir, args.trust_xacro)
-        errors = sum(diagnostic.severity == "error" for diagnostic in found)
-        broken |= errors > 0
-        reports[name] = [vars(diagnostic) for diagnostic in found]
-        if not args.json:
-            rest = len(found) - errors
-            print(f"{name}: {errors} error{'s' * (errors != 1)}, {rest} warning{'s' * (rest != 1)}")
-            for diagnostic in found:
-                print(f"  {diagnostic}")
-    if args.json:
-        print(json.dumps(reports))
-    return NO if broken else DONE
 
 
 def write_generated(args: argparse.Namespace) -> int:

@@ -51,9 +51,13 @@ def examine(
     floating: bool = False,
     mimic: bool = True,
     trust_xacro: bool = False,
+    content: bytes | None = None,
 ) -> tuple[Model | None, list[Diagnostic]]:
-    """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use."""
-    document = Document(path, package_dirs, trust_xacro)
+    """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use.
+
+    `content` is examined in place of what the file holds.
+    """
+    document = Document(path, package_dirs, trust_xacro, content)
     description = read(document, Resources(path, package_dirs))
     if description is None:
         return None, document.found

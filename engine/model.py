@@ -38,14 +38,27 @@ class ModelError(ValueError):
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A place in a file's text, in bytes of its UTF-8, and what is to stand there."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
-    """One fault in a robot's file, and its cure."""
+    """One fault in a robot's file, and its cure.
+
+    `repair` makes the file say in so many words what was read; it is empty where only its author can mend it.
+    """
 
     severity: Literal["error", "warning"]
     line: int | None
     element: str
     fault: str
     cure: str
+    repair: tuple[Edit, ...] = ()
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.description.elements import TYPES, Joint, Limits, Mimic
-from engine.description.markup import Document, Element, Vector
+from engine.description.markup import NO_LIMIT, Document, Element, Repair, Vector
+from engine.description.numerals import written
 
 
 def read_joint(document: Document, element: Element) -> Joint:
-    name, kind = document.name(element, "name") or "", document.name(element, "type")
-    if kind is not None and kind not in TYPES:
-        document.error(element, f"type {kind!r} is not known", f"the types are {', '.join(TYPES)}")
-        kind = None
+    """The joint of a <joint>."""
+    name, kind = document.name(element, "name") or "", _type(document, element)
     xyz, rpy = document.origin(element)
     joint = Joint(
         name, kind or "fixed", _end(document, element, "parent"), _end(document, element, "child"), element, xyz, rpy
@@ -30,11 +29,32 @@ def read_joint(document: Document, element: Element) -> Joint:
     return replace(joint, limits=_limits(document, element, joint.type), mimic=_mimic(document, element))
 
 
+def _type(document: Document, element: Element) -> str | None:
+    """The joint's type; None, and a fault, where there is no such type."""
+    kind = document.name(element, "type")
+    if kind is None or kind in TYPES:
+        return kind
+    if kind.lower() in TYPES:
+        used = f'read as {kind.lower()}; write type="{kind.lower()}"'
+        document.warning(element, f'type="{kind}" has capitals', used, document.write(element, type=kind.lower()))
+        return kind.lower()
+    if kind.lower() in ("spherical", "ball"):
+        fault, cure = (
+            f"type {kind!r}: ball joints are still to come",
+            "until then write three revolute joints in one point",
+        )
+        document.error(element, fault, cure)
+    else:
+        document.error(element, f"type {kind!r} is not known", f"the types are {', '.join(TYPES)}")
+    return None
+
+
 def _unused(document: Document, element: Element, tags: tuple[str, ...], kind: str) -> None:
     for tag in tags:
         child = document.one(element, tag)
         if child is not None:
-            document.warning(child, f"a {kind} joint has several coordinates", "the element is not used")
+            fault = f"a {kind} joint has several coordinates"
+            document.warning(child, fault, "the element is not used", document.drop(child))
 
 
 def _end(document: Document, element: Element, tag: str) -> str | None:
@@ -61,7 +81,8 @@ def _axis(document: Document, element: Element) -> Vector:
     axis = (x / length, y / length, z / length)
     if abs(length - 1) > 1e-3:
         used = " ".join(f"{value:.6g}" for value in axis)
-        document.warning(child, f"the axis has length {length:.6g}, not 1", f"{used} is used")
+        repair = document.write(child, xyz=" ".join(map(written, axis)))
+        document.warning(child, f"the axis has length {length:.6g}, not 1", f"{used} is used", repair)
     return axis
 
 
@@ -70,14 +91,37 @@ def _limits(document: Document, element: Element, kind: str) -> Limits:
     child = document.one(element, "limit")
     if child is None:
         if kind != "continuous":
-            document.warning(element, f"no <limit>, which a {kind} joint demands", "it moves without limits")
+            fault = f"no <limit>, which a {kind} joint demands"
+            repair = _without_limits(document, element, None)
+            document.warning(element, fault, f"it moves without limits; if that is meant {_write(element)}", repair)
         return Limits(damping=damping, friction=friction)
     lower, upper = (-math.inf, math.inf) if kind == "continuous" else _range(document, child)
     velocity, effort = (_bound(document, child, attribute) for attribute in ("velocity", "effort"))
     return Limits(lower, upper, velocity, effort, damping, friction)
 
 
+def _without_limits(document: Document, joint: Element, limit: Element | None) -> Repair:
+    """The repair that says of a joint that its position has no limits."""
+    if _revolute(joint):
+        cleared = document.write(limit, lower=None, upper=None) if limit is not None else ()
+        return document.write(joint, type="continuous") + cleared
+    if limit is not None:
+        return document.write(limit, lower=f"-{NO_LIMIT}", upper=NO_LIMIT)
+    bounds = f'lower="-{NO_LIMIT}" upper="{NO_LIMIT}" effort="{NO_LIMIT}" velocity="{NO_LIMIT}"'
+    return document.add(joint.find("child"), f"<limit {bounds}/>")
+
+
+def _write(joint: Element) -> str:
+    """What to write for a joint whose position has no limits."""
+    return 'write type="continuous"' if _revolute(joint) else f'write lower="-{NO_LIMIT}" upper="{NO_LIMIT}"'
+
+
+def _revolute(joint: Element) -> bool:
+    return str(joint.get("type", "")).strip().lower() == "revolute"
+
+
 def _range(document: Document, element: Element) -> tuple[float, float]:
+    """The lowest and the highest position; infinite where there is no limit."""
     given = [side for side in ("lower", "upper") if element.get(side) is not None]
     lower = document.limit(element, "lower", -math.inf)
     upper = document.limit(element, "upper", math.inf)
@@ -86,13 +130,19 @@ def _range(document: Document, element: Element) -> tuple[float, float]:
     if len(given) == 1:
         lower, upper = (lower, 0.0) if given == ["lower"] else (0.0, upper)
         absent = "upper" if given == ["lower"] else "lower"
-        document.warning(element, f"no {absent}", f"{absent} is 0, the default of URDF")
+        repair = document.write(element, **{absent: "0"})
+        document.warning(element, f"no {absent}", f"{absent} is 0, the default of URDF", repair)
+    joint = element.getparent()
+    fault = ""
     if not given or lower == upper == 0:
-        came = "neither lower nor upper" if not given else "lower and upper are both 0"
-        document.warning(element, came, "it moves without position limits")
-        return -math.inf, math.inf
-    if lower > upper:
-        document.error(element, f"lower {lower:g} is above upper {upper:g}", "exchange the two")
+        fault = "neither lower nor upper" if not given else "lower and upper are both 0"
+    elif lower > upper:
+        fault = f"lower {lower:g} is above upper {upper:g}, which in files of other simulators means no limits"
+    elif lower == -math.inf and upper == math.inf and _revolute(joint):
+        fault = "lower and upper limit nothing"
+    if fault:
+        used = f"it moves without position limits; if that is meant {_write(joint)}"
+        document.warning(element, fault, used, _without_limits(document, joint, element))
         return -math.inf, math.inf
     if lower == upper:
         document.warning(element, f"lower and upper are both {lower:g}", f"the joint stays at {lower:g}")
@@ -101,15 +151,17 @@ def _range(document: Document, element: Element) -> tuple[float, float]:
 
 def _bound(document: Document, element: Element, attribute: str) -> float:
     """The velocity or effort that a joint reaches; infinite where none is given."""
-    if element.get(attribute) is None:
-        document.warning(element, f"no {attribute}", f"no {attribute} limit is used")
+    absent = element.get(attribute) is None
     value = document.limit(element, attribute, math.inf)
     if value is None:
         return math.inf
     if value < 0:
         document.error(element, f"{attribute} {value:g} is negative", f"give a positive {attribute}")
-    if value == 0:
-        document.warning(element, f"{attribute} is 0, taken as not given", f"no {attribute} limit is used")
+    if value == 0 or absent:
+        fault = f"no {attribute}" if absent else f"{attribute} is 0, taken as not given"
+        repair = document.write(element, **{attribute: NO_LIMIT})
+        used = f'no {attribute} limit is used; if that is meant write {attribute}="{NO_LIMIT}"'
+        document.warning(element, fault, used, repair)
     return value if value > 0 else math.inf
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from lxml import etree
 
+from engine.description import numerals
 from engine.description.resources import PathName
+from engine.description.source import Place, Source
 from engine.description.xacro import XacroError, expand
-from engine.model import Diagnostic
+from engine.model import Diagnostic, Edit
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -24,9 +26,13 @@ ZERO: Vector = (0.0, 0.0, 0.0)
 LARGEST = 1e15
 """No length, mass or inertia of a robot in SI units comes near; beyond it products overflow."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
+UNLIMITED = 1e9
+"""A position, velocity or effort from here on limits nothing: files write ±1e10 and the like for "no limit"."""
+
+NO_LIMIT = "1e10"
+"""How a file says that there is no limit where it has to say something."""
+
+Repair = tuple[Edit, ...]
 
 
 class Document:
@@ -36,13 +42,20 @@ class Document:
     recovered of it is there to be checked, so that one pass finds what one pass can.
     """
 
-    def __init__(self, path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False):
+    def __init__(
+        self,
+        path: PathName,
+        package_dirs: Iterable[PathName] = (),
+        trust_xacro: bool = False,
+        content: bytes | None = None,
+    ):
         self.path = Path(path)
         self.found: list[Diagnostic] = []
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
         try:
-            data = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
+            if content is None:
+                content = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
         except OSError as fault:
             reason = fault.strerror or str(fault)
             self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")
@@ -50,15 +63,20 @@ class Document:
         except XacroError as fault:
             self.found.append(Diagnostic("error", fault.line, "xacro", str(fault), fault.cure))
             return
-        self._lines = data.split(b"\n")
-        self._parse(data)
+        self.source = Source(content)
+        self._parse()
+        for at, element, oddity, used, repair in self.source.oddities:
+            self.report("warning", self.source.line(at), oddity, used, element, repair)
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self) -> None:
         parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
-        try:
-            self.root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError:
-            self.root = None
+        self.root = self._tree(parser)
+        if (
+            any(entry.type_name == "ERR_HYPHEN_IN_COMMENT" for entry in parser.error_log)
+            and self.source.mend_comments()
+        ):
+            parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
+            self.root = self._tree(parser)
         if self.root is None:
             reason = parser.error_log[0].message.strip() if len(parser.error_log) else "nothing is in it"
             self.report("error", 1, f"the file is not XML: {reason}", "give the path of a URDF file", "XML")
@@ -73,30 +91,60 @@ class Document:
             for element in self.root.iter("*"):
                 element.tag = etree.QName(element).localname if element.prefix is None else element.tag
 
+    def _tree(self, parser: Any) -> Element | None:
+        try:
+            return etree.fromstring(self.source.xml, parser)
+        except etree.XMLSyntaxError:
+            return None
+
     def report(
-        self, severity: Literal["error", "warning"], line: int | None, fault: str, cure: str, element: str
+        self,
+        severity: Literal["error", "warning"],
+        line: int | None,
+        fault: str,
+        cure: str,
+        element: str,
+        repair: Repair = (),
     ) -> None:
         """Keep one diagnostic."""
         if self.expanded and line is not None:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
-        self.found.append(Diagnostic(severity, line, element, fault, cure))
+            repair = ()
+        self.found.append(Diagnostic(severity, line, element, fault, cure, repair))
 
     def error(self, element: Element, fault: str, cure: str) -> None:
         """A fault with which the robot cannot be simulated, or not rightly."""
         self.report("error", self.line(element), fault, cure, label(element))
 
-    def warning(self, element: Element, fault: str, used: str) -> None:
-        """A fault that is bridged; `used` says by which number or choice."""
-        self.report("warning", self.line(element), fault, used, label(element))
+    def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
+        """A fault that is bridged; `used` says by which number or choice, and `repair` writes that into the file."""
+        self.report("warning", self.line(element), fault, used, label(element), repair)
+
+    @cached_property
+    def _places(self) -> dict[Element, Place]:
+        """Where each element stands; empty where the XML is malformed."""
+        elements, places = list(self.root.iter("*")) if self.root is not None else [], self.source.places()
+        return dict(zip(elements, places, strict=True)) if len(elements) == len(places) else {}
 
     def line(self, element: Element) -> int:
-        """The line on which the element's tag begins (lxml gives the one on which it ends)."""
-        last: int = element.sourceline
-        tag = b"<" + element.tag.encode()
-        for line in range(last, max(last - 50, 0), -1):
-            if tag in self._lines[line - 1]:
-                return line
-        return last
+        """The line on which the element's tag begins; where the XML is malformed, the one on which it ends."""
+        place = self._places.get(element)
+        return self.source.line(place.start) if place else int(element.sourceline)
+
+    def write(self, element: Element, **attributes: str | None) -> Repair:
+        """The repair that gives an element these attributes; None removes one."""
+        place = self._places.get(element)
+        return self.source.write(place, attributes) if place else ()
+
+    def drop(self, element: Element) -> Repair:
+        """The repair that removes an element."""
+        place = self._places.get(element)
+        return self.source.drop(place) if place else ()
+
+    def add(self, element: Element | None, xml: str) -> Repair:
+        """The repair that puts another element after this one."""
+        place = self._places.get(element)
+        return self.source.add(place, xml) if place else ()
 
     @property
     def failed(self) -> bool:
@@ -109,7 +157,7 @@ class Document:
             if tag in ("parent", "child"):
                 self.error(child, f"a second <{tag}>", f"keep one <{tag}>: a joint joins two links")
             else:
-                self.warning(child, f"a second <{tag}>", f"the <{tag}> before it is used")
+                self.warning(child, f"a second <{tag}>", f"the <{tag}> before it is used", self.drop(child))
         return children[0] if children else None
 
     def name(self, element: Element, attribute: str) -> str | None:
@@ -119,25 +167,26 @@ class Document:
             self.error(element, f"no {attribute}", f'write {attribute}="…"')
         return text or None
 
-    def numbers(self, element: Element, attribute: str, count: int) -> tuple[float, ...] | None:
+    def numbers(
+        self, element: Element, attribute: str, count: int, largest: float = LARGEST
+    ) -> tuple[float, ...] | None:
         """`count` finite numbers of an attribute; None, and a fault, where it is not that."""
         text = element.get(attribute)
         if text is None:
-            self.error(element, f"no {attribute}", f"give {attribute} as {_COUNTS[count]}")
+            self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
             return None
-        words = text.split()
-        wrong = [word for word in words if not _NUMBER.fullmatch(word)]
-        if wrong:
-            self.error(element, *_not_a_number(attribute, text, wrong[0], count))
+        came = f'{attribute}="{text}"'
+        try:
+            values, oddity, plain = numerals.read(text, count, attribute)
+        except numerals.Unreadable as fault:
+            self.error(element, f"{came} {fault}", fault.cure)
             return None
-        if len(words) != count:
-            came = f"{len(words)} number{'s' * (len(words) != 1)}"
-            self.error(element, f'{attribute}="{text}" has {came}', f"give {_COUNTS[count]}, separated by spaces")
+        if any(abs(value) > largest for value in values):
+            self.error(element, f"{came} is too large to compute with", "give it in SI units")
             return None
-        values = tuple(float(word) for word in words)
-        if any(abs(value) > LARGEST for value in values):
-            self.error(element, f'{attribute}="{text}" is too large to compute with', "give it in SI units")
-            return None
+        if oddity:
+            used = f'read as {plain}; write {attribute}="{plain}"'
+            self.warning(element, f"{came} {oddity}", used, self.write(element, **{attribute: plain}))
         return values
 
     def origin(self, element: Element) -> tuple[Vector, Vector]:
@@ -162,16 +211,24 @@ class Document:
         return values[0] if values else None
 
     def limit(self, element: Element, attribute: str, none: float) -> float | None:
-        """One number, `none` (an infinity) where it is absent; an infinite one is taken, with a warning."""
-        text = element.get(attribute, "").strip()
-        if re.fullmatch(r"[+-]?inf(inity)?", text, re.IGNORECASE) or (
-            _NUMBER.fullmatch(text) and math.isinf(float(text))
-        ):
-            self.warning(element, f'{attribute}="{text}" is not finite', f"no {attribute} limit is used")
+        """One number, `none` (an infinity) where it is absent or too large to limit anything."""
+        text = element.get(attribute)
+        if text is None:
             return none
-        if _NUMBER.fullmatch(text) and abs(float(text)) > LARGEST:
+        if numerals.is_infinite(text):
+            plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
+            repair = self.write(element, **{attribute: plain})
+            self.warning(
+                element,
+                f'{attribute}="{text}" is not finite',
+                f'no {attribute} limit is used; write {attribute}="{plain}"',
+                repair,
+            )
             return none
-        return self.number(element, attribute, none)
+        values = self.numbers(element, attribute, 1, math.inf)
+        if values is None:
+            return None
+        return values[0] if abs(values[0]) < UNLIMITED else none
 
 
 def label(element: Element) -> str:
@@ -185,18 +242,3 @@ def label(element: Element) -> str:
             parts.append(f"<{element.tag}>")
         element = element.getparent()
     return " of ".join(parts) or f"<{element.tag}>"
-
-
-def _not_a_number(attribute: str, text: str, word: str, count: int) -> tuple[str, str]:
-    """The fault and the cure of a word that is no finite number."""
-    came = f'{attribute}="{text}"'
-    if "${" in text or "$(" in text:
-        return f"{came} is an expression of xacro", "name the file .urdf.xacro, or expand it first"
-    if _NOT_FINITE.fullmatch(word):
-        return f"{came} is not finite", "give a finite number"
-    pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
-    if len(pieces) == count > 1 and all(map(_NUMBER.fullmatch, pieces)):
-        return f"{came} is not separated by spaces", f'write {attribute}="{" ".join(pieces)}"'
-    if re.fullmatch(r"[+-]?\d+,\d+", word):
-        return f"{came}: {word!r} is not a number", f"write {word.replace(',', '.')} with a decimal point"
-    return f"{came}: {word!r} is not a number", "write a decimal number such as 0.25"

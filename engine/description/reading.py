@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from engine.description import foreign
 from engine.description.elements import Color, Description, Inertial, Link, Shape
 from engine.description.joints import read_joint
 from engine.description.markup import Document, Element, Vector
@@ -34,10 +35,11 @@ def read(document: Document, resources: Resources) -> Description | None:
     if root.tag != "robot":
         document.error(root, f"the outermost element is <{root.tag}>", "a URDF is one <robot> element")
         return None
-    if not document.expanded and any(
+    if b"<xacro:" in document.source.data and any(
         element.prefix == "xacro" or element.tag.startswith("xacro:") for element in root.iter("*")
     ):
         document.error(root, "has elements of xacro, unexpanded", "name the file .urdf.xacro, or expand it first")
+    foreign.name_once(document, root)
     return _Reader(document, resources).robot(root)
 
 
@@ -52,7 +54,8 @@ class _Reader:
         name = root.get("name", "").strip()
         if not name:
             name = self.document.path.name.split(".")[0]
-            self.document.warning(root, "no name", f"the file's name, {name!r}, is used")
+            repair = self.document.write(root, name=name)
+            self.document.warning(root, "no name", f"the file's name, {name!r}, is used", repair)
         for element in root.findall("material"):
             self._material(element)
         links = [self._link(element) for element in root.findall("link")]
@@ -169,7 +172,8 @@ class _Reader:
             return None
         clipped = cast(Color, tuple(min(max(value, 0.0), 1.0) for value in rgba))
         if clipped != rgba:
-            self.document.warning(color, f'rgba="{color.get("rgba")}" leaves 0…1', "it is cut to that range")
+            repair = self.document.write(color, rgba=" ".join(f"{value:g}" for value in clipped))
+            self.document.warning(color, f'rgba="{color.get("rgba")}" leaves 0…1', "it is cut to that range", repair)
         if name:
             self.materials.setdefault(name, clipped)
         return clipped

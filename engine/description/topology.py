@@ -12,6 +12,7 @@ import numpy as np
 from engine import lie
 from engine.description.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
 from engine.description.markup import LARGEST, Document
+from engine.description.numerals import written
 
 FLOATING_BASE = "floating_base"
 
@@ -193,7 +194,10 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
             followers[name] = replace(mimic, leader=leader, multiplier=multiplier, offset=offset)
             if len(path) > 1:
                 fault = f"follows {path[1]!r}, which itself mimics {mimics[path[1]].leader!r}"
-                document.warning(mimic.element, fault, f"{multiplier:g} · {leader} + {offset:g} is used")
+                repair = document.write(
+                    mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
+                )
+                document.warning(mimic.element, fault, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
     return followers
 
 

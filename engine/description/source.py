@@ -1,0 +1,290 @@
+"""The text of a robot's file: how it is encoded, its XML declaration, and where its elements stand in it.
+
+All places are counted in bytes of the text in UTF-8, which are those of the file itself where that is UTF-8.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from engine.model import Edit
+
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_CODECS = ("utf-8", "ascii", "iso8859", "cp", "koi8", "mac", "gb", "big5", "shift_jis", "euc_")
+_WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(128, 256)}
+"""What Windows means by a byte that is not UTF-8."""
+_DECLARATION = re.compile(rb"<\?xml(?=[\s?])[^?]*\?>")
+_SPACE = re.compile(rb"\s*")
+_BLANKS = re.compile(rb"[ \t\r]*")
+_TAG = re.compile(rb"<[^\s/>]+")
+_ATTRIBUTE = re.compile(rb"\s+([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
+
+
+class Oddity(NamedTuple):
+    """What is odd about the text itself, and yet beyond doubt."""
+
+    at: int
+    element: str
+    fault: str
+    used: str
+    repair: tuple[Edit, ...]
+
+
+class Place(NamedTuple):
+    """Where the start tag of an element begins, and its end tag, or what follows it where it has none."""
+
+    start: int
+    closing: int
+
+
+class Source:
+    """The text of a file.
+
+    `data` is the text in UTF-8, `xml` what a parser is given: as long, with blanks in place of the XML declaration,
+    which is judged here, and of what else no parser should stumble over. `oddities` tells of each such place.
+    `codec` is what a copy is written in.
+    """
+
+    def __init__(self, raw: bytes):
+        self.oddities: list[Oddity] = []
+        text, codec, declared, astray = _decoded(raw)
+        self.data = text.encode()
+        self._newline = "\r\n" if b"\r\n" in self.data else "\n"
+        self._mark = 3 * text.startswith("\ufeff")
+        self._xml = bytearray(self.data)
+        self._xml[: self._mark] = b" " * self._mark
+        if astray is not None:
+            at, fault = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
+            self._odd(at, "text", fault, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
+        honest = declared is None or codec.startswith(declared)
+        self.codec = codec if honest else "utf-8"
+        self._declarations(None if honest else codec)
+        self._tail()
+
+    @property
+    def xml(self) -> bytes:
+        return bytes(self._xml)
+
+    def _odd(self, at: int, element: str, fault: str, used: str, repair: tuple[Edit, ...]) -> None:
+        self.oddities.append(Oddity(at, element, fault, used, repair))
+
+    def _blank(self, start: int, end: int) -> None:
+        """Hide a place from the parser; its lines stay."""
+        self._xml[start:end] = re.sub(rb"[^\n]", b" ", self._xml[start:end])
+
+    def _declarations(self, truly: str | None) -> None:
+        """Judge the XML declarations before the root element; `truly` is the encoding where they do not name it."""
+        for count, (start, end) in enumerate(list(self._prolog())):
+            given = {name: value for name, _, value in _attributes(self.data, start + len(b"<?xml"))}
+            self._blank(start, end)
+            if count:
+                self._odd(start, "XML", "a second XML declaration", "not used", (self._without(start, end),))
+                continue
+            version, encoding = given.get("version", ""), given.get("encoding", "")
+            named = f' encoding="{"UTF-8" if truly else encoding}"' if encoding else ""
+            repair = self._first(start, end, f'<?xml version="1.0"{named}?>')
+            if start != self._mark:
+                self._odd(start, "XML", "the XML declaration is not at the start", "read as if it were", repair)
+            if version != "1.0":
+                came = f"the XML version is {version!r}" if version else "no XML version"
+                self._odd(start, "XML", came, 'read as 1.0; write version="1.0"', repair)
+            if truly:
+                used = f'read as {truly.upper()}; write encoding="UTF-8"'
+                self._odd(start, "XML", f"the text is not in the encoding {encoding!r}", used, repair)
+
+    def _prolog(self) -> Iterator[tuple[int, int]]:
+        """Start and end of each XML declaration before the root element."""
+        at = self._mark
+        while True:
+            at = _end(_SPACE, self._xml, at)
+            if found := _DECLARATION.match(self._xml, at):
+                yield found.span()
+                at = found.end()
+                continue
+            closing = b"-->" if self._xml.startswith(b"<!--", at) else b"?>" if self._xml.startswith(b"<?", at) else b""
+            end = self._xml.find(closing, at) if closing else -1
+            if end < 0:
+                return
+            at = end + len(closing)
+
+    def _first(self, start: int, end: int, declaration: str) -> tuple[Edit, ...]:
+        """A declaration rewritten, at the start of the text."""
+        if not self.data[self._mark : start].strip():
+            return (Edit(self._mark, end, declaration),)
+        return Edit(self._mark, self._mark, declaration + self._newline), self._without(start, end)
+
+    def _tail(self) -> None:
+        """Zeros and end-of-file marks after the last element, as some programs leave them."""
+        end = len(self.data.rstrip(b"\0\x1a \t\r\n"))
+        tail = self.data[end:]
+        kept = tail.translate(None, b"\0\x1a")
+        if kept != tail:
+            self._blank(end, len(self.data))
+            fault = "zeros or end-of-file marks after the end"
+            self._odd(end, "text", fault, "not read; remove them", (Edit(end, len(self.data), kept.decode()),))
+
+    def mend_comments(self) -> bool:
+        """Hide the comments that hold ``--``, which XML forbids, from the parser; whether there are any."""
+        known = len(self.oddities)
+        for start, end in _comments(self._xml):
+            content = self.data[start:end].decode()
+            if "--" in content or content.endswith("-"):
+                mended = re.sub("-(?=-)", "- ", content) + " " * content.endswith("-")
+                self._blank(start, end)
+                self._odd(start, "comment", '"--" inside a comment', "not read", (Edit(start, end, mended),))
+        return len(self.oddities) > known
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer(b"\n", self.data)]
+
+    def line(self, at: int) -> int:
+        """The number of the line, from 1, that holds a place."""
+        return bisect_right(self._newlines, at - 1) + 1
+
+    def places(self) -> list[Place]:
+        """Where each element stands, in the order of their start tags; none where the XML is malformed."""
+        starts: list[int] = []
+        closings: list[int] = []
+        unfinished: list[int] = []
+
+        def begin(*_: object) -> None:
+            unfinished.append(len(starts))
+            starts.append(parser.CurrentByteIndex)
+            closings.append(0)
+
+        def finish(_: str) -> None:
+            closings[unfinished.pop()] = parser.CurrentByteIndex
+
+        parser = expat.ParserCreate("utf-8")
+        parser.StartElementHandler, parser.EndElementHandler = begin, finish
+        parser.DefaultHandler = lambda _: None  # entities stay as they are
+        try:
+            parser.Parse(self.xml, True)
+        except expat.ExpatError:
+            return []
+        return [Place(*pair) for pair in zip(starts, closings, strict=True)]
+
+    def write(self, place: Place, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
+        """Edits that give an element these attributes; None removes one."""
+        at = _end(_TAG, self.data, place.start)
+        there = {name: value for name, value, _ in _attributes(self.data, at)}
+        edits, added = [], ""
+        for name, text in attributes.items():
+            if name not in there:
+                added += f' {name}="{_escaped(text)}"' if text is not None else ""
+            elif text is None:
+                edits.append(Edit(there[name].start, there[name].end, ""))
+            else:
+                edits.append(Edit(there[name].text, there[name].end - 1, _escaped(text)))
+        at = max((attribute.end for attribute in there.values()), default=at)
+        return (*edits, Edit(at, at, added)) if added else tuple(edits)
+
+    def drop(self, place: Place) -> tuple[Edit, ...]:
+        """An edit that removes an element, with its lines where nothing else stands on them."""
+        return (self._without(place.start, self._ends(place)),)
+
+    def add(self, place: Place, xml: str) -> tuple[Edit, ...]:
+        """An edit that puts an element after another, on a line of its own where that has one."""
+        end = self._ends(place)
+        first, last = self._line_around(place.start, end)
+        if last:
+            xml = f"{self._newline}{self.data[first : place.start].decode()}{xml}"
+        return (Edit(end, end, xml),)
+
+    def _ends(self, place: Place) -> int:
+        """Where an element ends."""
+        at = _end(_TAG, self.data, place.start)
+        for _, attribute, _ in _attributes(self.data, at):
+            at = attribute.end
+        inside = self.data.find(b">", at) + 1
+        return inside if self.data.startswith(b"/>", inside - 2) else self.data.find(b">", place.closing) + 1
+
+    def _without(self, start: int, end: int) -> Edit:
+        """The removal of a place, with its lines where nothing else stands on them."""
+        first, last = self._line_around(start, end)
+        return Edit(first, last, "") if last else Edit(start, end, "")
+
+    def _line_around(self, start: int, end: int) -> tuple[int, int]:
+        """Start and end of the lines of a place if nothing else stands on them; else zeros."""
+        first, last = start, _end(_BLANKS, self.data, end)
+        while first > 0 and self.data[first - 1] in b" \t":
+            first -= 1
+        whole = (first == 0 or self.data[first - 1] == 10) and (last == len(self.data) or self.data[last] == 10)
+        return (first, min(last + 1, len(self.data))) if whole else (0, 0)
+
+
+def apply(data: bytes, edits: list[Edit]) -> bytes:
+    """The text with its edits made; of edits that overlap, the first one listed."""
+    kept: list[Edit] = []
+    for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
+        if not kept or edit.start >= kept[-1].end:
+            kept.append(edit)
+    parts, at = [], 0
+    for edit in kept:
+        parts += [data[at : edit.start], edit.text.encode()]
+        at = edit.end
+    return b"".join([*parts, data[at:]])
+
+
+def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
+    """The text, its codec, the codec that the file declares, and the place of the first letter that is in neither."""
+    marked = next((codec for bom, codec in _BOMS.items() if raw.startswith(bom)), None)
+    head = _DECLARATION.search(raw, 0, 1000)
+    named = {name: value for name, _, value in _attributes(raw, head.start() + 5)}.get("encoding") if head else None
+    declared = _codec(named) if named else None
+    codec = marked or (declared if declared and declared.startswith(_CODECS) else "utf-8")
+    try:
+        return raw.decode(codec), codec, declared, None
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "surrogateescape")
+    astray = re.search("[\udc80-\udcff]", text)
+    return text.translate(_WINDOWS), "utf-8", declared, astray.start() if astray else None
+
+
+def _codec(name: str) -> str:
+    """Python's name of an encoding; as it came where there is none."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return name
+
+
+class _Attribute(NamedTuple):
+    """Where an attribute stands: from the blank before it, its text, and the end of its closing quote."""
+
+    start: int
+    text: int
+    end: int
+
+
+def _attributes(data: bytes, at: int) -> Iterator[tuple[str, _Attribute, str]]:
+    """Name, place and text of a tag's attributes."""
+    while found := _ATTRIBUTE.match(data, at):
+        at = found.end()
+        name, text = (group.decode("utf-8", "replace") for group in found.groups())
+        yield name, _Attribute(found.start(), found.start(2) + 1, at), text[1:-1]
+
+
+def _comments(xml: bytearray) -> Iterator[tuple[int, int]]:
+    """Start and end of what each comment holds."""
+    start = xml.find(b"<!--") + 4
+    while start >= 4 and (end := xml.find(b"-->", start)) >= 0:
+        yield start, end
+        start = xml.find(b"<!--", end) + 4
+
+
+def _end(pattern: re.Pattern[bytes], data: bytes | bytearray, at: int) -> int:
+    found = pattern.match(data, at)
+    return found.end() if found else at
+
+
+def _escaped(text: str) -> str:
+    return escape(text, {'"': "&quot;", "'": "&apos;", "\n": "&#10;"})

@@ -1,0 +1,154 @@
+"""Files as they are found in the world: what is said of each oddity, what is read, and the repaired copy.
+
+`dialects/` holds the files, each with one oddity, and `dialects/said.toml` what must be said of them.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from engine import Model, ModelError
+
+DIALECTS = Path(__file__).parent / "dialects"
+SAID: dict[str, dict[str, Any]] = tomllib.loads((DIALECTS / "said.toml").read_text(encoding="utf-8"))
+LOADED = [name for name in SAID if "read" in SAID[name]]
+TOLD = ("severity", "line", "element", "fault", "cure")
+
+READ: dict[str, Callable[[Model], Any]] = {
+    "lower": lambda model: model.lower[0],
+    "upper": lambda model: model.upper[0],
+    "velocity": lambda model: model.velocity_limit[0],
+    "effort": lambda model: model.effort_limit[0],
+    "damping": lambda model: model.damping[0],
+    "mass": lambda model: model.mass[0],
+    "position": lambda model: model.home_position[0],
+    "axis": lambda model: model.home_rotation[0][:, 2],
+    "yaw": lambda model: math.atan2(*engine.link_poses(model, model.neutral())[1, [1, 0], 0]),
+    "gravity": lambda model: model.gravity,
+    "size": lambda model: model.visuals[0].size,
+    "color": lambda model: model.visuals[0].color,
+    "multipliers": lambda model: [joint.multiplier for joint in model.joints],
+    "kind": lambda model: model.joints[0].kind,
+    "name": lambda model: model.name,
+}
+"""What was read, as said.toml names it."""
+
+
+def same(a: Model, b: Model) -> bool:
+    """Whether two models move alike."""
+    names = ("parent", "kind", "home_rotation", "home_position", "mass", "first_moment", "inertia", "link_body")
+    names += ("lower", "upper", "velocity_limit", "effort_limit", "damping", "friction")
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+def test_every_file_has_its_entry() -> None:
+    assert sorted(SAID) == sorted(path.stem for path in DIALECTS.glob("*.urdf"))
+    assert len(SAID) >= 40
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_and_read(name: str) -> None:
+    expected, path = SAID[name], DIALECTS / f"{name}.urdf"
+    found = engine.check(path)
+    told = [{key: getattr(entry, key) for key in TOLD} for entry in found]
+    assert told == [{key: expected[key] for key in TOLD} for _ in range("severity" in expected)]
+    assert [bool(entry.repair) for entry in found] == [expected.get("repaired", False)] * len(found)
+    if "read" not in expected:
+        with pytest.raises(ModelError):
+            engine.load(path)
+        return
+    model = engine.load(path)
+    for key, value in expected["read"].items():
+        came = READ[key](model)
+        assert came == value if isinstance(value, str) else np.allclose(came, value, rtol=0, atol=1e-6), key
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(name: str, tmp_path: Path) -> None:
+    path, copy = DIALECTS / f"{name}.urdf", tmp_path / f"{name}.urdf"
+    (tmp_path / "plate.obj").write_bytes((DIALECTS / "plate.obj").read_bytes())
+    before = path.read_bytes()
+    count, left = engine.repair(path, copy)
+    assert path.read_bytes() == before
+    assert count == SAID[name].get("repaired", False)
+    assert left == engine.check(copy)
+    assert len(left) == (SAID[name].get("repaired") is False)
+    assert not any(entry.repair for entry in left)
+    assert same(engine.load(path), engine.load(copy))
+    if count == 0:
+        assert copy.read_bytes() == before
+
+
+# each fault on a line of its own, in the layout of another's hand
+UNTIDY = """<!-- arm, 2019 -->
+<?xml version='0.0'?>\r
+<robot name='r'>\t<!-- <origin xyz="1, 2, 3"/> -->
+<link name="a"/><link
+   name = "b"
+ ><inertial><origin xyz = '0.1, 0,\t0'/>  <mass value='2.'/> <!-- kg -->
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link >
+   <joint name="j > k" type='revolute' ><parent link="a"/> <child link="b"></child>
+      <axis  xyz='0,0,2' />
+
+      <limit upper="-1"
+             lower="1"/>
+      <axis xyz="1 0 0"></axis>
+   </joint>
+</robot>
+"""
+TIDY = """<?xml version="1.0"?>\r
+<!-- arm, 2019 -->
+<robot name='r'>\t<!-- <origin xyz="1, 2, 3"/> -->
+<link name="a"/><link
+   name = "b"
+ ><inertial><origin xyz = '0.1 0 0'/>  <mass value='2.'/> <!-- kg -->
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link >
+   <joint name="j > k" type='continuous' ><parent link="a"/> <child link="b"></child>
+      <axis  xyz='0 0 1' />
+
+      <limit velocity="1e10" effort="1e10"/>
+   </joint>
+</robot>
+"""
+
+
+def test_only_the_faulty_places_change(tmp_path: Path) -> None:
+    path, copy = tmp_path / "untidy.urdf", tmp_path / "tidy.urdf"
+    path.write_bytes(UNTIDY.encode())
+    _, left = engine.repair(path, copy)
+    assert copy.read_bytes().decode() == TIDY
+    assert left == []
+    assert same(engine.load(path), engine.load(copy))
+
+
+@pytest.mark.parametrize("codec", ["iso-8859-1", "utf-8-sig", "utf-16"])
+def test_a_copy_keeps_its_encoding(codec: str, tmp_path: Path) -> None:
+    text = (DIALECTS / "commas_alone.urdf").read_text().replace("a swing", "une balançoire")
+    declared = text.replace('"1.0"?', f'"1.0" encoding="{codec.removesuffix("-sig")}"?')
+    path, copy = tmp_path / "r.urdf", tmp_path / "copy.urdf"
+    path.write_bytes(declared.encode(codec))
+    assert engine.repair(path, copy) == (1, [])
+    assert copy.read_bytes() == declared.replace("0,0,1.5", "0 0 1.5").encode(codec)
+
+
+def test_a_copy_never_takes_the_place_of_anything_unasked(tmp_path: Path) -> None:
+    path, copy = tmp_path / "r.urdf", tmp_path / "copy.urdf"
+    path.write_bytes((DIALECTS / "commas_alone.urdf").read_bytes())
+    copy.write_text("kept")
+    with pytest.raises(FileExistsError, match="overwrite"):
+        engine.repair(path, copy)
+    assert copy.read_text() == "kept"
+    with pytest.raises(ValueError, match="is the file itself"):
+        engine.repair(path, path, overwrite=True)
+    with pytest.raises(ValueError, match="is a xacro file"):
+        engine.repair(tmp_path / "r.urdf.xacro", copy)
+    assert engine.repair(path, copy, overwrite=True) == (1, [])
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.urdf", "r.urdf"]
