@@ -29,6 +29,7 @@ from engine.dynamics import (
 )
 from engine.files import find_robot, replacing
 from engine.generate import chain, tree
+from engine.holding import holding_gains
 from engine.measurements import measured
 from engine.model import Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.parameters import Parameters
@@ -37,6 +38,7 @@ from engine.rollout import Trajectory, rollout
 from engine.serves import algorithms
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
+from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf import load
 
 __version__ = "0.1.0"
@@ -63,6 +65,7 @@ __all__ = [
     "Simulation",
     "Standing",
     "Standings",
+    "SuggestedStep",
     "Trajectory",
     "Visual",
     "algorithms",
@@ -72,6 +75,7 @@ __all__ = [
     "energy",
     "find_robot",
     "forward_dynamics",
+    "holding_gains",
     "inverse_dynamics",
     "link_poses",
     "load",
@@ -82,5 +86,6 @@ __all__ = [
     "repair",
     "replacing",
     "rollout",
+    "suggested_step",
     "tree",
 ]

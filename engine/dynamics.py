@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, choice, lie
+from engine import arguments, choice, lie, poses
 from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
@@ -241,22 +241,8 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 def link_poses(model: Model, q: ArrayLike) -> Array:
     """The frames of all links in the world, (links, 4, 4), in the order of `model.link_names`."""
     (q,), single = arguments.states(model, q=q)
-    rotations, positions = _body_poses(model, q)
-    poses = np.zeros((len(q), len(model.link_names), 4, 4))
-    poses[..., 3, 3] = 1
-    R, p = rotations[:, model.link_body], positions[:, model.link_body]
-    poses[..., :3, :3] = R @ model.link_rotation
-    poses[..., :3, 3] = (R @ model.link_position[..., None])[..., 0] + p
-    return poses[0] if single else poses
-
-
-def _body_poses(model: Model, q: Array) -> tuple[Array, Array]:
-    """(batch, n + 1, 3, 3) and (batch, n + 1, 3); the last, which index −1 reads, is the world's."""
-    n = len(model.parent)
-    rotations, positions = np.empty((len(q), n + 1, 3, 3)), np.zeros((len(q), n + 1, 3))
-    inverse.world_poses(_tree(model, q=q), rotations, positions, *pack(model), workspace(n, ONE), ONE)
-    rotations[:, n] = np.eye(3)
-    return rotations, positions
+    frames = poses.link_poses(model, q)
+    return frames[0] if single else frames
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
@@ -282,7 +268,8 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s."""
     (q, v), single = arguments.states(model, q=q, v=v)
-    rotations, positions = _body_poses(model, q)
+    T = poses.body_poses(model, q)
+    rotations, positions = T[..., :3, :3], T[..., :3, 3]
     tree_v = _tree(model, v=v)
     total = np.zeros((len(q), 6))
     twists: list[Array] = []

@@ -45,12 +45,14 @@ class Simulation:
     """Robots of one model and their motion.
 
     `integrator` is "semi-implicit" (Euler: the new velocity moves the coordinates), "rk4" (classical Runge-Kutta;
-    fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping taken at
-    the end of the step: stable for any damping). `dt` is in s. `limits`: keep the model's position and velocity
-    limits. `parameters`: robots that differ from the model in masses, gravity, damping, friction or effort limits.
+    fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping and
+    gains taken at the end of the step: stable for any of them). `dt` is in s; `suggested_step` gives it and the
+    integrator. `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the
+    model in masses, gravity, damping, friction or effort limits.
 
     A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are
-    numbers, (nv,) or (batch, nv), by default 0; free joints take none.
+    numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
+    With "implicit", an effort that is within its limit as a step begins may pass it in that step.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
     steps. `tau` and `target`, which at first is where the joints stand, are held until changed. `time` is in s.
@@ -203,8 +205,9 @@ class Simulation:
         v = arrays.to_host(self.v)
         robot, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
         cure = f"halve dt (it is {self.dt:g} s)"
-        if self.integrator != "implicit" and np.any(self.model.damping > 0):
-            cure += ' or take integrator="implicit", which is stable for any joint damping'
+        gains = np.any(self.plan.kp > 0) or np.any(self.plan.kd > 0)
+        if self.integrator != "implicit" and (gains or np.any(self.model.damping > 0)):
+            cure += ' or take integrator="implicit", which is stable for any joint damping and gains'
         first = self.model.coordinate_names[coordinate] + (f" of robot {robot}" if self.batch > 1 else "")
         return f"the simulation diverged at {self.time:g} s, first in {first}; {cure}"
 

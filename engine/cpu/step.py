@@ -31,14 +31,22 @@ SEMI_IMPLICIT, RK4, IMPLICIT = 0, 1, 2
 
 @inline
 def _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, implicit):
-    """Controls and gains, clipped, less damping into `force`; implicit damping's share of the matrix into `extra`."""
+    """Controls and gains, clipped, less damping into `force`; the implicit part's share of the matrix into `extra`.
+
+    With `implicit`, damping and gains are those at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort
+    is clipped has no gains for this step.
+    """
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            drive, limit, index = tau[k, j], joints[EFFORT_LIMIT, j], q_of_v[j]
+            drive, limit, index, share = tau[k, j], joints[EFFORT_LIMIT, j], q_of_v[j], 0.0
             if index >= 0:
-                drive += joints[KP, j] * (target[k, j] - q[k, index]) - joints[KD, j] * v[k, j]
+                ahead = q[k, index] + dt * v[k, j] if implicit else q[k, index]
+                drive += joints[KP, j] * (target[k, j] - ahead) - joints[KD, j] * v[k, j]
+                if implicit:
+                    gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
+                    share = dt * joints[DAMPING, j] + gained
             b[FORCE, k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
-            b[EXTRA, k, j] = dt * joints[DAMPING, j] if implicit and index >= 0 else 0.0
+            b[EXTRA, k, j] = share
 
 
 @inline
@@ -85,7 +93,7 @@ def _rates(q, v, rate, q_of_v, free):
 
 @inline
 def _euler_step(q, v, tau, target, method, q_of_v, joints, free, b, system, phases, clock):
-    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping at v⁺."""
+    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
     _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, method.integrator == IMPLICIT)
     solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases, clock)

@@ -128,6 +128,32 @@ def test_gains_hold_a_robot_where_it_starts_or_bring_it_to_its_target():
     np.testing.assert_allclose(simulation.q, 0.1, atol=1e-3)
 
 
+def test_implicit_gains_are_those_at_the_end_of_the_step_and_stable_where_explicit_ones_are_not():
+    model, dt, kp, kd = engine.chain(1, seed=2).with_gravity((0, 0, 0)), 1e-2, 3e4, 50.0
+    m = engine.mass_matrix(model, [0.0])[0, 0]
+    implicit = engine.Simulation(model, dt=dt, integrator="implicit", q=[0.1], v=[2.0], kp=kp, kd=kd)
+    implicit.target[:] = 0.3
+    implicit.step()
+    # v⁺ = v + dt/m (kp (target − q − dt v⁺) − kd v⁺), solved for v⁺
+    after = (m * 2.0 + dt * kp * (0.3 - 0.1)) / (m + dt * kd + dt * dt * kp)
+    assert implicit.v[0, 0] == pytest.approx(after, rel=1e-12)
+    implicit.step(500)
+    assert implicit.q[0, 0] == pytest.approx(0.3, abs=1e-9)
+    with pytest.raises(engine.Diverged, match='"implicit", which is stable for any joint damping and gains'):
+        engine.Simulation(model, dt=dt, q=[0.1], kp=kp, kd=kd, v=[2.0]).step(500)
+
+
+def test_implicit_gains_keep_to_the_effort_limit():
+    model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
+    m = engine.mass_matrix(model, [0.0])[0, 0]
+    simulation = engine.Simulation(model, integrator="implicit", kp=1e3, kd=10.0)
+    simulation.target[:] = 1.0
+    simulation.step()
+    assert simulation.v[0, 0] == pytest.approx(1e-3 * 0.5 / m, rel=1e-12)
+    simulation.step(20000)
+    assert simulation.q[0, 0] == pytest.approx(1.0, abs=1e-6)
+
+
 def test_one_number_is_the_gain_of_every_joint_but_the_free_ones(pytestconfig):
     model = load("quadruped", pytestconfig)
     joints = np.where(model.q_of_v < 0, 0.0, 7.0)

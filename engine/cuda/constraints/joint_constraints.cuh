@@ -80,14 +80,22 @@ template <typename Real, int PITCH, Role ROLE> struct Joints {
     }
     __device__ __forceinline__ Real& reaction(int i) const { return at(first_slot(i) + OWN_U); }
 
-    // Controls and gains, clipped, less damping.
-    __device__ __forceinline__ Real smooth(int i, int k) const {
-        if constexpr (ROLE == Role::CORRECTION) return 0;
+    // Controls and gains; implicit gains pull from where v takes q in the step.
+    __device__ __forceinline__ Real drive(int i, int k) const {
         Real drive = at(TAU + k);
         if constexpr (HAS_GAINS) {
-            if (kind(i) != FREE)
-                drive += table(joint_row::KP, k) * (at(GOAL + k) - q(i, q_of(k))) - table(joint_row::KD, k) * v(i, k);
+            if (kind(i) != FREE) {
+                Real here = q(i, q_of(k));
+                if constexpr (INTEGRATOR == integrator::IMPLICIT) here += dt * v(i, k);
+                drive += table(joint_row::KP, k) * (at(GOAL + k) - here) - table(joint_row::KD, k) * v(i, k);
+            }
         }
+        return drive;
+    }
+    // The same, clipped, less damping.
+    __device__ __forceinline__ Real smooth(int i, int k) const {
+        if constexpr (ROLE == Role::CORRECTION) return 0;
+        Real drive = this->drive(i, k);
         if constexpr (HAS_EFFORT_LIMITS) {
             const Real most = table(joint_row::EFFORT_LIMIT, k);
             drive = clip(drive, -most, most);
@@ -104,8 +112,15 @@ template <typename Real, int PITCH, Role ROLE> struct Joints {
         }
         return force;
     }
-    __device__ __forceinline__ Real extra(int k) const {
-        return INTEGRATOR == integrator::IMPLICIT && HAS_DAMPING ? dt * table(joint_row::DAMPING, k) : Real(0);
+    // The implicit part's share of the matrix; a joint whose effort is clipped has no gains for this step.
+    __device__ __forceinline__ Real extra(int i, int k) const {
+        if constexpr (INTEGRATOR != integrator::IMPLICIT) return 0;
+        Real share = HAS_DAMPING ? dt * table(joint_row::DAMPING, k) : Real(0);
+        if constexpr (HAS_GAINS) {
+            if (!HAS_EFFORT_LIMITS || fabs(drive(i, k)) <= table(joint_row::EFFORT_LIMIT, k))
+                share += dt * (table(joint_row::KD, k) + dt * table(joint_row::KP, k));
+        }
+        return share;
     }
     __device__ __forceinline__ bool locked(int k) const { return CONSTRAINED && is_held(mode(k)); }
     __device__ __forceinline__ Real target(int k) const {

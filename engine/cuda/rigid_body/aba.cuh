@@ -17,7 +17,7 @@
 // that of one of its coordinates its q(i, k), v(i, k) and force(i, k); put(i, k, q̈, reaction) is what becomes of the result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
 // slots, `bias` v before its wrench, and `inertia_recursion` the force before it writes in its place.
 //
-// With ADDITIONS, what simulation adds: extra(k) joins D; where locked(k) the acceleration is target(k), and
+// With ADDITIONS, what simulation adds: extra(i, k) joins D; where locked(k) the acceleration is target(k), and
 // the reaction is the force which that needs. A free joint takes none.
 #pragma once
 
@@ -118,7 +118,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                                         : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
             const Real own_U = turns ? U.n.z : U.f.z, u = given.force(i, k) - (turns ? p.n.z : p.f.z);
             Real D = own_U;
-            if constexpr (ADDITIONS) D += given.extra(k);
+            if constexpr (ADDITIONS) D += given.extra(i, k);
             Real inverse = reciprocal(D), rate = u * inverse;
             at.store(s + WRENCH, Vector<Real>{U.n.x, U.n.y, turns ? inverse : U.n.z});
             at.store(s + WRENCH + 3, Vector<Real>{U.f.x, U.f.y, turns ? U.f.z : inverse});
@@ -170,7 +170,7 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
             if constexpr (ADDITIONS) {
                 const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
                 q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
-                reaction = Ua + (own_U + given.extra(k)) * q - u;
+                reaction = Ua + (own_U + given.extra(i, k)) * q - u;
             } else {
                 q = (u - others) * inverse - along;
             }

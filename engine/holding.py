@@ -1,0 +1,131 @@
+"""Joint gains that hold a robot where it stands, from its inertias and weights, without compiled code.
+
+In comes a `Model` and a pose q (nq,); out go gains (nv,) for `Simulation(kp=, kd=)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import arguments, lie, poses
+from engine.lie import Array
+from engine.model import FREE, PRISMATIC, Indices, Model
+from engine.plan import INTEGRATORS
+
+FREQUENCY = 20.0  # rad/s: at least so stiff is each joint against what it carries
+SAG = (0.004, 0.0005)  # rad and m: at most so far does a joint sink under what it carries
+EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ, where gains act at the step's beginning; μ is the joint's mobility
+
+
+def holding_gains(
+    model: Model, dt: float = 1e-3, integrator: str = "implicit", q: ArrayLike | None = None
+) -> tuple[Array, Array]:
+    """Gains kp and kd, (nv,) each, that hold every joint which is not free at q (nq,), by default the neutral pose.
+
+    With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the greatest moment of its
+    weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a sliding joint, so that no joint
+    sinks further under gravity, and ``kd = 2 √(kp M_ii)``, which is critical damping. N m/rad, N m s/rad; N/m, N s/m.
+
+    The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
+    bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
+
+    The effort limits clip what the gains ask for: a joint whose limit is below its weight sinks nevertheless.
+    """
+    arguments.one_of("integrator", integrator, INTEGRATORS)
+    (pose,), _ = arguments.states(model, q=model.neutral() if q is None else q)
+    inertia, weight = carried(model, pose[0])
+    sliding = np.zeros(model.nv, bool)
+    sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
+    held = model.q_of_v >= 0
+    kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
+    kd = 2 * np.sqrt(kp * inertia)
+    if integrator != "implicit":
+        moves = np.where(held, mobility(model), 1.0)
+        kp = np.minimum(kp, EXPLICIT[0] / (dt * dt * moves))
+        kd = np.minimum(kd, EXPLICIT[1] / (dt * moves))
+    return np.where(held, kp, 0.0), np.where(held, kd, 0.0)
+
+
+def carried(model: Model, q: Array) -> tuple[Array, Array]:
+    """The diagonal of the mass matrix, and the greatest moment of weight about each joint, (nv,) each, at q (nq,).
+
+    All bodies beyond a joint are one rigid body, the sums over a run of the depth-first order. Where joints mimic,
+    both are upper bounds. 0 for free joints.
+    """
+    T = poses.body_poses(model, q[None])[0]
+    R, p = T[:, :3, :3], T[:, :3, 3]
+    moment = (R @ model.first_moment[..., None])[..., 0]
+    # Each body's inertia about the world's origin, from that about its own.
+    P, H = lie.skew(p), lie.skew(moment)
+    about = R @ model.inertia @ np.swapaxes(R, 1, 2) - P @ H - H @ P - model.mass[:, None, None] * (P @ P)
+    end = _ends(model)
+    mass, first, second = (_sums(x, end) for x in (model.mass, moment + model.mass[:, None] * p, about))
+    # And the composite body's about the joint's own frame.
+    arm, F = first - mass[:, None] * p, lie.skew(first)
+    own = second + P @ F + F @ P - mass[:, None, None] * (P @ P)
+    axis, slides = R[:, :, 2], model.kind == PRISMATIC
+    inertia = np.where(slides, mass, np.einsum("ni,nij,nj->n", axis, own, axis))
+    lever = np.linalg.norm(arm - axis * np.sum(axis * arm, 1, keepdims=True), axis=1)
+    weight = np.linalg.norm(model.gravity) * np.where(slides, mass, lever)
+    scalar = model.kind != FREE
+    at, scale = model.v_start[scalar], model.coupling.v_scale
+    G = np.abs(scale[at])
+    root, load = np.zeros(model.nv), np.zeros(model.nv)
+    np.add.at(root, model.coupling.v_index[at], G * np.sqrt(np.maximum(inertia[scalar], 0.0)))
+    np.add.at(load, model.coupling.v_index[at], G * weight[scalar])
+    return root * root, load
+
+
+def mobility(model: Model) -> Array:
+    """An upper bound of the diagonal of M⁻¹, (nv,), at any pose: what a unit effort at one joint accelerates it by.
+
+    Were the two bodies at a joint free of all others, a unit effort between them would accelerate it by the sum of
+    both bodies' inverse inertias; further joints can only take mobility away (Gauss's principle). Where a body has no
+    inertia of its own it moves with all that it carries. 0 for free joints.
+    """
+    center = model.first_moment / np.where(model.mass > 0, model.mass, 1.0)[:, None]
+    C = lie.skew(center)
+    central = model.inertia + model.mass[:, None, None] * (C @ C)
+    slides = model.kind == PRISMATIC
+    axis = np.tile([0.0, 0.0, 1.0], (len(model.parent), 1))
+    above = np.where(model.parent >= 0, model.parent, 0)
+    own = _inverse(model.mass, central, axis, slides)
+    turned = (model.home_rotation @ axis[..., None])[..., 0]
+    other = np.where(model.parent >= 0, _inverse(model.mass[above], central[above], turned, slides), 0.0)
+    scalar = model.kind != FREE
+    at = model.v_start[scalar]
+    result = np.zeros(model.nv)
+    G = np.where(model.coupling.v_scale[at] != 0, np.abs(model.coupling.v_scale[at]), 1.0)
+    np.maximum.at(result, model.coupling.v_index[at], (own + other)[scalar] / G**2)
+    composite, _ = carried(model, model.neutral())
+    rigid = 1 / np.where(composite > 0, composite, np.inf)
+    return np.where(np.isfinite(result), result, rigid)
+
+
+def _inverse(mass: Array, inertia: Array, axis: Array, slides: Array) -> Array:
+    """1/m, or aᵀ I⁻¹ a, of each body; infinite where it has no inertia."""
+    size = np.trace(inertia, axis1=1, axis2=2)
+    least = np.linalg.eigvalsh(inertia)[:, 0]
+    sound = least > 1e-9 * size
+    solved = np.linalg.solve(np.where(sound[:, None, None], inertia, np.eye(3)), axis[..., None])[..., 0]
+    turning = np.where(sound, np.sum(axis * solved, 1), np.inf)
+    sliding = 1 / np.where(mass > 0, mass, np.nan)
+    return np.where(slides, np.where(mass > 0, sliding, np.inf), turning)
+
+
+def _ends(model: Model) -> Indices:
+    """(n,): one past the last body that hangs on each; those on body i are i … end − 1."""
+    end = np.arange(1, len(model.parent) + 1)
+    for i in range(len(end) - 1, -1, -1):
+        parent = model.parent[i]
+        if parent >= 0 and end[i] > end[parent]:
+            end[parent] = end[i]
+    return end
+
+
+def _sums(x: Array, end: Indices) -> Array:
+    """The sum of x (n, …) over each body and all that hang on it."""
+    suffix = np.concatenate([np.cumsum(x[::-1], 0)[::-1], np.zeros_like(x[:1])])
+    total: Array = suffix[:-1] - suffix[end]
+    return total

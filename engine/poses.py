@@ -1,0 +1,54 @@
+"""Where a robot's bodies and links stand, in NumPy alone: for what must not wait for a compiler."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.lie import Array, rotation_from_quaternion
+from engine.model import FREE, PRISMATIC, REVOLUTE, Model
+
+
+def body_poses(model: Model, q: Array) -> Array:
+    """The frames of all bodies in the world, (batch, n, 4, 4), at q (batch, nq).
+
+    Each pose in its parent's frame, then those of all ancestors by doubling the distance that is bridged: ⌈log₂ depth⌉
+    rounds over whole arrays.
+    """
+    T = _in_parent(model, model.coupling.expand_q(q))
+    above = model.parent.copy()
+    while np.any(hangs := above >= 0):
+        i = np.flatnonzero(hangs)
+        T[:, i] = T[:, above[i]] @ T[:, i]
+        above[i] = above[above[i]]
+    return T
+
+
+def link_poses(model: Model, q: Array) -> Array:
+    """The frames of all links in the world, (batch, links, 4, 4), at q (batch, nq)."""
+    world = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
+    T = np.concatenate([body_poses(model, q), world], 1)[:, model.link_body]  # −1, the world, is the last
+    poses = np.zeros_like(T)
+    poses[..., :3, :3] = T[..., :3, :3] @ model.link_rotation
+    poses[..., :3, 3] = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
+    poses[..., 3, 3] = 1.0
+    return poses
+
+
+def _in_parent(model: Model, q: Array) -> Array:
+    """T_i (batch, n, 4, 4) of every body in its parent's frame, from the coordinates of the tree."""
+    turning, sliding, free = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC, FREE))
+    T = np.zeros((len(q), len(model.parent), 4, 4))
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    R[:], p[:], T[..., 3, 3] = model.home_rotation, model.home_position, 1.0
+    angle = q[:, model.q_start[turning]]
+    turn = np.zeros((*angle.shape, 3, 3))
+    turn[..., 0, 0] = turn[..., 1, 1] = np.cos(angle)
+    turn[..., 1, 0] = np.sin(angle)
+    turn[..., 0, 1], turn[..., 2, 2] = -turn[..., 1, 0], 1.0
+    R[:, turning] = model.home_rotation[turning] @ turn
+    p[:, sliding] += model.home_rotation[sliding, :, 2] * q[:, model.q_start[sliding], None]
+    for i in free:
+        x, home = q[:, model.q_start[i] : model.q_start[i] + 7], model.home_rotation[i]
+        p[:, i] += x[:, :3] @ home.T
+        R[:, i] = home @ rotation_from_quaternion(x[:, 3:] / np.linalg.norm(x[:, 3:], axis=1, keepdims=True))
+    return T

@@ -1,0 +1,158 @@
+"""Gains that hold a robot, and steps that do not diverge."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import engine
+from engine import holding, timestep
+
+SECONDS = 5.0
+SHIPPED = ("pendulum", "double_pendulum", "arm6", "arm7", "scara", "quadruped", "humanoid", "snake50")
+
+
+@pytest.fixture
+def load(pytestconfig):
+    return lambda name: engine.load(pytestconfig.rootpath / "robots" / f"{name}.urdf")
+
+
+def after_holding(model: engine.Model, integrator: str | None = None, seconds: float = SECONDS) -> np.ndarray:
+    """How far each joint that is not free has moved, rad or m, after being held; a floating base without gravity."""
+    scalar = model.q_of_v >= 0
+    model = model if np.all(scalar) else model.with_gravity((0, 0, 0))
+    step = engine.suggested_step(model, held=True)
+    name = integrator or step.integrator
+    kp, kd = engine.holding_gains(model, step.dt, name)
+    simulation = engine.Simulation(model, dt=step.dt, integrator=name, kp=kp, kd=kd)
+    simulation.step(round(seconds / step.dt))
+    return np.abs(simulation.q[0] - model.neutral())[model.q_of_v[scalar]]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_joints_carry_is_the_mass_matrix_s_diagonal_and_no_less_than_their_weight(load, rng, name):
+    model = load(name)
+    q, scalar = model.random(rng), model.q_of_v >= 0
+    inertia, weight = holding.carried(model, q)
+    M, gravity = engine.mass_matrix(model, q), engine.bias(model, q, np.zeros(model.nv))
+    np.testing.assert_allclose(inertia[scalar], np.diagonal(M)[scalar], rtol=1e-9)
+    assert np.all(np.abs(gravity[scalar]) <= weight[scalar] * (1 + 1e-9))
+    assert np.all(np.diagonal(np.linalg.inv(M))[scalar] <= holding.mobility(model)[scalar] * (1 + 1e-9))
+
+
+def test_what_joints_carry_bounds_the_mass_matrix_where_joints_mimic(example_robots, rng):
+    path = next(path for path in example_robots if path.name == "tiago_pro.urdf")
+    model = engine.load(path, mimic=True)
+    assert model.has_mimic
+    q = model.random(rng)
+    inertia, weight = holding.carried(model, q)
+    assert np.all(np.diagonal(engine.mass_matrix(model, q)) <= inertia * (1 + 1e-9))
+    assert np.all(np.abs(engine.bias(model, q, np.zeros(model.nv))) <= weight * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "snake50"])
+def test_shipped_robots_stay_where_they_are_held(load, name):
+    assert np.degrees(after_holding(load(name)).max()) < 0.3
+
+
+@pytest.mark.parametrize("n", [10, 50, 200, 1000])
+@pytest.mark.parametrize("straight", [False, True])
+def test_chains_of_any_length_stay_where_they_are_held(n, straight):
+    model = engine.chain(n, straight=straight).with_gravity((3.0, 0.0, -9.0))
+    assert np.degrees(after_holding(model, seconds=SECONDS if n < 500 else 1.5).max()) < 0.5
+
+
+def test_real_robots_stay_where_they_are_held_or_need_more_than_their_effort(example_robots):
+    tried = 0
+    for path in example_robots:
+        model = engine.load(path)
+        if model.nv == 0:
+            continue
+        scalar = model.q_of_v >= 0
+        _, weight = holding.carried(model, model.neutral())
+        if np.any(np.abs(engine.bias(model, model.neutral(), np.zeros(model.nv)))[scalar] > model.effort_limit[scalar]):
+            weak = model.effort_limit[scalar] < weight[scalar]
+            assert np.all(np.isfinite(after_holding(model))), path.name
+            assert np.any(weak), path.name
+            continue
+        tried += 1
+        assert np.degrees(after_holding(model).max()) < 1, path.name
+    assert tried > 50
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+@pytest.mark.parametrize("name", ["arm6", "arm7", "humanoid"])
+def test_gains_for_explicit_integrators_are_softer_and_stable(load, name, integrator):
+    model = dataclasses.replace(load(name), friction=np.zeros(load(name).nv))
+    moved = after_holding(model, integrator, seconds=2.0)
+    assert np.degrees(moved.max()) < 12
+    full, bounded = (engine.holding_gains(model, 1e-3, name)[0] for name in ("implicit", integrator))
+    assert np.all(bounded <= full)
+    assert np.any(bounded < full)
+
+
+def test_a_held_arm_comes_to_another_target_without_overshoot(load):
+    model = load("arm7").with_gravity((0, 0, 0))
+    kp, kd = engine.holding_gains(model)
+    simulation = engine.Simulation(model, integrator="implicit", kp=kp, kd=kd)
+    simulation.target[0, 3] = -0.5
+    lowest = 0.0
+    for _ in range(3000):
+        simulation.step()
+        lowest = min(lowest, simulation.q[0, 3])
+    assert simulation.q[0, 3] == pytest.approx(-0.5, abs=0.01)
+    assert lowest > -0.55
+
+
+def test_gains_of_an_unknown_integrator_or_a_wrong_pose_are_refused(load):
+    with pytest.raises(ValueError, match="integrator is 'euler'"):
+        engine.holding_gains(load("arm7"), 1e-3, "euler")
+    with pytest.raises(ValueError, match="q has shape"):
+        engine.holding_gains(load("arm7"), q=[0.0])
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 20, 50, 100])
+@pytest.mark.parametrize("straight", [False, True])
+def test_chains_that_fall_freely_do_not_diverge_at_the_suggested_step(n, straight):
+    model = engine.chain(n, seed=n, straight=straight).with_gravity((3.0, 0.0, -9.0))
+    step = engine.suggested_step(model)
+    simulation = engine.Simulation(model, dt=step.dt, integrator=step.integrator)
+    simulation.step(round(SECONDS / step.dt))
+    assert np.all(np.isfinite(simulation.q))
+
+
+def test_a_chain_of_a_thousand_links_falls_at_its_suggested_step_past_where_a_millisecond_ended():
+    model = engine.chain(1000)
+    step = engine.suggested_step(model)
+    assert step.integrator == "rk4"
+    assert step.dt <= 1e-4
+    simulation = engine.Simulation(model, dt=step.dt, integrator=step.integrator)
+    simulation.step(round(1.0 / step.dt))
+    with pytest.raises(engine.Diverged):
+        engine.Simulation(model).step(1000)
+
+
+def test_real_robots_fall_freely_at_the_suggested_step(example_robots):
+    for path in example_robots:
+        model = engine.load(path)
+        if model.nv == 0 or path.name == "tiago_dual.urdf":  # that one alone would take as long as all others
+            continue
+        step = engine.suggested_step(model)
+        assert (step.dt, step.integrator) == (1e-3, "implicit"), path.name
+        engine.Simulation(model, dt=step.dt, integrator=step.integrator).step(5000)
+
+
+def test_the_fastest_joint_turns_a_little_in_a_suggested_step():
+    for n in (20, 200, 1000):
+        model = engine.chain(n)
+        step = engine.suggested_step(model)
+        assert timestep.top_speeds(model).max() * step.dt <= timestep.TURN
+        assert "rad/s" in step.why
+
+
+def test_a_model_without_joints_has_a_step_and_no_gains():
+    model = dataclasses.replace(engine.chain(1), friction=np.zeros(1))
+    assert engine.suggested_step(model).dt == timestep.LONGEST
+    assert [len(gains) for gains in engine.holding_gains(model)] == [1, 1]
