@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-PATIENCE = 3.0  # s that `close` waits for a call which does not return
+PATIENCE = 0.8  # s that `close` waits for a call which does not return
 
 
 class _Report(Protocol):

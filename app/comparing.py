@@ -1,7 +1,4 @@
-"""A comparison in the background.
-
-Stop is heard before every turn, which lasts some milliseconds; only a call that itself takes long holds it up.
-"""
+"""A comparison in the background. What takes long there runs in processes that Stop ends, whatever they are doing."""
 
 from __future__ import annotations
 

@@ -68,6 +68,7 @@ class Window(QMainWindow):
         self.joints.moved.connect(self.workbench.set_coordinate)
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
+        self.diagnostics.open_copy.connect(self.open)
         self.viewport.drawn.connect(self._drawn)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._look_in)
@@ -297,7 +298,7 @@ class Window(QMainWindow):
     def _show_findings(self, raised: bool) -> None:
         findings = self.workbench.findings
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
-        self.diagnostics.show_file(findings.path, title, findings.diagnostics)
+        self.diagnostics.show_file(findings.path, title, findings.diagnostics, self.workbench.package_dirs)
         self.diagnostics_dock.setVisible(raised)
         if raised:
             self.diagnostics_dock.raise_()
@@ -423,6 +424,7 @@ class Window(QMainWindow):
         self.hide()  # a file being loaded may hold the thread for a moment longer
         self.compare.close_thread()
         self.timing.offer.close_thread()
+        self.diagnostics.close_thread()
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)

@@ -135,10 +135,10 @@ class ComparePanel(QWidget):
         self._mirror()
 
     def stop(self) -> None:
-        """End the measurement before its next turn."""
+        """End the measurement, whatever it is doing."""
         self.comparing.stop()
         self.stop_button.setEnabled(False)
-        self._show_status("stopping after the call in progress …")
+        self._show_status("stopping …")
 
     def close_thread(self) -> None:
         """End the measurement's thread, and wait until it has."""

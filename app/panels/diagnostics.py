@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from PyQt6.QtCore import Qt, QUrl
+from PyQt6.QtCore import Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices, QGuiApplication
 from PyQt6.QtWidgets import (
+    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -23,22 +24,42 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import theme
+from app.repairing import Repaired, Repairing
 
 COLUMNS = ("line", "element", "fault", "cure")
+POLL = 50  # ms between looks at the copy that is being written
 EXCERPT = 2  # lines of the file before and after the one at fault
 
 
 class DiagnosticsPanel(QWidget):
     """A row per diagnostic of one file; the chosen one's place in the file is shown below."""
 
+    open_copy = pyqtSignal(str)
+    """The path of a repaired copy that is to be opened."""
+
     def __init__(self) -> None:
         super().__init__()
         self._path = self._title = ""
+        self._package_dirs: tuple[str, ...] = ()
+        self._copied = ""
+        self._repairing = Repairing()
+        self._timer = QTimer(self, interval=POLL)
+        self._timer.timeout.connect(self._look)
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """What is shown, in its order."""
         self.summary = QLabel()
         self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.outcome = QLabel(wordWrap=True)
+        self.outcome.setContentsMargins(10, 0, 8, 5)
+        self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.repair_button = QPushButton("Write repaired copy…")
+        self.repair_button.setToolTip(
+            "Write a copy of the file that says in so many words what was read; comments and layout stay"
+        )
+        self.repair_button.clicked.connect(self._ask)
+        self.open_button = QPushButton("Open the copy", toolTip="Load the repaired copy in place of the file")
+        self.open_button.clicked.connect(lambda: self.open_copy.emit(self._copied))
         self._copy = QPushButton("Copy")
         self._copy.setToolTip("Copy the chosen diagnostics, or all, as text")
         self._copy.clicked.connect(self.copy)
@@ -69,6 +90,8 @@ class DiagnosticsPanel(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
         bar.addWidget(self.summary, 1)
+        bar.addWidget(self.open_button)
+        bar.addWidget(self.repair_button)
         bar.addWidget(self._copy)
         bar.addWidget(self._open)
         parts = QSplitter(Qt.Orientation.Vertical)
@@ -80,15 +103,23 @@ class DiagnosticsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
+        layout.addWidget(self.outcome)
         layout.addWidget(parts, 1)
 
     @property
     def count(self) -> int:
         return len(self.diagnostics)
 
-    def show_file(self, path: str, title: str, diagnostics: Iterable[engine.Diagnostic]) -> None:
-        """Replace what is shown by the diagnostics of another file, summed up after the title."""
+    def show_file(
+        self, path: str, title: str, diagnostics: Iterable[engine.Diagnostic], package_dirs: Iterable[str] = ()
+    ) -> None:
+        """Replace what is shown by the diagnostics of another file, summed up after the title.
+
+        In `package_dirs` the file's packages were looked for.
+        """
         self._path, self._title, self.diagnostics = path, title, []
+        self._package_dirs = tuple(package_dirs)
+        self._tell("")
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
         self.list.clear()
@@ -106,6 +137,7 @@ class DiagnosticsPanel(QWidget):
             for column, text in enumerate((each.severity, each.element, each.fault, each.cure)):
                 item.setToolTip(column, text)
             self.list.addTopLevelItem(item)
+        self.repair_button.setVisible(any(each.repair for each in self.diagnostics))
         self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no faults'}")
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
 
@@ -114,6 +146,40 @@ class DiagnosticsPanel(QWidget):
         chosen = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
         rows = sorted(chosen) if len(chosen) > 1 else range(self.count)
         QGuiApplication.clipboard().setText("\n".join(f"{self._path}: {self.diagnostics[row]}" for row in rows))
+
+    def _ask(self) -> None:
+        source = Path(self._path)
+        name = str(source.with_name(f"{source.stem}-repaired{source.suffix}"))
+        copy, _ = QFileDialog.getSaveFileName(self, "Write a repaired copy", name, "Robots (*.urdf)")
+        if copy:
+            self.repair(copy if Path(copy).suffix else f"{copy}.urdf")
+
+    def repair(self, copy: str) -> None:
+        """Write a repaired copy of the file, in the place of one that is there; what became of it is told here."""
+        self.repair_button.setEnabled(False)
+        self._tell(f"Writing {copy} …")
+        self._repairing.start(self._path, copy, self._package_dirs)
+        self._timer.start()
+
+    def _look(self) -> None:
+        done = self._repairing.poll()
+        if done is None:
+            return
+        self._timer.stop()
+        self.repair_button.setEnabled(True)
+        self._copied = done.path
+        self._tell(done.fault or _outcome(done), written=not done.fault)
+
+    def _tell(self, outcome: str, written: bool = False) -> None:
+        """Say what became of the copy."""
+        self.outcome.setText(outcome)
+        self.outcome.setVisible(bool(outcome))
+        self.open_button.setVisible(written)
+
+    def close_thread(self) -> None:
+        """Wait until a copy that is being written is whole."""
+        self._timer.stop()
+        self._repairing.close()
 
     def _open_file(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
@@ -140,6 +206,15 @@ def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:
         if count:
             parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
     return ", ".join(parts)
+
+
+def _outcome(done: Repaired) -> str:
+    """Such as "Written: arm-repaired.urdf, with 3 repairs. 1 warning is left, which only its author can mend."."""
+    written = f"Written: {done.path}, with {done.count} repair{'s' * (done.count != 1)}."
+    if not done.left:
+        return f"{written} Nothing is left to mend."
+    are = "is" if len(done.left) == 1 else "are"
+    return f"{written} {_counts(done.left)} {are} left, which only its author can mend."
 
 
 def _lines(path: str) -> list[str]:

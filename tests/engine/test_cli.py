@@ -113,6 +113,25 @@ def test_check_answers_no_to_a_broken_file_and_yes_to_a_sound_one(call, tmp_path
     assert "error" in error
 
 
+def test_check_writes_a_repaired_copy_and_never_in_the_place_of_another_file_unasked(call, tmp_path):
+    file, copy = tmp_path / "swing.urdf", tmp_path / "copy.urdf"
+    file.write_text('<?xml version="0.0"?>\n<robot name="x"><link name="a"/></robot>')
+    code, text, _ = call("check", file, "--fix", copy)
+    assert code == 0
+    assert text.splitlines()[2:] == ["1 repair written to", f"{copy}: 0 errors, 0 warnings"]
+    assert copy.read_text() == file.read_text().replace("0.0", "1.0")
+    code, _, error = call("check", file, "--fix", copy)
+    assert code == 2
+    assert "give the copy another name, or say to overwrite it" in error
+    assert call("check", file, copy, "--fix", tmp_path / "two.urdf")[0] == 2
+    code, text, _ = call("check", file, "--fix", copy, "--overwrite", "--json")
+    reports = json.loads(text)
+    assert [found["repair"] for found in reports[str(file)]] == [
+        [{"start": 0, "end": 21, "text": '<?xml version="1.0"?>'}]
+    ]
+    assert reports[str(copy)] == []
+
+
 def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng):
     for words, model in (
         (("chain", 30, "--prismatic", 0.3), engine.chain(30, prismatic=0.3)),

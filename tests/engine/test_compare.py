@@ -3,11 +3,11 @@
 import csv
 import dataclasses
 import io
-import itertools
 import json
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,13 @@ import pytest
 import engine
 import main
 from engine.bench import intervals
-from engine.bench.compare import comparison as comparing
-from engine.bench.compare import contest, robots
+from engine.bench.child import Children
+from engine.bench.compare import contest, record, robots, standing
+from engine.bench.compare.comparison import PROCESSES
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
 OWN = """
+import os
 import time
 import engine
 
@@ -51,10 +53,24 @@ def turns_wrong(model, q, v, tau, calls=[]):
     return engine.forward_dynamics(model, q, v, tau) * (1 if len(calls) < 9 else 2)
 
 
-def interrupts(model, q, v, tau):
-    if model.nv > 2:
-        raise KeyboardInterrupt
+def hangs(model, q, v, tau):
+    while True:
+        pass
+
+
+def hangs_later(model, q, v, tau, calls=[]):
+    calls.append(1)
+    while len(calls) > 3000:
+        pass
     return engine.forward_dynamics(model, q, v, tau)
+
+
+def crashes(model, q, v, tau):
+    os._exit(3)
+
+
+def interrupts(model, q, v, tau):
+    raise KeyboardInterrupt
 """
 
 
@@ -92,6 +108,16 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says(rng, n):
     assert intervals.of_median(samples[0][:6]) is None
 
 
+@pytest.mark.parametrize(("processes", "spread"), [(5, 0.002), (5, 0.03), (3, 0.05)])
+def test_the_interval_of_some_processes_holds_what_as_many_others_find(rng, processes, spread):
+    medians = np.exp(spread * rng.standard_normal((2000, 2, processes)))
+    pairs = [(intervals.of_runs(one), intervals.of_runs(other)) for one, other in medians]
+    assert np.mean([one.low <= other.middle <= one.high for one, other in pairs]) > 0.98
+    assert intervals.of_runs(medians[0, 0, :0]) is None
+    one = intervals.of_runs(np.ones(5))  # that they agree is chance
+    assert 1.01 < one.high < 1.02
+
+
 def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
     noise = np.exp(rng.exponential(1, 400))
     own_noise = np.exp(0.02 * rng.standard_normal((2, 400)))
@@ -103,25 +129,28 @@ def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
 
 @pytest.mark.usefixtures("busy")
 def test_the_same_algorithm_twice_makes_no_winner_on_a_busy_machine():
-    winners = 0
-    for _ in range(10):
-        found = last(engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05))
-        assert [row.algorithm for row in found.rows] == ["abia", "abia (2)"]
-        winners += any(row.winner for row in found.rows)
+    winners, comparison = 0, engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05)
+    with Children(PROCESSES) as children:
+        for _ in range(10):
+            found = last(comparison, children=children)
+            assert [row.algorithm for row in found.rows] == ["abia", "abia (2)"]
+            winners += any(row.winner for row in found.rows)
     assert winners == 0
     assert "no difference was found between" in found.findings()[0]
 
 
 @pytest.mark.usefixtures("busy")
 def test_a_repeated_comparison_names_the_same_winner_on_a_busy_machine():
-    model = engine.chain(30)
-    for _ in range(5):
-        found = by_name(last(engine.Comparison([model], ["jsiia", "abia"], seconds=0.2)))
-        assert found["abia"].winner
-        assert found["abia"].ratio == (1, 1, 1)
-        assert not found["jsiia"].level
-        assert 1.1 < found["jsiia"].ratio.low <= found["jsiia"].ratio.high
-        assert found["jsiia"].host_interval.low <= found["jsiia"].host <= found["jsiia"].host_interval.high
+    comparison = engine.Comparison([engine.chain(30)], ["jsiia", "abia"], seconds=0.2)
+    with Children(PROCESSES) as children:
+        for _ in range(5):
+            found = by_name(last(comparison, children=children))
+            assert found["abia"].winner
+            assert found["abia"].ratio == (1, 1, 1)
+            assert not found["jsiia"].level
+            assert 1.1 < found["jsiia"].ratio.low <= found["jsiia"].ratio.high
+            assert found["jsiia"].host_interval.low <= found["jsiia"].host <= found["jsiia"].host_interval.high
+            assert [len(row.host_runs) for row in found.values()] == [PROCESSES] * 2
 
 
 def test_every_algorithm_is_timed_or_says_why_not():
@@ -146,17 +175,18 @@ def test_the_fastest_is_the_one_that_wins_within_rounds():
     """The machine halves its pace; one that has its turns after that alone has the worse median, and no blame."""
     model = engine.chain(2)
     often, seldom, slow = (
-        contest.Contestant(model, "chain2", name, name, "cpu", "float64", 1, True, "ok", left=1e-15)
+        record.Record(contest.Contestant(model, "chain2", name, name, "cpu", "float64", 1, True), "ok", residual=1e-15)
         for name in ("abia", "dca", "jsiia")
     )
     pace = np.repeat([1.0, 2.0], (10, 20))
-    often.host, slow.host = 0.9e-6 * pace, 5e-6 * pace
-    seldom.host = np.where(np.arange(30) < 12, 1e-6 * pace, np.nan)
-    assert np.nanmedian(seldom.host) < np.nanmedian(often.host)
-    rows = comparing._standings([slow, seldom, often])
+    often.host, slow.host = [0.9e-6 * pace] * 5, [5e-6 * pace] * 5
+    seldom.host = [np.where(np.arange(30) < 12, 1e-6 * pace, np.nan)] * 5
+    assert seldom.medians[0] < often.medians[0]
+    rows = record.standings([slow, seldom, often])
     assert [row.winner for row in rows] == [False, False, True]
-    assert rows[1].ratio.low == pytest.approx(1 / 0.9)
-    said = comparing._said("chain2", "float64", rows)
+    assert rows[1].ratio.middle == pytest.approx(1 / 0.9)
+    assert rows[1].ratio_runs == pytest.approx([1 / 0.9] * 5)
+    said = standing.Standings(tuple(rows), 1, 0, "").findings()[0]
     assert said.startswith("chain2, float64: abia on cpu is the fastest; dca on cpu takes 1.111 times as long")
 
 
@@ -171,8 +201,10 @@ def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypa
     comparison = engine.Comparison([long_chain], seconds=0.01, devices=["cpu"])
     assert by_name(last(comparison))["jsiia"].reason.startswith("it is sensible up to 512 links")
     monkeypatch.setattr(contest, "LONGEST", 1e-9)
-    few = last(engine.Comparison(["arm7"], seconds=0.01, devices=["cpu"], batch=20))
-    assert all("one call would take about" in row.reason for row in few.rows)
+    model = engine.chain(3)
+    few = contest.Contestant(model, "chain3", "abia", "abia", "cpu", "float64", 20, asked=False)
+    few.attempt(lambda: few.prepare(contest.drawn(model, 20, 0)))
+    assert "one call would take about" in few.reason
     asked = last(engine.Comparison(["arm7"], ["abia"], ["cpu"], ["float32"], batch=20, seconds=0.01))
     assert asked.rows[0].verdict == "ok"
 
@@ -192,9 +224,9 @@ def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
     }  # fmt: skip
     assert 1e-10 < found["wrong"].residual < 1e-8
     assert "allowed in float64: 1e-11" in found["wrong"].reason
-    assert "read-only (mine.py, line 16: q[0] = 1)" in found["scribbles"].reason
+    assert "read-only (mine.py, line 17: q[0] = 1)" in found["scribbles"].reason
     assert found["short"].reason == "its answer has the shape (1, 6); expected (1, 7)"
-    assert found["leaves"].reason == 'SystemExit: over (mine.py, line 24: raise SystemExit("over"))'
+    assert found["leaves"].reason == 'SystemExit: over (mine.py, line 25: raise SystemExit("over"))'
     assert "mine.py has no function 'nothing'; it has slow, wrong" in found["nothing"].reason
 
 
@@ -221,16 +253,47 @@ def test_the_example_that_ships_is_right_for_every_robot_that_ships():
 
 def test_it_can_be_stopped_at_any_time_with_what_it_has():
     comparison = engine.Comparison(["arm7"], ["abia", "jsiia"], seconds=30)
-    turns = itertools.count()
-    seen = list(comparison.run(stop=lambda: next(turns) > 100))
+    seen = []
+    seen.extend(comparison.run(stop=lambda: bool(seen) and seen[-1].rows[1].turns > 30))
     assert seen[-1].doing == "stopped"
     assert all(row.turns > 0 for row in seen[-1].rows)
-    assert seen[0].done <= seen[3].done < 0.5
-    assert seen[3].left > 1
+    assert seen[0].done <= seen[3].done <= seen[-2].done < 0.5
+    assert seen[-2].left > 1
     running = comparison.run()
-    *_, closed = itertools.islice(running, 4)
+    closed = next(now for now in running if now.rows[0].verdict == "ok")
     running.close()
-    assert closed.rows[0].verdict == "ok"
+    assert closed.rows[1].verdict == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "said"),
+    [("hangs", "waiting", "it was being prepared when all was stopped"), ("hangs_later", "ok", "")],
+)
+def test_stop_ends_a_users_function_that_hangs(users, name, verdict, said):
+    comparison = engine.Comparison(["arm7"], ["abia", f"{users}:{name}"], seconds=5.0)
+    asked = []  # when, in s
+
+    def stop():
+        return bool(asked)
+
+    for now in comparison.run(stop):
+        if not asked and " s · process" in now.doing:  # it has been silent for some seconds
+            assert ("preparing arm7: mine.py:hangs on cpu" in now.doing) == (name == "hangs")
+            asked.append(time.perf_counter())
+    assert time.perf_counter() - asked[0] < 0.5
+    rows = by_name(now)
+    assert rows["abia"].verdict == "ok"
+    assert (rows["abia"].host is not None) == (name == "hangs_later")
+    assert (rows[f"mine.py:{name}"].verdict, rows[f"mine.py:{name}"].reason) == (verdict, said)
+
+
+def test_a_users_function_that_ends_its_process_ends_no_other(users):
+    names = ["abia", f"{users}:crashes", f"{users}:interrupts"]
+    rows = by_name(last(engine.Comparison(["arm7"], names, seconds=0.05)))
+    assert rows["abia"].verdict == "ok"
+    assert len(rows["abia"].host_runs) == PROCESSES
+    assert rows["mine.py:crashes"].reason == "its process ended itself with the exit code 3"
+    assert rows["mine.py:interrupts"].reason.startswith("KeyboardInterrupt (mine.py, line")
 
 
 def test_curves_over_links_cross_where_one_overtakes_the_other():

@@ -11,7 +11,7 @@ import pytest
 
 import engine
 import main
-from engine.bench.compare import contest, own
+from engine.bench.compare import command, comparison, contest, own
 from engine.cuda.runtime import arrays, clock, device
 
 
@@ -19,6 +19,38 @@ def last(comparison):
     return list(comparison.run())[-1]
 
 
+class Here:
+    """In place of processes: all is done in this one, where stubs stand."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, _):
+        return self
+
+    def starting(self, _):
+        return iter(())
+
+    def work(self, function, *arguments, stop):
+        return itertools.takewhile(lambda _: not stop(), function(*arguments))
+
+
+@pytest.fixture
+def here(monkeypatch):
+    for module in (command, comparison):
+        monkeypatch.setattr(module, "Children", Here)
+
+
+@pytest.mark.usefixtures("here")
 def test_without_a_gpu_its_contestants_say_so(monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
     rows = last(engine.Comparison(["arm7"], ["abia"], ["cuda", "cpu"], seconds=0.01)).rows
@@ -124,9 +156,9 @@ def stubs(monkeypatch):
         monkeypatch.setattr(module, name, stub)
 
 
-@pytest.mark.usefixtures("stubs")
+@pytest.mark.usefixtures("here", "stubs")
 def test_both_devices_stand_side_by_side_with_their_own_clocks(capsys):
-    words = ["compare", "chain:6", "--batch", "3", "--seconds", "0.05"]
+    words = ["compare", "chain:6", "--batch", "3", "--seconds", "0.3"]
     assert main.main(words) == 0
     told = capsys.readouterr().out
     assert "on the GPU" in told.splitlines()[0]

@@ -12,6 +12,7 @@ import pytest
 import main
 from engine import serves
 from engine.bench import facts
+from engine.bench.compare.standing import Standing
 from engine.bench.results import Results, read
 from engine.bench.suites import (
     accuracy,
@@ -219,25 +220,43 @@ def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     assert [row["host"] for row in standings] == [row["standings"][0]["host"] for row in read(path)[1].values()]
 
 
-@pytest.mark.usefixtures("machine")
-def test_an_interrupted_comparison_shows_and_keeps_what_it_has(path, tmp_path, capsys):
-    mine = tmp_path / "mine.py"
+def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_has(path, tmp_path, capsys):
+    mine, table = tmp_path / "mine.py", tmp_path / "table.csv"
     mine.write_text(
-        "import engine\n\n\ndef stops(model, q, v, tau):\n    if model.nv > 2:\n        raise KeyboardInterrupt\n"
+        "import engine\n\n\ndef hangs(model, q, v, tau):\n    while model.nv > 2:\n        pass\n"
         "    return engine.forward_dynamics(model, q, v, tau)\n"
     )
-    words = ["compare", "chain:2", "chain:3", "--algorithm", "abia", "--algorithm", f"{mine}:stops"]
-    table = tmp_path / "table.csv"
-    assert main.main([*words, "--seconds", "0.02", "--rows", str(path), "--csv", str(table), "--json"]) == 1
-    captured = capsys.readouterr()
-    answer = json.loads(captured.out)
+    words = ["compare", "chain:2", "chain:3", "--algorithm", "abia", "--algorithm", f"{mine}:hangs"]
+    words += ["--seconds", "0.02", "--rows", str(path)]
+    victim = subprocess.Popen(
+        [sys.executable, "main.py", *words, "--csv", str(table), "--json"], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 2):
+        assert victim.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGINT)
+    answer = json.loads(victim.communicate(timeout=10)[0])
+    assert victim.returncode == 1
     assert answer["interrupted"]
-    assert [row["verdict"] for row in answer["standings"]] == ["ok", "ok", "ok", "waiting"]
+    assert [row["verdict"] for row in answer["standings"][:2]] == ["ok", "ok"]
     assert list(read(path)[1]) == ["chain2"]
     assert table.read_text().count("chain2") == 2
     mine.write_text(mine.read_text() + "\n")
-    assert main.main([*words, "--seconds", "0.02", "--rows", str(path)]) == 2
+    assert main.main(words) == 2
     assert "holds rows of another plan (files:" in capsys.readouterr().err
+
+
+def test_rows_of_comparisons_in_one_process_are_read_still():
+    kept = {
+        "model": "arm7", "algorithm": "abia", "device": "cpu", "dtype": "float64", "batch": 1, "verdict": "ok",
+        "reason": "", "residual": 8e-15, "first": 0.1, "turns": 99, "host": 2e-6, "host_interval": [1e-6, 2e-6, 3e-6],
+        "on_device": None, "ratio": [1.0, 1.0, 1.0], "level": True, "winner": True,
+    }  # fmt: skip
+    found = Standing.of(kept)
+    assert (found.host_interval.high, found.host_runs) == (3e-6, ())
+    assert Standing.of(found.plain()) == found
 
 
 def row(key, low, middle, high):

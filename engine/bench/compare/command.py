@@ -19,9 +19,11 @@ from rich.text import Text
 
 from engine import files
 from engine.bench import facts, plots
+from engine.bench.child import Children
 from engine.bench.compare import own, pictures, robots
-from engine.bench.compare.comparison import DTYPES, Comparison, Standing, Standings, distinct, table, times
+from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, distinct
 from engine.bench.compare.scaling import Growth, Point, Scaling
+from engine.bench.compare.standing import Standing, Standings, table, times
 from engine.bench.results import Results
 from engine.choice import in_words
 
@@ -175,16 +177,18 @@ def _with_progress(parts: list[Part], results: Results, console: Console) -> tup
 def _measure(parts: list[Part], results: Results, show: Callable[[int, Standings], None]) -> tuple[Rows, bool]:
     """The standings, and whether Ctrl-C ended it; what was measured before stands in the results already."""
     finished, now = Rows(), Rows()
+    missing = any(part.key not in results.rows for part in parts)
     try:
-        for index, part in enumerate(parts):
-            if kept := results.rows.get(part.key):
-                finished += [(part, Standing.of(row)) for row in kept["standings"]]
-                continue
-            for standings in part.comparison.run():
-                now = [(part, replace(row, model=part.title)) for row in standings.rows]
-                show(index, standings)
-            results.add({"key": part.key, "standings": [row.plain() for _, row in now]})
-            finished, now = finished + now, []
+        with Children(PROCESSES if missing else 0) as children:
+            for index, part in enumerate(parts):
+                if kept := results.rows.get(part.key):
+                    finished += [(part, Standing.of(row)) for row in kept["standings"]]
+                    continue
+                for standings in part.comparison.run(children=children):
+                    now = [(part, replace(row, model=part.title)) for row in standings.rows]
+                    show(index, standings)
+                results.add({"key": part.key, "standings": [row.plain() for _, row in now]})
+                finished, now = finished + now, []
     except KeyboardInterrupt:
         return finished + now, True
     return finished, False

@@ -81,7 +81,7 @@ class Contestant:
             work()
         except Refused as why:
             self._out("refused", str(why))
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             self._out("failed", own.told(error, own.parse(self.algorithm)))
 
     def _out(self, verdict: Verdict, reason: str) -> None:

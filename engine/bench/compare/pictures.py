@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.bench import plots
-from engine.bench.compare.comparison import Standing, Standings, times
 from engine.bench.compare.scaling import Growth
+from engine.bench.compare.standing import Standing, Standings, times
 from engine.choice import in_words
 
 if TYPE_CHECKING:

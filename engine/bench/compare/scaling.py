@@ -10,8 +10,10 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 from engine import arguments
+from engine.bench.child import Children
 from engine.bench.compare import robots
-from engine.bench.compare.comparison import Comparison, Standing, table
+from engine.bench.compare.comparison import PROCESSES, Comparison
+from engine.bench.compare.standing import Standing, table
 from engine.bench.curves import crossing
 from engine.model import Model
 
@@ -110,16 +112,17 @@ class Scaling:
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Growth]:
         """Measure, from the smallest size on, and report as `Comparison.run` does."""
         finished, began = list[Point](), perf_counter()
-        for index, size in enumerate(self.all_sizes):
-            points = list[Point]()
-            for standings in self.at(size).run(stop):
-                points = [Point(size, row) for row in standings.rows]
-                done, elapsed = (index + standings.done) / len(self.all_sizes), perf_counter() - began
-                left = elapsed * (1 - done) / done if done else None
-                yield Growth(self.axis, (*finished, *points), done, left, standings.doing)
-            finished += points
-            if stop():
-                return
+        with Children(PROCESSES) as children:
+            for index, size in enumerate(self.all_sizes):
+                points = list[Point]()
+                for standings in self.at(size).run(stop, children):
+                    points = [Point(size, row) for row in standings.rows]
+                    done, elapsed = (index + standings.done) / len(self.all_sizes), perf_counter() - began
+                    left = elapsed * (1 - done) / done if done else None
+                    yield Growth(self.axis, (*finished, *points), done, left, standings.doing)
+                finished += points
+                if stop():
+                    return
 
     def command(self) -> str:
         """The shell command that measures the same again. Raises ValueError for a model that is in no file."""

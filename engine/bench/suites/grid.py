@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from engine.bench.compare.comparison import DTYPES, Comparison, times
+from engine.bench.compare.comparison import DTYPES, Comparison
+from engine.bench.compare.standing import times
 from engine.bench.results import NONE, Rows
 from engine.choice import in_words
 

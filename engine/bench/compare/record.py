@@ -1,0 +1,131 @@
+"""What the processes of a comparison have told of each contestant, and how the contestants stand by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.arguments import Array
+from engine.bench import intervals
+from engine.bench.compare.block import State
+from engine.bench.compare.contest import Contestant, Verdict
+from engine.bench.compare.standing import Standing
+from engine.bench.intervals import Interval
+
+WORTH_NAMING = 1.05
+"""Ratios below are no difference: one algorithm's objects differ by up to half as much, for where their buffers lie."""
+BY_ROUNDS = 3
+"""Rounds of a process, at least, from which ratios are taken; of fewer that of the medians is."""
+
+
+@dataclass
+class Record:
+    """One contestant, as it was asked for, and what is known of it."""
+
+    contestant: Contestant
+    verdict: Verdict = "waiting"
+    reason: str = ""
+    first: float | None = None
+    residual: float | None = None
+    host: list[Array] = field(default_factory=list)
+    """(rounds,) of each process: seconds of a call until its answer is there; NaN in rounds without a turn."""
+    on_device: list[Array] = field(default_factory=list)
+    """The same between two events on the GPU."""
+
+    @property
+    def out(self) -> bool:
+        """It takes no part in what follows."""
+        return self.verdict not in ("waiting", "ok")
+
+    def begin(self, process: int) -> None:
+        """What comes from now on is of that process, which may begin anew."""
+        self.host[process:] = [np.empty(0)]
+        self.on_device[process:] = [np.empty(0)]
+
+    def fail(self, reason: str) -> None:
+        """It takes no part any more."""
+        self.verdict, self.reason = "failed", reason
+
+    def take(self, state: State, host: Array, on_device: Array) -> None:
+        """Take in what a process has told of it. What went wrong in one process has gone wrong."""
+        if not (state.verdict == "waiting" and self.verdict == "ok"):  # it was ready in an earlier process
+            self.verdict, self.reason = state.verdict, state.reason
+        self.first = state.first if self.first is None else self.first  # later ones read what that one has compiled
+        if state.residual is not None:
+            self.residual = max(state.residual, self.residual or 0.0)
+        self.host[-1] = np.concatenate([self.host[-1], host])
+        self.on_device[-1] = np.concatenate([self.on_device[-1], on_device])
+
+    @property
+    def medians(self) -> Array:
+        """(processes,): s of a call, of each process that has timed it."""
+        return _medians(self.host)
+
+    def ratios(self, other: Record) -> Array:
+        """(processes,): how many times as long as the other's a call takes, of each process that has timed both."""
+        pairs = zip(self.host, other.host, strict=True)
+        found = [_ratio(*pair) for pair in pairs if all(np.any(np.isfinite(times)) for times in pair)]
+        return np.array(found)
+
+
+def standings(records: Sequence[Record]) -> list[Standing]:
+    """How they stand; those of one number type are compared with one another."""
+    found: list[Standing] = []
+    for dtype in dict.fromkeys(record.contestant.dtype for record in records):
+        rivals = [record for record in records if record.contestant.dtype == dtype]
+        timed = [record for record in rivals if record.verdict == "ok" and len(record.medians)]
+        fastest = _fastest(timed)
+        ratios = {id(r): r.ratios(fastest) for r in timed if fastest and r is not fastest}
+        behind = [_beyond_doubt(ratio) for ratio in ratios.values()]
+        for record in rivals:
+            first = record is fastest
+            ratio = ratios.get(id(record), np.empty(0))
+            level = first or (len(ratio) > 0 and not _beyond_doubt(ratio))
+            found.append(_standing(record, first, ratio, level, first and bool(behind) and all(behind)))
+    return found
+
+
+def _beyond_doubt(ratios: Array) -> bool:
+    interval = intervals.of_runs(ratios)
+    return interval is not None and interval.low > WORTH_NAMING
+
+
+def _fastest(timed: list[Record]) -> Record | None:
+    """The one of the least time, unless others beat it within rounds: a machine may slow down while some wait."""
+    rest = sorted(timed, key=lambda record: float(np.mean(np.log(record.medians))))
+    fastest = rest.pop(0) if rest else None
+    while fastest is not None:
+        ratios = [intervals.of_runs(record.ratios(fastest)) for record in rest]
+        ahead = [(ratio.middle, i) for i, ratio in enumerate(ratios) if ratio is not None and ratio.high < 1]
+        if not ahead:
+            break
+        fastest = rest.pop(min(ahead)[1])
+    return fastest
+
+
+def _standing(record: Record, first: bool, ratios: Array, level: bool, winner: bool) -> Standing:
+    c, timed = record.contestant, record.verdict == "ok"
+    turns = int(sum(np.isfinite(times).sum() for times in record.host)) if timed else 0
+    medians = record.medians if timed else np.empty(0)
+    on_device = _medians(record.on_device) if timed else np.empty(0)
+    host = intervals.of_runs(medians)
+    return Standing(
+        c.title, c.label, c.device, c.dtype, c.batch, record.verdict, record.reason, record.residual, record.first,
+        turns, host.middle if host else None, host,
+        float(np.median(on_device)) if len(on_device) else None,
+        Interval(1.0, 1.0, 1.0) if first else intervals.of_runs(ratios), level, winner,
+        tuple(medians.tolist()), tuple(ratios.tolist()),
+    )  # fmt: skip
+
+
+def _ratio(one: Array, other: Array) -> float:
+    both = np.isfinite(one) & np.isfinite(other)
+    if both.sum() < BY_ROUNDS:
+        return float(np.nanmedian(one) / np.nanmedian(other))
+    return float(np.median(one[both] / other[both]))
+
+
+def _medians(of: Sequence[Array]) -> Array:
+    return np.array([np.nanmedian(times) for times in of if np.any(np.isfinite(times))])

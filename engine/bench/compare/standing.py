@@ -1,0 +1,148 @@
+"""What a comparison has found: how each algorithm stands, in numbers, in sentences and as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.bench.compare.contest import Verdict
+from engine.bench.intervals import Interval
+from engine.bench.results import finite
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one algorithm stands: on a device, in a number type, for one call for a whole batch of a model's robots."""
+
+    model: str
+    algorithm: str
+    """Its name, or a user's as ``file.py:name``; a second of the same name ends in " (2)", and so do models."""
+    device: str
+    dtype: str
+    batch: int
+    verdict: Verdict
+    """ "waiting", "ok", "wrong" (it has no times), "refused" or "failed"."""
+    reason: str
+    """Why it is wrong, was refused, or failed: for a user's file with the line."""
+    residual: float | None
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ by inverse dynamics in double precision, the worst of the batch; infinite for NaN."""
+    first: float | None
+    """s on the host until the first answer: compiling, or reading what was compiled."""
+    turns: int
+    host: float | None
+    """s of a call until its answer is there: the middle of the processes' medians; data are where the device has them,
+    before and after."""
+    host_interval: Interval | None
+    """Between its bounds lies what another comparison would find, in 99 of 100 cases."""
+    on_device: float | None
+    """s on the GPU between two events, the median; None on the CPU."""
+    ratio: Interval | None
+    """Of `host` to that of the fastest in the same number type, paired within rounds; exactly 1 for that one. The
+    bounds are as those of `host_interval`."""
+    level: bool
+    """It is the fastest of its number type, or no difference to that one was found."""
+    winner: bool
+    """It is the fastest, and all others are slower beyond doubt."""
+    host_runs: tuple[float, ...] = ()
+    """s: the median in each of the processes, from which `host` and its interval are."""
+    ratio_runs: tuple[float, ...] = ()
+    """The same of the ratios; empty for the fastest."""
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON, times in s; null stands for what is not finite."""
+        plain: dict[str, Any] = finite(asdict(self))
+        return plain
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Standing:
+        """What `plain` was made of."""
+        bounds = {key: plain[key] and Interval(*plain[key]) for key in ("host_interval", "ratio")}
+        runs = {key: tuple(plain.get(key, ())) for key in ("host_runs", "ratio_runs")}  # earlier rows have none
+        return cls(**{**plain, **bounds, **runs})
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All that is known so far: of every model in turn, its number types, devices and algorithms."""
+
+    rows: tuple[Standing, ...]
+    done: float
+    """The share of the work, 0 to 1."""
+    left: float | None
+    """s that the rest takes, if it goes on so."""
+    doing: str
+
+    def csv(self) -> str:
+        """The rows as comma-separated values below a line of names, times in s."""
+        return table(row.plain() for row in self.rows)
+
+    def findings(self) -> list[str]:
+        """A sentence for each model and number type: who is the fastest, and by how much, if that is certain."""
+        groups = dict.fromkeys((row.model, row.dtype) for row in self.rows if row.verdict != "waiting")
+        return [_said(*group, [row for row in self.rows if (row.model, row.dtype) == group]) for group in groups]
+
+
+def table(rows: Iterable[dict[str, Any]]) -> str:
+    """Rows by `Standing.plain`, with what stands before them, as comma-separated values below a line of names."""
+    text, writer = io.StringIO(), None
+    for row in rows:
+        flat: dict[str, Any] = {}
+        for name, value in row.items():
+            if name in ("host_interval", "ratio"):
+                low, middle, high = value or (None, None, None)
+                bounds = {f"{name.removesuffix('_interval')}_low": low, f"{name.removesuffix('_interval')}_high": high}
+                flat |= bounds if name == "host_interval" else {name: middle, **bounds}
+            elif name in ("host_runs", "ratio_runs"):
+                flat[name] = " ".join(f"{each:.6g}" for each in value)
+            else:
+                flat[name] = value
+        if writer is None:
+            writer = csv.DictWriter(text, list(flat), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(flat)
+    return text.getvalue()
+
+
+def _said(model: str, dtype: str, rows: list[Standing]) -> str:
+    timed = sorted((row for row in rows if row.host is not None), key=_place)
+    if not timed:
+        refused = all(row.verdict == "refused" for row in rows)
+        ended = any(row.verdict in ("waiting", "ok") for row in rows)
+        why = (
+            "nothing here serves it"
+            if refused
+            else "nothing was timed"
+            if ended
+            else "no algorithm gave a right answer"
+        )
+        return f"{model}, {dtype}: {why}"
+    first, others = timed[0], timed[1:]
+    level = [f"{row.algorithm} on {row.device}" for row in others if row.level]
+    name = f"{first.algorithm} on {first.device}"
+    if level:
+        return f"{model}, {dtype}: no difference was found between {name} and {', '.join(level)}"
+    if not others:
+        return f"{model}, {dtype}: {name} is the only one that was timed"
+    second = others[0]
+    if second.ratio is None:
+        return f"{model}, {dtype}: too few turns to tell {name} from {second.algorithm} on {second.device}"
+    low, middle, high = second.ratio
+    return (
+        f"{model}, {dtype}: {name} is the fastest; {second.algorithm} on {second.device} takes {times(middle)} "
+        f"times as long ({times(low)} to {times(high)})"
+    )
+
+
+def _place(row: Standing) -> tuple[bool, float, float]:
+    """The fastest first, then by the ratio to it; where there is none by time."""
+    ratio = row.ratio or Interval(math.inf, math.inf, math.inf)
+    return ratio != Interval(1.0, 1.0, 1.0), ratio.middle, row.host or 0.0
+
+
+def times(ratio: float) -> str:
+    """A ratio with the digits that it deserves."""
+    return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"
