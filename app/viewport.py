@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PyQt6.QtCore import QPointF, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QCloseEvent, QImage, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
-from PyQt6.QtOpenGLWidgets import QOpenGLWidget
+from PyQt6.QtGui import (
+    QCloseEvent,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
 from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
 import engine
 from app.gl.camera import Camera
-from app.gl.renderer import DETAILS, Renderer
+from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
+from app.gl.view import View
+from app.pictures import processor_draws
+from app.screens import CardScreen, ProcessorScreen, Screen
 
 HINT = "Open a URDF or drop one here\n\nSome that ship are in File › Robots"
 TURN = np.radians(0.35)  # of the camera for each pixel of a drag
 WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
 
-SMOOTH = 0.025  # s for a frame, above which the processor draws what moves with less detail
-EASY = 0.012  # s for a frame, below which it could draw more
-EASE = 30  # easy frames in a row, after which it does
-STILL = 250  # ms without a change, after which what moved stands still
+STILL = 200  # ms in which nothing moved by a pixel, after which the picture is drawn in full
+UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
+MODEST = 4.0  # times as long as a picture takes, between two of them where the simulation lacks time
+SLOWEST = 0.09  # s between two pictures all the same
 
 
-class Viewport(QOpenGLWidget):
+class Viewport(QWidget):
     """Draws one robot.
 
     Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits.
@@ -42,21 +54,28 @@ class Viewport(QOpenGLWidget):
         super().__init__(parent)
         self.follow = False
         """Whether the camera keeps its target on the robot's root body as it moves."""
+        self.modest = False
+        """Whether the simulation lacks time, so that pictures have to leave it some."""
         self.camera = Camera()
-        self._renderer: Renderer | None = None
         self._scene: Scene | None = None
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._root = 0
         self._framed = self._told = True
         self._ground = 0.0
-        self._detail = 0  # of what moves, as `Renderer.draw` counts it
-        self._easy = 0
-        self._next = 0.0  # when the next draft is due, so that the window comes to its other work
-        self._still = QTimer(self)
-        self._still.setSingleShot(True)
-        self._still.timeout.connect(self._rest)
+        self._asked: View | None = None  # what was drawn last, or is being drawn
+        self._anchor: View | None = None  # what was to be seen when something last moved
+        self._missed = False  # whether something was to be drawn while nobody could see it
+        self._next = 0.0  # when the next draft may begin
+        self._still, self._later = QTimer(self), QTimer(self)
+        for timer, slot in ((self._still, self._rest), (self._later, self._move)):
+            timer.setSingleShot(True)
+            timer.timeout.connect(slot)
         self._mouse = QPointF()
+        self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
+        self._screen.shown.connect(self._shown)
+        self._screen.painted.connect(self._painted)
+        self._screen.failed.connect(self._failed)
         self._hint = QLabel(HINT, self)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setWordWrap(True)
@@ -69,7 +88,12 @@ class Viewport(QOpenGLWidget):
     @property
     def upload_seconds(self) -> float:
         """The part of the last frame's time that sent poses to the GPU."""
-        return self._renderer.upload_seconds if self._renderer else 0.0
+        return self._screen.upload_seconds
+
+    @property
+    def detail(self) -> tuple[float, int]:
+        """The divisor of the resolution of what is shown, and its samples a pixel."""
+        return DETAILS[self._screen.detail]
 
     def set_model(self, model: engine.Model | None) -> None:
         """Show that robot at its neutral pose, or an empty ground. Its meshes are read in the background."""
@@ -85,10 +109,8 @@ class Viewport(QOpenGLWidget):
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
             self._settle()
-            self._scene.load(self._mesh_read.emit)
-        if self._renderer is not None:
-            self._renderer.set_scene(self._scene)
-        self.update()
+            self._scene.load(self._mesh_read.emit, simplify=self._screen.drafts)
+        self._change()
 
     def set_poses(self, link_poses: ArrayLike) -> None:
         """Where the links are now, (links, 4, 4); drawn with the next frame."""
@@ -97,17 +119,14 @@ class Viewport(QOpenGLWidget):
         poses = np.array(link_poses, float)
         if poses.shape != self._poses.shape:
             raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
-        moved = poses - self._poses
+        step = poses[self._root, :3, 3] - self._poses[self._root, :3, 3]
         self._poses = poses
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
-        if np.any(moved):
-            if self.follow:
-                self.camera.target = self.camera.target + moved[self._root, :3, 3]
-            self._change()
-        elif self._still.isActive():
-            self._still.start(STILL)
+        if self.follow:
+            self.camera.target = self.camera.target + step
+        self._review()
 
     def fit(self) -> None:
         """Bring the whole robot into view."""
@@ -115,12 +134,13 @@ class Viewport(QOpenGLWidget):
             self.camera.fit(*self._scene.bounds(self._poses))
         else:
             self.camera = Camera()
-        self.update()
+        self._change()
 
     def picture(self) -> QImage:
         """What is shown now, drawn in full."""
         self._still.stop()
-        return self.grabFramebuffer()
+        self._asked = self._view()
+        return self._screen.grab_full(self._asked)
 
     def _settle(self) -> None:
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
@@ -129,29 +149,80 @@ class Viewport(QOpenGLWidget):
             if not self._framed:
                 self.camera.fit(*self._scene.bounds(self._poses))
 
+    # What is drawn, and when.
+
+    def _view(self) -> View:
+        """What there is to be seen now."""
+        ratio = self.devicePixelRatioF()
+        width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
+        content = self._scene.content if self._scene is not None else None
+        return View(content, self._poses, replace(self.camera), self._ground, (width, height))
+
     def _change(self) -> None:
-        """Draw soon; in full once nothing has changed for a moment."""
-        self._still.start(STILL)
-        if time.perf_counter() >= self._next:
-            self.update()
+        """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""
+        self._anchor = None
+        self._move()
+
+    def _review(self) -> None:
+        """Draw what has moved far enough to be seen; where it is less than a pixel, without a coarser picture."""
+        if self._asked is None:
+            self._move()
+            return
+        view = self._view()
+        moved = view.pixels_from(self._asked)
+        if moved < UNSEEN:
+            return
+        if self._still.isActive() or self._screen.detail or moved >= 1.0:
+            self._move(view)
+        elif not self._screen.busy:
+            self._ask(view, 0)
+
+    def _move(self, view: View | None = None) -> None:
+        """Draw what is seen now, with less detail where that would take too long."""
+        view = view or self._view()
+        if self._anchor is None or view.pixels_from(self._anchor) >= 1.0:
+            self._anchor = view
+            self._still.start(STILL)
+        if not self.modest or QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            self._ask(view, self._screen.draft)
+        elif not self._screen.busy:
+            early = self._next - time.perf_counter()
+            if early > 0:
+                self._later.start(int(1e3 * early) + 1)
+            else:
+                self._ask(view, self._screen.draft)
 
     def _rest(self) -> None:
         """Draw in full, but not under the user's hand: that may take a while."""
-        if QApplication.mouseButtons() == Qt.MouseButton.NoButton:
-            self.update()
-        else:
+        if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
             self._still.start(STILL)
+        elif self._screen.drafts:
+            self._ask(self._view(), 0)
 
-    def _adapt(self, detail: int, seconds: float) -> None:
-        """Choose the detail of what moves, after a frame of some detail took so long."""
-        if not detail:
-            self._detail = max(self._detail, 1) if self._renderer.software and seconds > SMOOTH else 0
-            return
-        self._easy = self._easy + 1 if seconds < EASY else 0
-        if seconds > SMOOTH:
-            self._detail = min(detail + 1, len(DETAILS) - 1)
-        elif self._easy == EASE:
-            self._detail, self._easy = max(detail - 1, 1), 0
+    def _ask(self, view: View, detail: int) -> None:
+        window = self.window()
+        shown = self.isVisible() and not window.isMinimized() and window.windowHandle().isExposed()
+        self._missed = not shown
+        if shown:
+            self._asked = view
+            self._screen.ask(view, detail)
+
+    def _shown(self, seconds: float) -> None:
+        """A picture has come: its time is told, and what has changed meanwhile is drawn."""
+        self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
+        self.drawn.emit(seconds)
+        self._review()
+
+    def _painted(self) -> None:
+        """The window can be seen, and a picture may be due from when it could not."""
+        if self._missed:
+            QTimer.singleShot(0, self._change)
+
+    def _failed(self, fault: str) -> None:
+        self._hint.setText(f"This computer cannot draw the robot: {fault}")
+        self._hint.show()
+        cure = "update the graphics driver to one with OpenGL 3.3"
+        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
 
     def _take_meshes(self) -> None:
         scene = self._scene
@@ -162,49 +233,31 @@ class Viewport(QOpenGLWidget):
         if scene.ready and not self._told:
             self._told = True
             self.diagnostics.emit(list(scene.diagnostics))
-        self.update()
+        self._change()
 
     # What Qt calls.
 
-    def initializeGL(self) -> None:
-        renderer = Renderer()
-        try:
-            renderer.initialize()
-        except RuntimeError as fault:
-            self._hint.setText(f"This computer cannot draw the robot: {fault}")
-            self._hint.show()
-            cure = "update the graphics driver to one with OpenGL 3.3"
-            self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", str(fault), cure)])
-            return
-        self._renderer = renderer
-        renderer.set_scene(self._scene)
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._change()
 
-    def paintGL(self) -> None:
-        if self._renderer is None:
-            return
-        ratio = self.devicePixelRatioF()
-        width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        detail = self._detail if self._still.isActive() else 0
-        self._renderer.ground = self._ground
-        self._renderer.draw(self.camera, self._poses, width, height, detail)
-        self._adapt(detail, self._renderer.draw_seconds)
-        self._next = time.perf_counter() + self._renderer.draw_seconds if detail else 0.0
-        self.drawn.emit(self._renderer.draw_seconds)
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._still.stop()
+        self._later.stop()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         for scene in (*self._replaced, *([self._scene] if self._scene else [])):
             scene.close()
         self._replaced.clear()
-        if self._renderer is not None and self.isValid():
-            self.makeCurrent()
-            self._renderer.release()
-            self.doneCurrent()
+        self._screen.end()
         super().closeEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._still.start(STILL)
+        self._screen.setGeometry(self.rect())
         self._hint.setGeometry(self.rect().adjusted(24, 24, -24, -24))
+        self._change()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._mouse = event.position()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from app.workbench import Workbench
 from app.worker import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 
 TICK = 16  # ms between two looks at the simulation
+WORDS = 0.1  # s between two times that are told while it plays
+KEPT = 0.95  # of the speed asked for: a simulation that keeps less lacks time
 MESSAGE = 6000  # ms that a passing message stays
 COMPARE_HEIGHT = 440  # px, until the user gives it another
 SIDE_WIDTH = 360  # px that the panels on the right have at least
@@ -53,6 +56,7 @@ class Window(QMainWindow):
         self.recent_menu = RecentMenu(self, lambda: self.workbench.recent)
         self.package_menu = PackageMenu(self, settings, package_dirs)
         self.workbench.package_dirs = self.package_menu.folders
+        self._words_due = 0.0
         self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
         self.viewport = Viewport()
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -284,10 +288,14 @@ class Window(QMainWindow):
         self.statusBar().clearMessage()
 
     def _show_frame(self, frame: Snapshot) -> None:
+        # Where the processor cannot keep up, the simulation comes before the picture.
+        self.viewport.modest = frame.factor < KEPT * self.workbench.speed
         self.viewport.set_poses(frame.link_poses)
         self.joints.show_state(frame.q)
-        self.time_label.setText(f"{frame.time:9.3f} s")
-        self.speed.show_achieved(frame.factor)
+        if not self.workbench.playing or time.perf_counter() > self._words_due:
+            self._words_due = time.perf_counter() + WORDS
+            self.time_label.setText(f"{frame.time:9.3f} s")
+            self.speed.show_achieved(frame.factor)
         if frame.phases[0] == frame.phases[0]:
             self.timing.add_step(frame.phases)
 

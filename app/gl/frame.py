@@ -10,13 +10,9 @@ from app.gl.camera import Camera
 KEY = np.array([0.75, -0.15, 1.0])
 """Towards the key light; light.glsl says the same."""
 
-SHADOWLESS = np.zeros((4, 4))
-"""A clip matrix (4, 4) that puts every point outside the shadow map, where all is lit."""
-SHADOWLESS[0, 3] = SHADOWLESS[3, 3] = 3.0
-
 FRAME = np.dtype(
     [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")]
-    + [(name, "4f4") for name in ("right", "up", "forward", "eye", "grid", "spacing")]
+    + [(name, "4f4") for name in ("right", "up", "forward", "eye", "grid", "spacing", "shaded")]
 )
 """std140, in the order of frame.glsl; matrices by columns."""
 
@@ -43,10 +39,25 @@ def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int
     return matrix, texel
 
 
+def shaded(
+    lower: NDArray[np.float64], upper: NDArray[np.float64], ground: float, margin: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower and upper corner, (2,) each, of the part of the ground where a box's shadow can fall, m."""
+    corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
+    fallen = corners[:, :2] - KEY[:2] * ((corners[:, 2] - ground) / KEY[2])[:, None]
+    return fallen.min(0) - margin, fallen.max(0) + margin
+
+
 def pack(
-    camera: Camera, aspect: float, light: NDArray[np.float64], texel: float, size: int, ground: float
+    camera: Camera,
+    aspect: float,
+    light: NDArray[np.float64],
+    texel: float,
+    size: int,
+    ground: float,
+    shade: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.void]:
-    """One `FRAME` record."""
+    """One `FRAME` record; `shade` as `shaded` answers."""
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)
@@ -63,4 +74,7 @@ def pack(
     frame["grid"] = *camera.target[:2], 3 * reach, reach
     decade, faded = divmod(np.log10(camera.distance / 2.5), 1)
     frame["spacing"] = 10.0 ** (decade - 1), faded, texel, 1 / size
+    frame["shaded"] = np.clip(
+        np.concatenate(shade), [*(camera.target[:2] - 3 * reach)] * 2, [*(camera.target[:2] + 3 * reach)] * 2
+    )
     return frame

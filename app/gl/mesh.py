@@ -41,6 +41,14 @@ class Mesh:
         ways = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
         return self.vertices[np.argmax(self.vertices @ ways.T, axis=0)].astype(float)
 
+    @cached_property
+    def closed(self) -> bool:
+        """Whether its faces enclose a volume and look outwards, so that none is seen from behind."""
+        corners = self.vertices[self.faces].astype(float) - self.vertices.mean(0)
+        across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        open_part = np.linalg.norm(across.sum(0)) / max(float(np.linalg.norm(across, axis=1).sum()), 1e-30)
+        return bool(open_part < 1e-3 and np.einsum("ij,ij->", across, corners.sum(1)) > 0)
+
 
 def assemble(
     vertices: NDArray[np.floating],
@@ -248,6 +256,14 @@ def from_triangles(vertices: Floats, faces: NDArray[np.integer], colors: NDArray
     tint = np.full((len(corner), 4), 255, np.uint8)
     if colors is not None:
         tint = np.ascontiguousarray(colors[corner] if len(colors) == len(vertices) else colors.repeat(3, 0))
+    return from_corners(vertices, faces, normals, tint, colors is not None)
+
+
+def from_corners(
+    vertices: Floats, faces: NDArray[np.integer], normals: Floats, tint: NDArray[np.uint8], painted: bool
+) -> Mesh:
+    """A mesh from triangles whose corners have normals (3F, 3) and colours (3F, 4) of their own."""
+    corner = faces.reshape(-1)
     # Corners alike in place, normal and colour are one vertex.
     place = weld(vertices)[corner] << 32 | tint.view(np.uint32).reshape(-1)
     look = np.round(normals * 511 + 512).astype(np.int64) @ (1 << np.array([20, 10, 0]))
@@ -261,5 +277,5 @@ def from_triangles(vertices: Floats, faces: NDArray[np.integer], colors: NDArray
         normals[first].astype(np.float32),
         tint[first],
         joined.reshape(-1, 3).astype(np.uint32),
-        colors is not None,
+        painted,
     )

@@ -24,6 +24,7 @@ class GpuMesh:
     def __init__(self, mesh: Mesh, copies: int, start: int, count: int):
         """`copies` is the buffer of `COPY` records; those of this mesh are `count` from `start` on."""
         self.mesh, self.start, self.count = mesh, start, count
+        self.triangles = count * len(mesh.faces)
         self._indices = mesh.faces.size
         self._array = int(GL.glGenVertexArrays(1))
         self._vertices, self._faces = (int(name) for name in GL.glGenBuffers(2))
@@ -43,6 +44,10 @@ class GpuMesh:
             _attribute(3 + row, 4, GL.GL_FLOAT, COPY.itemsize, start * COPY.itemsize + 16 * row)
             GL.glVertexAttribDivisor(3 + row, 1)
         GL.glBindVertexArray(0)
+
+    def serves(self, mesh: Mesh, start: NDArray[np.int64], index: int) -> bool:
+        """Whether it is that mesh, the one at `index` of a scene, with its copies between start[index] and the next."""
+        return self.mesh is mesh and (self.start, self.start + self.count) == (start[index], start[index + 1])
 
     def draw(self) -> None:
         GL.glBindVertexArray(self._array)

@@ -2,26 +2,50 @@
 
 A frame is a shadow map seen from the key light; then backdrop, robot and ground in a multisampled
 canvas; then that canvas resolved. Each mesh is one instanced call, and all copies lie in one buffer
-that is sent once a frame.
+that is sent once a frame. Where the processor draws, it is triangles that cost: what moves is then
+drawn with fewer of them (`levels`), and a full picture comes in pieces between which one can stop.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from OpenGL import GL
 
-from app.gl import frame, objects, shaders
+from app.gl import frame, levels, objects, shaders
 from app.gl.camera import Camera
-from app.gl.scene import Scene
+from app.gl.mesh import Mesh
+from app.gl.scene import Content
 
 SAMPLES = 4
-DETAILS = ((1, SAMPLES, True), (2, 0, True), (2, 0, False), (3, 0, False), (4, 0, False), (6, 0, False))
-"""From the finest picture to the fastest: the divisor of its resolution, samples a pixel, whether there are shadows."""
-SOFTWARE = ("llvmpipe", "softpipe", "swiftshader")
+DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
+"""From the finest picture to the fastest: the divisor of its resolution, samples a pixel. Shadows are in all of them,
+and in all but the first meshes have no more triangles than can be seen."""
+SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
 """Renderers that run on the processor, as their names say: shadows are plainer where they have to be fast."""
+PIECE = 25_000
+"""Triangles, after which a picture that is drawn in pieces can be left."""
+
+
+@dataclass
+class Shadow:
+    """A shadow map, and what it was drawn of."""
+
+    map: objects.ShadowMap
+    content: Content | None = None
+    poses: NDArray[np.float64] | None = None
+
+
+class Holder(Protocol):
+    """A `Scene`, or what else holds the content of one."""
+
+    @property
+    def content(self) -> Content | None: ...
 
 
 class Renderer:
@@ -38,24 +62,26 @@ class Renderer:
         self.software = False
         self.draw_seconds = 0.0
         self.upload_seconds = 0.0
-        self._scene: Scene | None = None
-        self._meshes: list[objects.GpuMesh] = []
-        self._canvas: objects.Canvas | None = None
+        self._scene: Holder | None = None
+        self._content: Content | None = None
+        self._sent: dict[tuple[int, int], objects.GpuMesh] = {}
+        self._canvases: dict[str, objects.Canvas] = {}
+        self._drawn: objects.Canvas | None = None
         self._programs: dict[str, int] = {}
+        self._shadows: list[Shadow] = []
+        self._shadow: Shadow | None = None
 
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost."""
-        self._meshes, self._canvas = [], None
+        self._sent, self._canvases = {}, {}
         self.software = any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)
         slow = self.software and not self._fine
         bound = GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING)
-        self._shadow = objects.ShadowMap(1024 if slow else 2048)
+        self._shadows = [Shadow(objects.ShadowMap(size)) for size in ((1024, 512) if slow else (2048, 1024))]
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
-        constants = {"SHADOW_TAPS": 2 if slow else 4}
-        self._programs = {
-            name: shaders.program(shaders.FOLDER / f"{name}.vert", shaders.FOLDER / f"{name}.frag", constants)
-            for name in ("backdrop", "ground", "robot", "shadow")
-        }
+        taps = {"SHADOW_TAPS": 2 if slow else 4}
+        self._programs = {name: shaders.named(name, taps) for name in ("backdrop", "ground", "robot", "shadow")}
+        self._programs["shaded"] = shaders.named("ground", {**taps, "SHADED": 1})
         for program in self._programs.values():
             block = GL.glGetUniformBlockIndex(program, "Frame")
             if block != GL.GL_INVALID_INDEX:
@@ -67,7 +93,7 @@ class Renderer:
         self._frame, self._copies = (int(name) for name in GL.glGenBuffers(2))
         self._empty = int(GL.glGenVertexArrays(1))
 
-    def set_scene(self, scene: Scene | None) -> None:
+    def set_scene(self, scene: Holder | None) -> None:
         """What to draw from now on; None for the empty ground."""
         self._scene = scene
 
@@ -79,11 +105,12 @@ class Renderer:
             GL.glDeleteProgram(program)
         GL.glDeleteBuffers(2, [self._frame, self._copies])
         GL.glDeleteVertexArrays(1, [self._empty])
-        self._forget_meshes(0)
-        self._shadow.release()
-        if self._canvas is not None:
-            self._canvas.release()
-        self._canvas, self._programs = None, {}
+        self._take(None)
+        for shadow in self._shadows:
+            shadow.map.release()
+        for canvas in self._canvases.values():
+            canvas.release()
+        self._canvases, self._programs = {}, {}
 
     def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, detail: int = 0) -> None:
         """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
@@ -91,132 +118,208 @@ class Renderer:
         `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws.
         """
         began = time.perf_counter()
-        if not self._programs:
-            self.initialize()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
-        divisor, samples, shadows = DETAILS[detail]
-        canvas = self._fit_canvas(-(-width // divisor), -(-height // divisor), samples)
-        self._upload(camera, link_poses, width / height, shadows)
-        self.upload_seconds = time.perf_counter() - began
-        GL.glDisable(GL.GL_BLEND)
-        GL.glDisable(GL.GL_CULL_FACE)
-        GL.glDisable(GL.GL_SCISSOR_TEST)
-        GL.glDisable(GL.GL_STENCIL_TEST)
-        if shadows:
-            self._draw_shadow()
-        self._draw_picture(canvas)
-        canvas.resolve(bound, width, height)
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
-        GL.glViewport(0, 0, width, height)
+        try:
+            for _ in self.pieces(camera, link_poses, width, height, detail):
+                pass
+            self._drawn.resolve(bound, width, height)
+        finally:
+            self._leave(bound, width, height)
         self.draw_seconds = time.perf_counter() - began
 
-    def _fit_canvas(self, width: int, height: int, samples: int) -> objects.Canvas:
-        known = self._canvas
-        if known is not None and (*known.size, known.samples) == (width, height, samples):
+    def pieces(
+        self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, detail: int = 0
+    ) -> Iterator[None]:
+        """As `draw`, but only so far that `pixels` can read it, and with a pause after every piece of the work."""
+        began = time.perf_counter()
+        if not self._programs:
+            self.initialize()
+        divisor, samples = DETAILS[detail]
+        canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
+        poses = None if link_poses is None else np.array(link_poses, float)
+        self._shadow = self._shadows[bool(detail)]
+        self._upload(camera, poses, width / height)
+        in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
+        self.upload_seconds = time.perf_counter() - began
+        yield
+        for name in (GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST):
+            GL.glDisable(name)
+        GL.glDepthMask(True)
+        GL.glColorMask(True, True, True, True)
+        GL.glDepthFunc(GL.GL_LESS)
+        yield from self._draw_shadow(poses, in_shadow, bool(detail))
+        yield from self._draw_picture(canvas, in_picture, bool(detail))
+        self._drawn = canvas
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """(height, width, 4): blue, green, red and nothing of what `pieces` drew, in its own resolution."""
+        canvas = self._drawn
+        width, height = canvas.size
+        if canvas.samples:
+            plain = self._fit_canvas("plain", width, height, 1.0, 0)
+            canvas.resolve(plain.framebuffer, width, height)
+            canvas = plain
+        upturned = np.empty((height, width, 4), np.uint8)
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, canvas.framebuffer)
+        GL.glReadPixels(0, 0, width, height, GL.GL_BGRA, GL.GL_UNSIGNED_BYTE, upturned)
+        return np.ascontiguousarray(upturned[::-1])
+
+    def _leave(self, bound: int, width: int, height: int) -> None:
+        """Put the state back to what others expect."""
+        for name in (GL.GL_DEPTH_TEST, GL.GL_BLEND, GL.GL_POLYGON_OFFSET_FILL, GL.GL_SAMPLE_ALPHA_TO_COVERAGE):
+            GL.glDisable(name)
+        GL.glDepthMask(True)
+        GL.glColorMask(True, True, True, True)
+        GL.glBindVertexArray(0)
+        GL.glUseProgram(0)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, 0)
+        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, 0)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
+        GL.glViewport(0, 0, width, height)
+
+    def _fit_canvas(self, name: str, width: int, height: int, divisor: float, samples: int) -> objects.Canvas:
+        """The canvas of that name: for a picture of that size, divided."""
+        size = int(np.ceil(width / divisor)), int(np.ceil(height / divisor))
+        known = self._canvases.get(name)
+        if known is not None and (known.size, known.samples) == (size, samples):
             return known
         if known is not None:
             known.release()
-        self._canvas = objects.Canvas(width, height, samples)
-        return self._canvas
+        self._canvases[name] = objects.Canvas(*size, samples)
+        return self._canvases[name]
 
-    def _upload(self, camera: Camera, link_poses: ArrayLike | None, aspect: float, shadows: bool) -> None:
+    def _upload(self, camera: Camera, poses: NDArray[np.float64] | None, aspect: float) -> None:
         lower, upper = np.full(3, -0.5), np.full(3, 0.5)
-        if self._scene is None or link_poses is None:
-            self._forget_meshes(0)
-        else:
-            self._scene.update()
-            self._upload_meshes(self._scene)
-            if shadows:
-                lower, upper = self._scene.bounds(link_poses)
-            records = objects.copies(self._scene.matrices(link_poses), self._scene.instances.color)
+        content = self._scene.content if self._scene is not None and poses is not None else None
+        self._take(content)
+        if content is not None:
+            lower, upper = content.bounds(poses)
+            records = objects.copies(content.matrices(poses), content.instances.color)
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
             GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
-        size = self._shadow.size
-        self._light, texel = frame.light_view(lower, upper, size) if shadows else (frame.SHADOWLESS, 0.0)
-        record = frame.pack(camera, aspect, self._light, texel, size, self.ground)
+        size = self._shadow.map.size
+        self._light, self._texel = frame.light_view(lower, upper, size)
+        shade = frame.shaded(lower, upper, self.ground, 8 * self._texel)
+        record = frame.pack(camera, aspect, self._light, self._texel, size, self.ground, shade)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
 
-    def _upload_meshes(self, scene: Scene) -> None:
-        """Send the meshes that the GPU does not have yet."""
-        self._forget_meshes(len(scene.meshes))
-        for index, mesh in enumerate(scene.meshes):
-            start, stop = (int(place) for place in scene.instances.start[index : index + 2])
-            if index < len(self._meshes):
-                known = self._meshes[index]
-                if known.mesh is mesh and (known.start, known.count) == (start, stop - start):
-                    continue
+    def _take(self, content: Content | None) -> None:
+        """Forget the meshes that are no longer drawn."""
+        before, self._content = self._content, content
+        if content is before:
+            return
+        for (index, level), known in list(self._sent.items()):
+            there = content is not None and index < len(content.meshes) and level <= len(content.levels[index])
+            if not there or not known.serves(_mesh(content, index, level), content.instances.start, index):
                 known.release()
-            made = objects.GpuMesh(mesh, self._copies, start, stop - start)
-            self._meshes[index : index + 1] = [made]
+                del self._sent[index, level]
 
-    def _forget_meshes(self, count: int) -> None:
-        for mesh in self._meshes[count:]:
-            mesh.release()
-        del self._meshes[count:]
+    def _pick(
+        self, camera: Camera, poses: NDArray[np.float64] | None, size: tuple[int, int], detail: int
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Which meshes, and which level of each, are in the picture and in the shadow map."""
+        content = self._content
+        if content is None or not len(content.hulls):
+            return [], []
+        every = np.arange(len(content.meshes))
+        seen, pixels = levels.seen(content, poses, camera, size)
+        near = far = np.zeros(len(every), np.int64)
+        if detail:
+            scale = levels.scales(content)
+            near = levels.choose(content.levels, pixels * scale)
+            # No finer than the picture's own pixels show; and twice as coarse, since shadows are blurred.
+            far = levels.choose(content.levels, 0.5 * scale * min(1 / self._texel, pixels.max(initial=0.0)))
+        return (
+            [(int(index), int(near[index])) for index in every[seen]],
+            [(int(index), int(far[index])) for index in every],
+        )
 
-    def _draw_shadow(self) -> None:
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self._shadow.framebuffer)
-        GL.glViewport(0, 0, self._shadow.size, self._shadow.size)
-        GL.glDepthMask(True)
+    def _draw(self, picked: list[tuple[int, int]], draft: bool) -> Iterator[None]:
+        """Draw all copies of some meshes, sending those that the GPU does not have yet.
+
+        A draft leaves out the backs of what is closed.
+        """
+        content, triangles = self._content, 0
+        for index, level in picked:
+            known = self._sent.get((index, level))
+            if known is None:
+                start, stop = (int(place) for place in content.instances.start[index : index + 2])
+                known = objects.GpuMesh(_mesh(content, index, level), self._copies, start, stop - start)
+                self._sent[index, level] = known
+            if draft and content.one_sided[index]:
+                GL.glEnable(GL.GL_CULL_FACE)
+                known.draw()
+                GL.glDisable(GL.GL_CULL_FACE)
+            else:
+                known.draw()
+            triangles += known.triangles
+            if triangles > PIECE:
+                triangles = 0
+                yield
+        yield
+
+    def _draw_shadow(
+        self, poses: NDArray[np.float64] | None, picked: list[tuple[int, int]], draft: bool
+    ) -> Iterator[None]:
+        """The shadow map, unless it is still there: the camera alone may have moved."""
+        shadow = self._shadow
+        if shadow.content is self._content and np.array_equal(shadow.poses, poses):
+            return
+        shadow.content = shadow.poses = None
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, shadow.map.framebuffer)
+        GL.glViewport(0, 0, shadow.map.size, shadow.map.size)
         GL.glEnable(GL.GL_DEPTH_TEST)
-        GL.glDepthFunc(GL.GL_LESS)
         GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
         GL.glUseProgram(self._programs["shadow"])
         GL.glUniformMatrix4fv(self._light_clip, 1, True, self._light.astype(np.float32))
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glPolygonOffset(1.5, 2.0)
-        for mesh in self._meshes:
-            mesh.draw()
+        yield from self._draw(picked, draft)
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
+        shadow.content, shadow.poses = self._content, poses
 
-    def _draw_picture(self, canvas: objects.Canvas) -> None:
+    def _draw_picture(self, canvas: objects.Canvas, picked: list[tuple[int, int]], draft: bool) -> Iterator[None]:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
         GL.glViewport(0, 0, *canvas.size)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, self._frame)
         GL.glActiveTexture(GL.GL_TEXTURE0)
-        GL.glBindTexture(GL.GL_TEXTURE_2D, self._shadow.texture)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, self._shadow.map.texture)
         GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
         GL.glBindVertexArray(self._empty)
-        self._draw_backdrop()
-        self._draw_robot()
-        GL.glBindVertexArray(self._empty)
-        self._draw_ground()
-        GL.glBindVertexArray(0)
-        GL.glUseProgram(0)
-        GL.glBindTexture(GL.GL_TEXTURE_2D, 0)
-        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, 0)
-
-    def _draw_backdrop(self) -> None:
-        GL.glDisable(GL.GL_DEPTH_TEST)
         GL.glUseProgram(self._programs["backdrop"])
+        GL.glDisable(GL.GL_DEPTH_TEST)
         GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
         GL.glEnable(GL.GL_DEPTH_TEST)
-
-    def _draw_robot(self) -> None:
         # A translucent surface covers a part of each pixel's samples, so that nothing has to be sorted.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, False)
         GL.glUseProgram(self._programs["robot"])
-        for mesh in self._meshes:
-            mesh.draw()
+        yield from self._draw(picked, draft)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
+        self._draw_ground()
+        yield
 
     def _draw_ground(self) -> None:
+        GL.glBindVertexArray(self._empty)
         GL.glEnable(GL.GL_BLEND)
         GL.glBlendFunc(GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glPolygonOffset(0.0, 4.0)
         GL.glDepthMask(False)
+        # Nine cells of six vertices, of which only the middle one looks at the shadow map.
         GL.glUseProgram(self._programs["ground"])
-        GL.glDrawArrays(GL.GL_TRIANGLE_STRIP, 0, 4)
-        GL.glDepthMask(True)
-        GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
-        GL.glDisable(GL.GL_DEPTH_TEST)
-        GL.glDisable(GL.GL_BLEND)
-        GL.glColorMask(True, True, True, True)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 24)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 30, 24)
+        GL.glUseProgram(self._programs["shaded"])
+        GL.glDrawArrays(GL.GL_TRIANGLES, 24, 6)
+
+
+def _mesh(content: Content, index: int, level: int) -> Mesh:
+    """A mesh of a scene, or the coarser one that stands for it."""
+    return content.levels[index][level - 1].mesh if level else content.meshes[index]
 
 
 def _string(name: int) -> str:

@@ -86,3 +86,8 @@ def program(vertex: Path, fragment: Path, constants: dict[str, int] | None = Non
         GL.glDeleteProgram(name)
         raise ShaderError(f"{vertex.name} and {fragment.name} do not link:\n{log.strip()}")
     return name
+
+
+def named(name: str, constants: dict[str, int]) -> int:
+    """The program of the two files in `FOLDER` that bear that name."""
+    return program(FOLDER / f"{name}.vert", FOLDER / f"{name}.frag", constants)

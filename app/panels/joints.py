@@ -148,6 +148,9 @@ def _place(row: Coordinate, value: float, groove: QRectF) -> float:
     return groove.left() + min(max(share, 0.0), 1.0) * groove.width()
 
 
+SEEN = 1e-4  # rad or m: a smaller change is not shown
+
+
 class JointPanel(QTableView):
     """The table with its sliders; a row held by the mouse stays where the mouse holds it, also during play."""
 
@@ -193,6 +196,8 @@ class JointPanel(QTableView):
 
     def show_state(self, q: np.ndarray) -> None:
         """Follow the state q, (nq,). A held row asks for its value again, since the state moves on."""
+        if self._held is None and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
+            return
         self.table.q[:] = q
         if self._held is not None:
             self._move(*self._held)

@@ -8,4 +8,5 @@ layout(std140) uniform Frame {
     vec4 eye;              // xyz in m; w: the ground's height
     vec4 grid;             // xy: centre of the ground's quad; z: its half width; w: where the lines have faded
     vec4 spacing;          // x: finest spacing in m; y: how far that level has faded, 0..1; z: shadow texel, m; w: 1 / map size
+    vec4 shaded;           // xy, zw: corners of the part of the ground where shadows can fall
 };

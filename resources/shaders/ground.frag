@@ -32,7 +32,11 @@ void main() {
     cover = max(cover, 0.60 * max(x_axis, y_axis)) * fade;
 
     bool above = eye.z > eye.w;
+#ifdef SHADED
     float shade = above ? 0.55 * (1.0 - lit(position, 2.0)) : 0.0;
+#else
+    const float shade = 0.0;
+#endif
     float alpha = above ? cover : 0.4 * cover;
     // Lines over shadow over what is there, with premultiplied alpha; near the robot the floor is lit a little.
     vec3 glow = above ? vec3(0.026, 0.030, 0.037) * exp(-14.0 * away * away) * (1.0 - shade) : vec3(0.0);

@@ -3,8 +3,13 @@
 
 out vec3 position;
 
+// Nine cells of six vertices each: the middle one, number 4, is where shadows can fall.
 void main() {
-    vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0;
-    position = vec3(grid.xy + corner * grid.z, eye.w);
+    int cell = gl_VertexID / 6, corner = gl_VertexID % 6;
+    int column = cell % 3 + int(corner == 1 || corner == 3 || corner == 4);
+    int row = cell / 3 + int(corner == 2 || corner == 4 || corner == 5);
+    vec4 xs = vec4(grid.x - grid.z, shaded.x, shaded.z, grid.x + grid.z);
+    vec4 ys = vec4(grid.y - grid.z, shaded.y, shaded.w, grid.y + grid.z);
+    position = vec3(xs[column], ys[row], eye.w);
     gl_Position = view_projection * vec4(position, 1.0);
 }

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QMouseEvent, QWheelEvent
+from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
+from PyQt6.QtGui import QImage, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 import engine
-from app.gl.renderer import DETAILS
-from app.viewport import EASE, EASY, SMOOTH, STILL, Viewport
+from app import screens
+from app.gl.renderer import DETAILS, Renderer
+from app.gl.view import View
+from app.pictures import Picture, PictureThread
+from app.screens import EASE, EASY, SMOOTH
+from app.viewport import Viewport
 
 ROBOT = """<robot name="robot">
   <link name="base"/>
@@ -126,6 +131,7 @@ def test_the_mouse_orbits_pans_and_zooms(qtbot, viewport, robot):
     QApplication.sendEvent(viewport, wheel)
     assert camera.distance < fitted
     qtbot.mouseDClick(viewport, Qt.MouseButton.LeftButton)
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton)  # which a double click of qtbot's leaves out
     np.testing.assert_allclose(camera.target, target)
     camera.zoom(3)
     qtbot.keyClick(viewport, Qt.Key.Key_F)
@@ -151,7 +157,7 @@ def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     viewport.set_model(robot(MESH))
     qtbot.waitUntil(lambda: bool(told))
     with qtbot.waitSignal(viewport.drawn):
-        viewport.update()
+        viewport.fit()
     assert [[found.element for found in found] for found in told] == [["mesh palm.stl"]]
 
 
@@ -164,68 +170,180 @@ def test_closing_ends_its_threads_and_it_can_be_shown_again(qtbot, viewport, rob
     assert np.ptp(colors(viewport)) > 60
 
 
+# What is drawn, and when. Where the processor draws:
+
+
+class Drawer:
+    """Stands for the thread that draws: what was asked for, drawn when the test says so, in the time it says."""
+
+    def __init__(self, on_picture, _):
+        self.on_picture = on_picture
+        self.asked: list[tuple[View, int]] = []
+        self.closed = False
+
+    def ask(self, view, detail):
+        self.asked.append((view, detail))
+
+    def deliver(self, seconds: float) -> None:
+        """Have the newest drawn."""
+        view, detail = self.asked[-1]
+        pixels = np.zeros((4, 4, 4), np.uint8)
+        image = QImage(pixels.data, 4, 4, QImage.Format.Format_RGB32)
+        self.on_picture(Picture(view, detail, image, pixels, seconds, 0.0))
+
+    def close(self):
+        self.closed = True
+
+
 @pytest.fixture
-def details(viewport, robot, monkeypatch):
-    """The details of the frames drawn, on a processor that takes `details.seconds[detail]` for each."""
-
-    class Details(list):
-        seconds = np.full(len(DETAILS), 2 * SMOOTH)
-
-    drawn, renderer = Details(), viewport._renderer
-
-    def draw(*arguments) -> None:
-        drawn.append(arguments[-1])
-        renderer.draw_seconds = float(drawn.seconds[arguments[-1]])
-
+def drawer(qtbot, viewport, robot, monkeypatch):
+    """The drawer of a viewport that shows the robot at rest, in full."""
+    if not isinstance(viewport._screen, screens.ProcessorScreen):
+        pytest.skip("a graphics card draws here")
+    made = []
+    monkeypatch.setattr(screens, "PictureThread", lambda *ends: made.append(Drawer(*ends)) or made[-1])
+    viewport._screen.end()
     viewport.set_model(robot())
-    viewport.set_poses(engine.link_poses(robot(), [0.0]))
-    renderer.software = True
-    monkeypatch.setattr(renderer, "draw", draw)
-    viewport.grab()
-    return drawn
+    viewport.set_poses(pose(robot, 0.0))
+    (drawer,) = made
+    drawer.deliver(0.001)
+    qtbot.waitUntil(lambda: drawer.asked[-1][1] == 0)
+    drawer.deliver(0.001)
+    drawer.asked.clear()
+    yield drawer
+    viewport._screen.end()
 
 
-def move(viewport: Viewport, model: engine.Model, frames: int) -> None:
-    """Draw so many frames of a robot that moves without a rest."""
+def pose(robot, x: float) -> np.ndarray:
+    return engine.link_poses(robot(), [x])
+
+
+def move(viewport, robot, drawer, frames: int, seconds: float) -> list[int]:
+    """Draw so many frames of a robot that moves without a rest; the details that they had."""
+    places = [pose(robot, 0.1), pose(robot, 0.2)]
     for frame in range(frames):
-        viewport.set_poses(engine.link_poses(model, [1e-3 * (frame + 1)]))
-        viewport.grab()
+        viewport.set_poses(places[frame % 2])
+        drawer.deliver(seconds)
+    return [detail for _, detail in drawer.asked]
 
 
-def test_what_moves_loses_detail_until_it_is_smooth_and_regains_it(viewport, robot, details):
-    model = robot()
-    move(viewport, model, 10)
-    assert max(details) == len(DETAILS) - 1
-    assert details[-10:] == sorted(details[-10:])
-    details.seconds[:] = EASY / 2
-    details.clear()
-    move(viewport, model, EASE * len(DETAILS))
+def test_what_moves_loses_detail_until_it_is_smooth_and_regains_it(viewport, robot, drawer):
+    details = move(viewport, robot, drawer, 10, 2 * SMOOTH)
+    assert details[-1] == len(DETAILS) - 1
+    drawer.asked.clear()
+    details = move(viewport, robot, drawer, EASE * len(DETAILS), EASY / 2)
     assert details[-1] == 1
     assert details == sorted(details, reverse=True)
 
 
-def test_a_detail_that_fits_stays(viewport, robot, details):
-    details.seconds[2:] = 0.5 * (EASY + SMOOTH)
-    move(viewport, robot(), 2 * EASE)
+def test_a_detail_that_fits_stays(viewport, robot, drawer):
+    move(viewport, robot, drawer, 3, EASY / 2)
+    details = move(viewport, robot, drawer, 2 * EASE, 0.5 * (EASY + SMOOTH))
     assert len(set(details[-EASE:])) == 1
-    assert details[-1] < len(DETAILS) - 1
 
 
-def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, details):
+def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, drawer):
     center = viewport.rect().center()
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=center)
-    move(viewport, robot(), 3)
-    qtbot.wait(3 * STILL)
-    assert details[-1] > 0
+    move(viewport, robot, drawer, 3, EASY)
+    with qtbot.waitSignal(viewport._still.timeout):
+        pass
+    assert drawer.asked[-1][1] > 0
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=center)
-    qtbot.waitUntil(lambda: details[-1] == 0)
+    qtbot.waitUntil(lambda: drawer.asked[-1][1] == 0)
 
 
-def test_the_full_picture_waits_for_a_simulation_that_still_sends_poses(qtbot, viewport, robot, details):
-    model = robot()
-    move(viewport, model, 3)
-    for _ in range(2 * STILL // 50):
-        viewport.set_poses(engine.link_poses(model, [3e-3]))
-        qtbot.wait(50)
-    assert details[-1] > 0
-    qtbot.waitUntil(lambda: details[-1] == 0)
+def test_what_stands_still_is_drawn_in_full_although_poses_keep_coming(qtbot, viewport, robot, drawer):
+    there = pose(robot, 0.3)
+    viewport.set_poses(there)
+    drawer.deliver(EASY)
+    poses = QTimer()
+    poses.timeout.connect(lambda: viewport.set_poses(there))
+    poses.start(16)
+    qtbot.waitUntil(lambda: drawer.asked[-1][1] == 0)
+    poses.stop()
+
+
+def test_what_does_not_move_is_not_drawn_again(viewport, robot, drawer):
+    for _ in range(5):
+        viewport.set_poses(pose(robot, 0.0) + 1e-9)
+    assert not drawer.asked
+
+
+def test_what_creeps_is_drawn_in_full_at_once(viewport, robot, drawer):
+    camera, side = viewport.camera, min(viewport.width(), viewport.height())
+    pixel = 2 * np.tan(camera.fov / 2) * camera.distance / side
+    viewport.set_poses(pose(robot, 0.5 * pixel))
+    assert [detail for _, detail in drawer.asked] == [0]
+    viewport.set_poses(pose(robot, 0.9 * pixel))
+    assert len(drawer.asked) == 1  # it waits for the picture before
+    drawer.deliver(0.1)
+    assert [detail for _, detail in drawer.asked] == [0, 0]
+
+
+def test_nothing_is_drawn_that_nobody_sees(qtbot, viewport, robot, drawer):
+    viewport.showMinimized()
+    drawer.asked.clear()
+    for frame in range(3):
+        viewport.set_poses(pose(robot, 0.1 * (frame + 1)))
+    viewport.fit()
+    assert not drawer.asked
+    viewport.showNormal()
+    viewport.repaint()
+    qtbot.waitUntil(lambda: bool(drawer.asked))
+    np.testing.assert_allclose(drawer.asked[-1][0].poses, pose(robot, 0.3))
+
+
+def test_pictures_leave_a_simulation_that_lacks_time_some_of_it(qtbot, viewport, robot, drawer):
+    viewport.modest = True
+    for frame in range(20):
+        viewport.set_poses(pose(robot, 0.1 * (frame + 1)))
+    assert len(drawer.asked) == 1  # one is being drawn: none waits behind it
+    drawer.deliver(0.02)
+    assert len(drawer.asked) == 1
+    qtbot.waitUntil(lambda: len(drawer.asked) == 2)
+    np.testing.assert_allclose(drawer.asked[-1][0].poses, pose(robot, 2.0))
+
+
+def test_keys_are_answered_while_a_picture_is_drawn(qtbot, viewport, robot, monkeypatch):
+    if not isinstance(viewport._screen, screens.ProcessorScreen):
+        pytest.skip("a graphics card draws here")
+    drawing, go_on = threading.Event(), threading.Event()
+
+    def pieces(renderer, *arguments):
+        drawing.set()
+        go_on.wait()
+        yield from original(renderer, *arguments)
+
+    original = Renderer.pieces
+    monkeypatch.setattr(Renderer, "pieces", pieces)
+    viewport.set_model(robot())
+    assert drawing.wait(10)
+    viewport.camera.zoom(5)
+    near = viewport.camera.distance
+    qtbot.keyClick(viewport, Qt.Key.Key_F)
+    assert viewport.camera.distance > 2 * near
+    with qtbot.waitSignal(viewport.drawn):
+        go_on.set()
+
+
+def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkeypatch):
+    came, newer = [], []
+
+    def pieces(renderer, camera, poses, width, height, detail):
+        for piece in original(renderer, camera, poses, width, height, detail):
+            if detail == 0 and not newer:
+                newer.append(replace(view))
+                thread.ask(newer[0], 1)
+            yield piece
+
+    viewport.set_model(robot())
+    viewport._screen.end()
+    view = viewport._view()
+    original = Renderer.pieces
+    monkeypatch.setattr(Renderer, "pieces", pieces)
+    thread = PictureThread(came.append, came.append)
+    thread.ask(view, 0)
+    qtbot.waitUntil(lambda: bool(came))
+    thread.close()
+    assert [picture.view for picture in came] == newer

@@ -319,7 +319,7 @@ def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
     begun, pictures = window.workbench.time, window.timing.frames.count
     # Other programs may take the processor, so there are five looks.
     assert any(np.median(gaps(qtbot, 50)) < ANSWER for _ in range(5))
-    assert window.timing.frames.count > pictures + 10
+    wait(qtbot, lambda: window.timing.frames.count > pictures + 10)  # some ten a second: the simulation comes first
     # Without a graphics card, drawing takes the processor too; without drawing, hardly a wait may be longer.
     window.viewport.hide()
     assert any(np.percentile(gaps(qtbot, 100), 95) < ANSWER for _ in range(5))

@@ -1,0 +1,183 @@
+"""Levels of detail: meshes that stand for finer ones where those are small in the picture.
+
+Each `Level` knows how far it may lie from what it stands for. The coarsest whose error is below a share of a pixel is
+drawn; `choose` finds it for all meshes at once. Round shapes are made anew with fewer sides. Meshes from files are
+simplified by quadric error (fast-simplification), in a process of its own, since that code lets no other thread run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.camera import Camera
+from app.gl.mesh import CREASE, Mesh, Recipe, from_corners, weld
+
+if TYPE_CHECKING:
+    from app.gl.scene import Content
+
+TOLERANCE = 1.0
+"""Of a pixel: how far a level may lie from what it stands for."""
+SHARES = (0.5, 0.25, 0.12, 0.05, 0.02)
+"""Of its triangles, that the levels of a mesh from a file have."""
+SIMPLE = 400
+"""Triangles, up to which a mesh has no coarser level."""
+SAMPLES = 200
+"""Points of a mesh that are looked at to tell how far a level lies from it."""
+SIDES = ((24, 1), (16, 1), (12, 0), (8, 0), (6, 0))
+"""Of a round shape's levels, and the steps in which their edges are rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A mesh or how to make it, and how far it may lie from the finest, m in the mesh's frame."""
+
+    source: Mesh | Recipe
+    error: float
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        return self.source if isinstance(self.source, Mesh) else self.source.make()
+
+
+def of_recipe(recipe: Recipe) -> tuple[Level, ...]:
+    """The coarser levels of a shape."""
+    coarser = [(sides, steps) for sides, steps in SIDES if sides < recipe.sides]
+    if recipe.shape == "box":
+        coarser = [(recipe.sides, steps) for steps in range(recipe.steps - 1, -1, -1)]
+    return tuple(
+        Level(replace(recipe, sides=sides, steps=steps), _error(recipe, sides, steps)) for sides, steps in coarser
+    )
+
+
+def _error(recipe: Recipe, sides: int, steps: int) -> float:
+    if recipe.shape == "box":
+        return min(recipe.size) / 16 * (0.4 if steps == 0 else 0.1)
+    rim = 0.03 if recipe.shape == "cylinder" and recipe.steps and not steps else 0.0
+    return recipe.size[0] * (1 - float(np.cos(np.pi / sides)) + rim)
+
+
+def simplified(mesh: Mesh) -> tuple[Level, ...]:
+    """The coarser levels of a mesh from a file; none where it is simple already."""
+    from fast_simplification import (
+        replay_simplification,
+        simplify,
+    )  # here, since only the process that simplifies needs it
+
+    # Vertices alike in place and colour are one, so that a colour ends where it ended.
+    shade = np.unique(np.ascontiguousarray(mesh.colors).view(np.uint32).reshape(-1), return_inverse=True)[1]
+    place = weld(mesh.vertices.astype(float)) + len(mesh.vertices) * shade.astype(np.int64).reshape(-1)
+    _, first, joined = np.unique(place, return_index=True, return_inverse=True)
+    points, faces = mesh.vertices[first].astype(float), joined.reshape(-1)[mesh.faces].astype(np.int32)
+    levels: list[Level] = []
+    for share in SHARES:
+        count = int(share * len(mesh.faces))
+        if count < SIMPLE / 8:
+            break
+        *_, collapses = simplify(points, faces, target_count=min(count, len(faces)), return_collapses=True)
+        few, triangles, became = replay_simplification(points, faces, collapses)
+        if not len(triangles):
+            break
+        made = _shaded_as(mesh, became[joined.reshape(-1)], np.asarray(few, float), np.asarray(triangles, np.int64))
+        levels.append(Level(made, max(_distance(mesh, made), levels[-1].error if levels else 0.0)))
+    return tuple(levels)
+
+
+def _shaded_as(fine: Mesh, became: NDArray[np.int64], points: NDArray[np.float64], faces: NDArray[np.int64]) -> Mesh:
+    """Triangles with the normals and colours of the vertices of `fine` that became their corners, `became` (V,)."""
+    corners = points[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    flat = (across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)).repeat(3, 0)
+    order = np.argsort(became, kind="stable")[np.count_nonzero(became < 0) :]  # some have become nothing
+    count = np.bincount(became[order], minlength=len(points))
+    corner = faces.reshape(-1)
+    # Each corner beside every vertex that became its point.
+    among = np.arange(len(corner)).repeat(count[corner])
+    first = np.cumsum(count[corner]) - count[corner]
+    vertex = order[(np.cumsum(count) - count)[corner][among] + np.arange(len(among)) - first[among]]
+    alike = np.einsum("ij,ij->i", fine.normals[vertex], flat[among]) > np.cos(CREASE)
+    normals = np.stack([np.bincount(among[alike], fine.normals[vertex[alike], k], len(corner)) for k in range(3)], 1)
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
+    normals = np.where(length > 1e-6, normals / np.maximum(length, 1e-6), flat)
+    tint = np.full((len(corner), 4), 255, np.uint8)
+    tint[among] = fine.colors[vertex]
+    return replace(from_corners(points, faces, normals, tint, fine.painted), color=fine.color)
+
+
+def _distance(fine: Mesh, coarse: Mesh) -> float:
+    """How far the fine mesh lies from the coarse one, but for a few of its points, m."""
+    from trimesh.triangles import closest_point
+
+    points = fine.vertices[:: max(1, len(fine.vertices) // SAMPLES)].astype(float)
+    corners = coarse.vertices[coarse.faces].astype(float)
+    centers = corners.mean(1)
+    reach = np.linalg.norm(corners - centers[:, None], axis=2).max(1)
+    away = np.linalg.norm(points[:, None] - centers, axis=2)
+    # The nearest triangle is among those whose nearest point may be nearer than the nearest center is.
+    point, triangle = np.nonzero(away - reach <= away.min(1, keepdims=True))
+    distance = np.linalg.norm(closest_point(corners[triangle], points[point]) - points[point], axis=1)
+    least = np.full(len(points), np.inf)
+    np.minimum.at(least, point, distance)
+    return float(np.percentile(least, 90))
+
+
+def simplifier() -> ProcessPoolExecutor:
+    """A process for `simplified`."""
+    # Ctrl-C is for the program, which then ends this process too.
+    quiet = signal.SIGINT, signal.SIG_IGN
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), signal.signal, quiet)
+
+
+def scales(content: Content) -> NDArray[np.float64]:
+    """(M,): the most that any copy of each mesh stretches it."""
+    grown = np.linalg.norm(content.instances.local[:, :3, :3], axis=1).max(1)
+    return _per_mesh(content, grown)
+
+
+def seen(
+    content: Content, link_poses: NDArray[np.float64], camera: Camera, size: tuple[int, int]
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """For each mesh, (M,) each: whether any copy may be in the picture, and the most pixels that a metre of one has.
+
+    `size` is of the picture, in pixels.
+    """
+    centers, radii = content.spheres
+    poses = link_poses[content.instances.link]
+    centers = np.einsum("nij,nj->ni", poses[:, :3, :3], centers) + poses[:, :3, 3]
+    view, projection = camera.view(), camera.projection(size[0] / size[1])
+    place = centers @ view[:3, :3].T + view[:3, 3]
+    depth = -place[:, 2]
+    slopes = 1 / projection[[0, 1], [0, 1]]
+    # A ball is inside a side of the view as long as its center is less than its radius beyond it.
+    beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
+    inside = np.all(beyond <= 0, axis=1) & (depth > -radii)
+    nearest = np.maximum(depth - radii, 0.01 * camera.distance)
+    pixels = np.where(inside, size[1] / (2 * slopes[1] * nearest), 0.0)
+    return _per_mesh(content, inside.astype(float)) > 0, _per_mesh(content, pixels)
+
+
+def _per_mesh(content: Content, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(M,): the largest of the copies' values, (I,), for each mesh."""
+    largest = np.zeros(len(content.meshes))
+    np.maximum.at(largest, content.instances.mesh, values)
+    return largest
+
+
+def choose(levels: Sequence[tuple[Level, ...]], pixels: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(M,): for each mesh the coarsest level that will do, 0 for the mesh itself.
+
+    `pixels` (M,): how many pixels a metre of the mesh has where it is largest in the picture.
+    """
+    most = max((len(each) for each in levels), default=0)
+    errors = np.full((len(levels), most), np.inf)
+    for row, each in zip(errors, levels, strict=True):
+        row[: len(each)] = [level.error for level in each]
+    return np.asarray((errors <= TOLERANCE / np.maximum(pixels, 1e-9)[:, None]).sum(1), np.int64)

@@ -1,0 +1,40 @@
+"""`View`: what a picture is to show, and how far two of them are apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.camera import Camera
+from app.gl.scene import Content
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A robot's links at poses (links, 4, 4), seen by a camera of its own, over a ground at that height.
+
+    `content` and `poses` are None for the empty ground; `size` is the picture's, in pixels.
+    """
+
+    content: Content | None
+    poses: NDArray[np.float64] | None
+    camera: Camera
+    ground: float
+    size: tuple[int, int]
+
+    def pixels_from(self, other: View) -> float:
+        """By how many pixels anything has moved at most, about; infinite where more than links and target differ."""
+        mine, yours = self.camera, other.camera
+        if self.content is not other.content or (self.ground, self.size) != (other.ground, other.size):
+            return np.inf
+        if (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation):
+            return np.inf
+        moved = float(np.linalg.norm(mine.target - yours.target))
+        if self.poses is not other.poses and len(self.poses):
+            step = self.poses - other.poses
+            shifted = np.linalg.norm(step[:, :3, 3], axis=1)
+            turned = np.linalg.norm(step[:, :3, :3], axis=(1, 2))
+            moved = max(moved, float((shifted + turned * self.content.reach).max()))
+        return moved * min(self.size) / (2 * np.tan(mine.fov / 2) * mine.distance)

@@ -1,0 +1,155 @@
+"""Pictures drawn in a thread, for the window of a computer whose processor draws.
+
+There a full picture takes up to a second, and a QOpenGLWidget would have the whole window put together by OpenGL
+whenever any part of it changes. So the thread has a context of its own, and its pictures come back as plain images.
+The newest request wins: a full picture is left where a newer request comes, a draft is finished first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from OpenGL import GL
+from PyQt6.QtGui import QImage, QOffscreenSurface, QOpenGLContext
+
+from app.gl.renderer import SOFTWARE, Renderer
+from app.gl.view import View
+
+RENDERER = 0x1F01  # GL_RENDERER
+
+
+@dataclass(frozen=True, eq=False)
+class _Request:
+    """A picture asked for; where there is an `answer` somebody waits for it."""
+
+    view: View
+    detail: int
+    answer: Future[Picture] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture, whose image lies in `pixels`, and what it took: s of wall time, and the part that sent poses."""
+
+    view: View
+    detail: int
+    image: QImage
+    pixels: NDArray[np.uint8]
+    seconds: float
+    upload_seconds: float
+
+
+def processor_draws() -> bool:
+    """Whether OpenGL here is software, as its name says. An application must be running."""
+    context, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
+    if context is None:
+        context = QOpenGLContext()
+        context.create()
+    surface.setFormat(context.format())
+    surface.create()
+    if not context.makeCurrent(surface):
+        return False
+    try:
+        address = context.getProcAddress(b"glGetString")
+        name = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint)(int(address))(RENDERER) or b""
+    finally:
+        context.doneCurrent()
+    return any(each in name.decode(errors="replace").lower() for each in SOFTWARE)
+
+
+class PictureThread:
+    """Draws what is asked for, one picture at a time; `on_picture` and `on_fault` are called in its thread."""
+
+    def __init__(self, on_picture: Callable[[Picture], None], on_fault: Callable[[str], None]):
+        self._on_picture, self._on_fault = on_picture, on_fault
+        self._surface = QOffscreenSurface()  # which wants to be made, and to end, in the window's thread
+        self._surface.create()
+        self._changed = threading.Condition()
+        self._request: _Request | None = None
+        self._quitting, self._fault = False, ""
+        self._thread = threading.Thread(target=self._run, name="pictures", daemon=True)
+        self._thread.start()
+
+    def ask(self, view: View, detail: int) -> None:
+        """Have that drawn next, instead of what was asked for before and is not begun."""
+        self._post(_Request(view, detail))
+
+    def draw(self, view: View) -> Picture:
+        """That drawn in full, now; RuntimeError where this computer cannot."""
+        request = _Request(view, 0, Future())
+        self._post(request)
+        return request.answer.result()
+
+    def _post(self, request: _Request) -> None:
+        with self._changed:
+            self._request = request
+            self._changed.notify()
+            if self._fault and request.answer is not None:
+                request.answer.set_exception(RuntimeError(self._fault))
+
+    def close(self) -> None:
+        """End the thread, and wait until it has."""
+        with self._changed:
+            self._quitting = True
+            self._changed.notify()
+        self._thread.join()
+        self._surface.destroy()
+
+    def _run(self) -> None:
+        context = QOpenGLContext()
+        if not context.create() or not context.makeCurrent(self._surface):
+            self._fail("it gives no OpenGL 3.3 core context", None)
+            return
+        renderer, request = Renderer(), None
+        try:
+            renderer.initialize()
+            while (request := self._next()) is not None:
+                self._draw(renderer, request)
+        except Exception as fault:  # whoever waits for a picture must hear of it, whatever the driver raised
+            self._fail(f"{fault}", request)
+        finally:
+            renderer.release()
+            context.doneCurrent()
+
+    def _fail(self, fault: str, begun: _Request | None) -> None:
+        """Tell why nothing can be drawn, also to who waits for what was begun or asked for."""
+        with self._changed:
+            self._fault = fault
+            waiting, self._request = (begun, self._request), None
+        self._on_fault(fault)
+        for request in waiting:
+            if request is not None and request.answer is not None:
+                request.answer.set_exception(RuntimeError(fault))
+
+    def _next(self) -> _Request | None:
+        """The newest request, once there is one; None when it is time to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._quitting or self._request is not None)
+            request, self._request = self._request, None
+            return None if self._quitting else request
+
+    def _draw(self, renderer: Renderer, request: _Request) -> None:
+        began, view = time.perf_counter(), request.view
+        renderer.set_scene(view)
+        renderer.ground = view.ground
+        for _ in renderer.pieces(view.camera, view.poses, *view.size, request.detail):
+            if request.detail == 0:
+                GL.glFinish()  # else all the work would wait for the end
+                if self._quitting or self._request is not None:
+                    return
+        pixels = renderer.pixels()
+        height, width = pixels.shape[:2]
+        image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+        seconds = time.perf_counter() - began
+        picture = Picture(view, request.detail, image, pixels, seconds, renderer.upload_seconds)
+        if request.answer is not None:
+            request.answer.set_result(picture)
+        else:
+            self._on_picture(picture)
