@@ -1,7 +1,7 @@
 """The measurement for the automatic choice, in the background.
 
-Stop is heard after each case, which lasts some hundredths of a second once everything is compiled; a measurement that
-was stopped leaves nothing on disk.
+It is made in a process that Stop ends, whatever is being compiled; a measurement that was stopped leaves nothing on
+disk.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import engine
 from app.background import Background
 from app.comparing import with_place
 
-Measure = Callable[[Callable[[int, int], None]], object]
-"""Such as `engine.measure_algorithms`: it calls its argument with the number of cases done and that of all."""
+
+class Measure(Protocol):
+    """Such as `engine.measure_algorithms`."""
+
+    def __call__(self, progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:
+        """Call `progress` with the number of cases done and that of all; answer None where `stop` answered True."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,6 @@ class Progress:
     """Why it failed."""
 
 
-class _StopError(Exception):
-    """Ends the measurement from inside."""
-
-
 class Measuring(Background[Progress]):
     """Runs one measurement at a time."""
 
@@ -46,16 +47,9 @@ class Measuring(Background[Progress]):
         self.run(self._measured)
 
     def _measured(self, stop: threading.Event) -> Progress:
-        def tell(done: int, cases: int) -> None:
-            if stop.is_set() and done < cases:  # with all of them done, the table is on disk
-                raise _StopError
-            self.tell(Progress(done / cases))
-
         try:
-            self._measure(tell)
-            return Progress(1.0, over=True)
-        except _StopError:
-            return Progress(over=True, stopped=True)
+            table = self._measure(lambda done, cases: self.tell(Progress(done / cases)), stop=stop.is_set)
+            return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
         except OSError as fault:
             return Progress(over=True, fault=f"the measurement was not kept: {fault}")
         except Exception as error:  # the user must hear of it

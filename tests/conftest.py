@@ -75,6 +75,17 @@ def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def nothing_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A cache of its own, without measurements but with the code that is compiled already."""
+    folder = tmp_path / "cache" / "catena"
+    folder.mkdir(parents=True)
+    with suppress(OSError):  # Windows lets few users make links
+        (folder / "code").symlink_to(engine.files.writable_cache() / "code", target_is_directory=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[QApplication]:
     """The application class, once OpenGL has the defaults that the application itself sets before it starts."""

@@ -28,21 +28,22 @@ class Scripted:
         self.fault = fault
         self.go = threading.Event()
 
-    def __call__(self, tell: Callable[[int, int], None]) -> None:
-        tell(1, 4)
+    def __call__(self, progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> Measurements | None:
+        progress(1, 4)
         while not self.go.wait(0.002):
-            tell(1, 4)
+            if stop():
+                return None
         if self.fault:
             raise self.fault
         times = {"abia": 2e-6, "jsiia": 1e-6}
         rows = [Row("chain", 8, 1, "float64", name, seconds, 1e-15) for name, seconds in times.items()]
-        Measurements(measurements.table_path(), tuple(rows)).save()
-        tell(4, 4)
+        table = Measurements(measurements.table_path(), tuple(rows))
+        table.save()
+        progress(4, 4)
+        return table
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("nothing_measured")
 
 
 def last(measuring: Measuring) -> Progress:
@@ -76,7 +77,7 @@ def test_stop_is_heard_and_leaves_nothing():
 
 def test_a_stop_that_comes_when_all_is_done_is_too_late():
     scripted = Scripted()
-    measuring = Measuring(lambda tell: (scripted.go.wait(PATIENCE), tell(4, 4)))
+    measuring = Measuring(lambda progress, *, stop: (scripted.go.wait(PATIENCE), progress(4, 4), stop()))
     measuring.start()
     measuring.stop()
     scripted.go.set()
@@ -192,5 +193,20 @@ def test_the_window_answers_while_the_engine_measures(qtbot, opened):
     # Other programs may take the processor, so there are five looks.
     assert any(np.percentile(gaps(qtbot, 50), 90) < ANSWER for _ in range(5))
     assert offer.measuring.running
+    begun = time.perf_counter()
     qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.play_action.isEnabled)
+    assert time.perf_counter() - begun < 1
+    assert not engine.measured()
+
+
+def test_stop_is_heard_at_once_while_nothing_is_compiled_yet(qtbot, opened, monkeypatch, tmp_path):
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "empty"))
+    window = opened(engine.find_robot("arm7"))
+    offer = window.timing.offer
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    qtbot.wait(500)  # wherever it is by then
+    begun = time.perf_counter()
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, window.play_action.isEnabled)
+    assert time.perf_counter() - begun < 1

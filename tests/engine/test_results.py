@@ -1,5 +1,6 @@
 """Measured rows in files: kept as they come, gone on from, set against earlier ones; nothing is lost or overwritten."""
 
+import io
 import json
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import main
 from engine import serves
@@ -25,6 +27,7 @@ from engine.bench.suites import (
     grid,
     growth,
     lengths,
+    repeats,
     threads,
 )
 from engine.cuda.runtime import device
@@ -144,6 +147,7 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
 SUITES = {
     "cpu": [title for title, *_ in cpu.CASES],
     "grid": [case.key for case in grid.CASES],
+    "repeats": [*repeats.KEYS],
     "threads": [f"links-{n}" for n in threads.LINKS],
     "batches": [*(f"{robot}-{batch}" for robot, batch in batches.CASES), batches.ROLLOUT],
     "algorithms": [f"links-{n}" for n in lengths.LINKS],
@@ -162,10 +166,24 @@ def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypat
     monkeypatch.setattr(batches, "_rollout", lambda _seconds: {"measured": True})
     monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})
     rows = {key: {"key": key} for key in keys}
+    monkeypatch.setattr(repeats, "_measured", lambda _seconds: True)
     *kept, measured = command.SUITES[suite].run(0.01, rows)
     assert kept == list(rows.values())
     assert measured["key"] == final
-    assert measured["measured"]
+    assert measured.get("measured") or measured["spread"] is True
+
+
+def test_repeats_count_in_how_many_intervals_the_next_middle_lies():
+    one, far, near = [1.0, 1.1, 1.2], [1.25, 1.3, 1.35], [1.0, 1.2, 1.4]
+    assert repeats.inside([one, one, one]) == 3
+    assert repeats.inside([one, far, near]) == 1  # near holds one's middle; one not far's, far not near's
+    assert "2 of 2" in _printed(repeats.table([{"spread": {"dca / abia, arm7": each}} for each in (one, near)]))
+
+
+def _printed(table):
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
 
 
 def test_finished_residuals_are_answered_as_they_are(monkeypatch):

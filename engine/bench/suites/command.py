@@ -27,6 +27,7 @@ from engine.bench.suites import (
     lengths,
     measure,
     pictures,
+    repeats,
     threads,
 )
 from engine.cuda.runtime import device
@@ -61,13 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite", choices=tuple(SUITES), default="cpu",
         help="robots beside Pinocchio (cpu, the default), chains by all algorithms, devices and number types (grid), "
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
-        "what the algorithms' texts leave (accuracy), the GPU beside its peers (gpu), and how times grow on it",
+        "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
+        "the GPU beside its peers (gpu), and how times grow on it",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
-        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, batches or gpu",
+        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches or gpu",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -191,6 +193,7 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
                 progress.update(task, completed=done, total=total)
 
             table = measure.measure_algorithms(show, where)
+            assert table is not None  # nothing stops it but Ctrl-C, which raises
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
         console.print("\n".join([*measure.summary(where), f"written to {table.path}"]))
     if args.json:
@@ -221,6 +224,7 @@ def _residuals(rows: list[Row]) -> list[accuracy.Row]:
 
 SUITES: Mapping[str, Suite] = {
     "cpu": Suite(cpu.run, len(cpu.CASES), _beside_pinocchio),
+    "repeats": Suite(repeats.run, repeats.REPEATS, repeats.table, line=repeats.line),
     "grid": Suite(grid.run, len(grid.CASES), grid.table, None, grid.line),
     "threads": Suite(
         lambda seconds, finished: threads.run(seconds, finished=finished), len(threads.LINKS), threads.table,

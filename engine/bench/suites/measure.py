@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import choice, generate, measurements, serves
 from engine.bench import timer
+from engine.bench.child import Children
 from engine.bench.states import State, residual, state
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
@@ -42,18 +43,41 @@ _Contestant = tuple[str, str, str, int]
 
 
 def measure_algorithms(
-    progress: Callable[[int, int], None] = lambda _done, _all: None, device: str = "cpu"
-) -> Measurements:
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+) -> Measurements | None:
     """Measure the algorithms on this machine for the automatic choice, and remember it on disk.
 
     On "cpu" it takes some 10 s, on "cuda" a minute or two the first time, with all that has to be compiled; a call's
     time there is that until the answer stands in the GPU's memory, from arguments that stood there. `progress` is
-    called with the number of cases done and that of all. Whatever interrupts it leaves the table on disk as it was.
+    called with the number of cases done and that of all. It is done in a process of its own, which is ended at once
+    where `stop` answers True: then the answer is None. Whatever interrupts it leaves the table on disk as it was.
     """
-    cases, rows, given_up = plan(device), list[Row](), set[_Contestant]()
+    cases, rows = plan(device), list[Row]()
+    progress(0, len(cases))
+    with Children(1) as children:
+        measured = chain(children.starting(stop), children[0].work(_measured, cases, device, stop=stop))
+        done = 0
+        for answer in measured:
+            if isinstance(answer, list):
+                rows += answer
+                done += 1
+                if done < len(cases):
+                    progress(done, len(cases))
+    if done < len(cases):
+        return None
+    table = Measurements(measurements.table_path(device), tuple(rows), device=device)
+    table.save()
+    progress(len(cases), len(cases))
+    return table
+
+
+def _measured(cases: Sequence[Case], device: str) -> Iterator[list[Row]]:
+    """The rows of each case in turn."""
+    given_up = set[_Contestant]()
     lag: dict[_Contestant, float] = {}
-    for done, case in enumerate(cases):
-        progress(done, len(cases))
+    for case in cases:
         found = _measure(case, given_up, device)
         fastest = min((row.seconds for row in found), default=0.0)
         for row in found:
@@ -61,11 +85,7 @@ def measure_algorithms(
             before, lag[contestant] = lag.get(contestant, np.inf), row.seconds / fastest
             if serves.ALGORITHMS[row.algorithm].largest and lag[contestant] > max(HOPELESS, before):
                 given_up.add(contestant)
-        rows += found
-    table = Measurements(measurements.table_path(device), tuple(rows), device=device)
-    table.save()
-    progress(len(cases), len(cases))
-    return table
+        yield found
 
 
 def summary(device: str = "cpu") -> list[str]:
