@@ -297,7 +297,7 @@ class Window(QMainWindow):
             self.time_label.setText(f"{frame.time:9.3f} s")
             self.speed.show_achieved(frame.factor)
         if frame.phases[0] == frame.phases[0]:
-            self.timing.add_step(frame.phases)
+            self.timing.add_step(frame.phases, self.workbench.speed)
 
     def _drawn(self, seconds: float) -> None:
         upload = self.viewport.upload_seconds
@@ -353,7 +353,7 @@ class Window(QMainWindow):
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         self.algorithm_label.setText(bench.algorithm)
         self.algorithm_label.setToolTip(bench.why)
-        self.timing.show_algorithm(bench.algorithm, bench.settings.algorithm, bench.why, bench.unmeasured)
+        self.timing.show_algorithm(bench.algorithm, bench.settings, bench.why, bench.unmeasured)
         self.algorithm_menu.setEnabled(model is not None)
         for action in self.algorithms.actions():
             _check(action, action.text() == bench.settings.algorithm)

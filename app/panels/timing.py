@@ -1,7 +1,7 @@
-"""The timing panel: where a step's time and a frame's time go, live, in microseconds; and by which algorithm.
+"""The timing panel: where a step's time and a frame's time go, live; and by which algorithm.
 
-When the algorithm is switched, the table keeps what the one before took beside what the new one takes, and a line in
-the plot shows where it changed.
+When the algorithm is switched, the table keeps what the one before took beside what the new one takes, as long as all
+else stays as it was: the robot, the speed, the time step. A line in the plot shows where it changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt, QTimer
-from PyQt6.QtGui import QFont
+from PyQt6.QtGui import QFont, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -27,13 +27,27 @@ from PyQt6.QtWidgets import (
 import engine
 from app import theme
 from app.panels.offer import MeasureOffer
+from app.worker import Settings
 
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 200  # ms between two pictures of the panel
 COLUMNS = ("now", "min", "99 %", "median", "before")
-MEDIAN, BEFORE = 3, 4
+MINIMUM, MEDIAN, BEFORE = 1, 3, 4
 FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
+UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
+WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
+MEANINGS = {
+    "kinematics": "the links' poses and velocities, from the root to the tips",
+    "bias": "the forces that velocities and gravity make",
+    "inertia recursion": "the inertias that the joints feel, from the tips to the root",
+    "acceleration": "the accelerations of the joints",
+    "integration": "the next positions and velocities",
+    "step": "one time step of the simulation, all of its phases together",
+    "upload": "sending the poses of the links to the graphics card",
+    "draw": "drawing one picture",
+    "frame": "one picture, upload and draw together",
+}
 
 Role = Qt.ItemDataRole
 
@@ -43,7 +57,8 @@ class History:
 
     def __init__(self, names: Sequence[str]):
         self.names = tuple(names)
-        self.count = self.marked = 0
+        self.count = self.marked = self.changes = 0
+        """The samples there are, those before the mark, and how often anything changed since the start."""
         self.before = np.full(len(self.names) + 1, np.nan)
         """The medians of what was before the mark, with that of the sum last."""
         self._ring = np.zeros((MEMORY, len(self.names)))
@@ -51,8 +66,10 @@ class History:
     def add(self, seconds: Sequence[float] | np.ndarray) -> None:
         self._ring[self.count % MEMORY] = seconds
         self.count += 1
+        self.changes += 1
 
     def clear(self) -> None:
+        self.changes += 1
         self.count = self.marked = 0
         self.before[:] = np.nan
 
@@ -60,6 +77,7 @@ class History:
         """What comes from now on is of another kind."""
         self.before = self.statistics()[:, MEDIAN]
         self.marked = self.count
+        self.changes += 1
 
     @property
     def samples(self) -> np.ndarray:
@@ -111,8 +129,8 @@ class TimingTable(QAbstractTableModel):
             return self._heading(section)
         if role == Role.ToolTipRole:
             return (
-                f"microseconds; minimum, 99th percentile and median of the last {MEMORY} samples, "
-                "and the median under the algorithm in use before"
+                f"minimum, 99th percentile and median of the last {MEMORY} samples, and the median under the "
+                "algorithm in use before, of the same robot at the same speed and time step"
             )
         if role == Role.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if section else Qt.AlignmentFlag.AlignLeft
@@ -120,14 +138,16 @@ class TimingTable(QAbstractTableModel):
         return None
 
     def _heading(self, section: int) -> str:
-        name = ("µs", *COLUMNS)[section]
+        name = ("", *COLUMNS)[section]
         algorithm = {1 + MEDIAN: self.algorithm, 1 + BEFORE: self.algorithm_before}.get(section)
         return f"{name}\n{algorithm}" if algorithm else name
 
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = index.row(), index.column()
         if role == Role.DisplayRole:
-            return self.names[row] if column == 0 else microseconds(self.seconds[row, column - 1])
+            return self.names[row] if column == 0 else duration(self.seconds[row, column - 1])
+        if role == Role.ToolTipRole:
+            return told(self.names[row], self.seconds[row])
         if role == Role.DecorationRole and column == 0 and row in self._swatches:
             return pg.mkColor(self._swatches[row])
         if role == Role.TextAlignmentRole and column:
@@ -141,21 +161,28 @@ class TimingTable(QAbstractTableModel):
         return None
 
 
-def microseconds(seconds: float) -> str:
-    """A duration as the table shows it; a dash for one not known."""
+def duration(seconds: float) -> str:
+    """A duration in three digits with its unit; a dash for one not known."""
     if not np.isfinite(seconds):
         return "–"
-    digits = 2 if seconds < 1e-5 else 1 if seconds < 1e-3 else 0
-    comma = "," if seconds < 0.1 else ""  # which six figures leave no room for beside the column "before"
-    return f"{seconds * 1e6:{comma}.{digits}f}"
+    unit, scale = next((unit, scale) for unit, scale in UNITS if seconds * scale < 999.5 or unit == "s")
+    number = seconds * scale
+    return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
+
+
+def told(name: str, seconds: np.ndarray) -> str:
+    """A row of the table in words."""
+    now, least, most, median, before = map(duration, seconds)
+    past = "" if before == "–" else f", {before} under the algorithm before"
+    return f"{name}: {MEANINGS[name]}\nnow {now}; minimum {least}, median {median}, 99 % below {most}{past}"
 
 
 class StackedPlot(pg.PlotWidget):
-    """The samples of a history over one another, newest at the right; `per_second` is the axis's unit in a second."""
+    """The samples of a history over one another, newest at the right, in the unit that suits them."""
 
-    def __init__(self, history: History, title: str, per_second: float, colors: Sequence[str]):
+    def __init__(self, history: History, title: str, colors: Sequence[str]):
         super().__init__(background=theme.COLORS["ground"])
-        self._history, self._per_second = history, per_second
+        self._history, self._title, self._unit = history, title, ""
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
@@ -170,7 +197,6 @@ class StackedPlot(pg.PlotWidget):
         left.setTextPen(theme.COLORS["faint"])
         left.setPen(theme.COLORS["edge"])
         self.hideAxis("bottom")
-        self.setLabel("left", title, color=theme.COLORS["faint"])
         self.setXRange(1 - MEMORY, 0, padding=0)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
         self._curves = [self.plot(pen=None, fillLevel=0.0, brush=color) for color in reversed(colors)]
@@ -178,7 +204,17 @@ class StackedPlot(pg.PlotWidget):
         self.addItem(self._switch, ignoreBounds=True)
 
     def refresh(self) -> None:
-        stacked = self._per_second * np.cumsum(self._history.samples, axis=1)
+        stacked = np.cumsum(self._history.samples, axis=1)
+        largest = float(stacked.max(initial=0.0))
+        unit, per_second = next((unit, scale) for unit, scale in UNITS if largest * scale < 999.5 or unit == "s")
+        stacked *= per_second
+        if unit != self._unit:
+            self._unit = unit
+            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["faint"])
+        rows = zip((*self._history.names, self._title), self._history.statistics(), strict=True)
+        self.setToolTip(
+            "\n".join(f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
+        )
         ages = self._ages[MEMORY - len(stacked) :]
         for layer, curve in enumerate(reversed(self._curves)):
             curve.setData(ages, stacked[:, layer])
@@ -200,8 +236,8 @@ class TimingPanel(QWidget):
         count = len(engine.PHASES)
         self.choice, self.why, self.offer = QToolButton(), QLabel(), MeasureOffer()
         self._plots = (
-            StackedPlot(self.steps, "step, µs", 1e6, theme.PHASE_COLORS[:count]),
-            StackedPlot(self.frames, "frame, ms", 1e3, theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
+            StackedPlot(self.steps, "step", theme.PHASE_COLORS[:count]),
+            StackedPlot(self.frames, "frame", theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
         )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -212,6 +248,8 @@ class TimingPanel(QWidget):
         for plot, stretch in zip(self._plots, (3, 2), strict=True):
             layout.addWidget(plot, stretch)
         self._drawn = (-1, -1)
+        self._conditions: tuple[object, ...] = ()
+        self._speed = 1.0
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._refresh)
         self._timer.start(REFRESH)
@@ -248,14 +286,18 @@ class TimingPanel(QWidget):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         view.setColumnHidden(1 + BEFORE, True)
         view.setColumnWidth(0, view.fontMetrics().horizontalAdvance("inertia recursion") + 30)
-        header.setMinimumSectionSize(40)
+        widest = max(map(view.fontMetrics().horizontalAdvance, WIDEST))
+        header.setMinimumSectionSize(widest + 8)
         header.setFixedHeight(2 * view.fontMetrics().height() + 8)
         view.setMinimumHeight(header.height() + 3 * ROW_HEIGHT)
         view.setMaximumHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
         return view
 
-    def add_step(self, phases: np.ndarray) -> None:
-        """Seconds of each of `engine.PHASES` in one step."""
+    def add_step(self, phases: np.ndarray, speed: float) -> None:
+        """Seconds of each of `engine.PHASES` in one step, and the speed at which the simulation is to play."""
+        if speed != self._speed:
+            self._speed = speed
+            self.clear()
         self.steps.add(phases)
 
     def add_frame(self, upload: float, draw: float) -> None:
@@ -263,24 +305,41 @@ class TimingPanel(QWidget):
         self.frames.add((upload, draw))
 
     def clear(self) -> None:
-        """Forget the steps taken before: they were another robot's, or of another kind."""
+        """Forget the steps taken before: they were another robot's, or under other conditions."""
         self.steps.clear()
         self.table.algorithm_before = ""
         self.view.setColumnHidden(1 + BEFORE, True)
+        self._fit()
 
-    def show_algorithm(self, name: str, asked: str, why: str, unmeasured: bool) -> None:
-        """The algorithm in use, the one asked for ("auto" or by its name), and the reason in one sentence.
+    def _fit(self) -> None:
+        """Leave out the minimum where not all columns have the room that their figures need."""
+        shown = len(COLUMNS) - self.view.isColumnHidden(1 + BEFORE)
+        needed = self.view.columnWidth(0) + shown * self.view.horizontalHeader().minimumSectionSize()
+        self.view.setColumnHidden(1 + MINIMUM, needed > self.view.viewport().width())
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.layout().activate()
+        self._fit()
+
+    def show_algorithm(self, name: str, settings: Settings, why: str, unmeasured: bool) -> None:
+        """The algorithm in use, how the simulation was asked for, and the reason in one sentence.
 
         In place of the reason stands an offer to measure where that is what it lacks.
         """
+        conditions = settings.dt, settings.integrator, settings.gravity
+        if conditions != self._conditions:
+            self._conditions = conditions
+            self.clear()
         if name != self.table.algorithm:
             if self.steps.count > self.steps.marked:
                 self.steps.mark()
                 self.table.algorithm_before = self.table.algorithm
             self.table.algorithm = name
             self.view.setColumnHidden(1 + BEFORE, not self.table.algorithm_before)
+            self._fit()
             self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1 + MEDIAN, 1 + BEFORE)
-        self.choice.setText(f"{name} (auto)" if asked == "auto" else name)
+        self.choice.setText(f"{name} (auto)" if settings.algorithm == "auto" else name)
         self.choice.setVisible(bool(name))
         self.why.setText(why.removeprefix(f"{name}: "))
         offered = unmeasured or self.offer.measuring.running
@@ -288,10 +347,10 @@ class TimingPanel(QWidget):
         self.offer.setVisible(offered)
 
     def _refresh(self) -> None:
-        counts = (self.steps.count, self.frames.count)
-        if counts == self._drawn or not self.isVisible():
+        changes = (self.steps.changes, self.frames.changes)
+        if changes == self._drawn or not self.isVisible():
             return
-        self._drawn = counts
+        self._drawn = changes
         self.table.refresh()
         for plot in self._plots:
             plot.refresh()

@@ -7,8 +7,9 @@ from PyQt6.QtCore import Qt
 from windows import wait
 
 import engine
-from app.panels.timing import BEFORE, MEDIAN, History
+from app.panels.timing import BEFORE, MEDIAN, History, StackedPlot, TimingPanel, duration
 from app.window import Window
+from app.worker import Settings
 
 LINK = """<link name="{}"><inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>"""
@@ -47,6 +48,62 @@ def test_switching_while_it_plays(qtbot, opened):
     assert not timing.view.isColumnHidden(1 + BEFORE)
     choose(window, "auto")
     wait(qtbot, lambda: timing.choice.text() == "abia (auto)")
+
+
+def test_before_and_after_are_of_one_speed(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    timing = window.timing
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: timing.steps.count > 10)
+    choose(window, "jsiia")
+    wait(qtbot, lambda: timing.table.headerData(1 + BEFORE, Qt.Orientation.Horizontal) == "before\nabia")
+    window.workbench.set_speed(0.5)
+    wait(qtbot, lambda: timing.view.isColumnHidden(1 + BEFORE))
+    assert np.all(np.isnan(timing.steps.before))
+
+
+def test_no_figure_of_the_timing_table_is_cut(qtbot):
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.resize(360, 700)
+    timing.show()
+    timing.show_algorithm("abia", Settings(), "", False)
+    for seconds in (2.34600, 234.6e-6, 99.94e-3, 888.4e-9):
+        timing.add_step(np.full(len(engine.PHASES), seconds), 1.0)
+        timing.add_frame(seconds, seconds)
+        timing.show_algorithm("jsiia" if timing.table.algorithm == "abia" else "abia", Settings(), "", False)
+        timing.add_step(np.full(len(engine.PHASES), seconds), 1.0)
+        timing.table.refresh()
+        assert not timing.view.isColumnHidden(1 + BEFORE)
+        for column in range(1, timing.table.columnCount()):
+            words = [timing.table.data(timing.table.index(row, column)) for row in range(timing.table.rowCount())]
+            widest = max(map(timing.view.fontMetrics().horizontalAdvance, words))
+            assert timing.view.isColumnHidden(column) or timing.view.columnWidth(column) >= widest + 2
+
+
+def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):
+    assert [duration(x) for x in (float("nan"), 4.7e-8, 4.67e-6, 234.6e-6, 0.9996e-3, 1.1)] == [
+        "–", "47.0 ns", "4.67 µs", "235 µs", "1.00 ms", "1.10 s",
+    ]  # fmt: skip
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.show()
+    timing.add_frame(0.1, 1.0)
+    qtbot.waitUntil(lambda: "frame: median 1.10 s, now 1.10 s" in timing.findChildren(StackedPlot)[1].toolTip())
+    tip = timing.table.data(timing.table.index(timing.table.rowCount() - 1, 1), Qt.ItemDataRole.ToolTipRole)
+    assert tip.startswith("frame: one picture, upload and draw together\nnow 1.10 s; minimum 1.10 s, median 1.10 s")
+
+
+def test_what_is_forgotten_is_shown_no_longer(qtbot):
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.show()
+    timing.add_frame(0.1, 1.0)
+    cell = timing.table.index(timing.table.rowCount() - 1, 1)
+    qtbot.waitUntil(lambda: timing.table.data(cell) == "1.10 s")
+    timing.frames.clear()  # another robot's come, as many
+    timing.add_frame(0.001, 0.01)
+    qtbot.waitUntil(lambda: timing.table.data(cell) == "11.0 ms")
 
 
 def test_the_state_goes_on_where_it_was(qtbot, opened):
