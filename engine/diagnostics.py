@@ -60,7 +60,7 @@ def examine(
     document = Document(path, package_dirs, trust_xacro, content)
     description = read(document, Resources(path, package_dirs))
     if description is None:
-        return None, document.found
+        return None, document.all_found()
     topology = connect(document, description, floating, mimic)
     model = assemble(description, topology, str(document.path.absolute()))
     _inertias(document, description.links, _impossible(model))
@@ -68,7 +68,7 @@ def examine(
     idle = _idle(document, topology, model)
     if idle:
         model = assemble(description, held(topology, idle), model.source)
-    return model, sorted(document.found, key=lambda found: found.line or 0)
+    return model, document.all_found()
 
 
 def _inertias(document: Document, links: Iterable[Link], impossible: set[str]) -> None:
@@ -99,8 +99,9 @@ def _impossible(model: Model) -> set[str]:
     moments = np.linalg.eigvalsh(model.inertia + mc @ mc / mass[:, None, None])
     largest = np.abs(moments).max(-1, initial=0.0)
     round_off = ROUNDING * np.trace(model.inertia, axis1=1, axis2=2)
-    bodies = np.flatnonzero(moments.min(-1, initial=np.inf) < -np.maximum(IMPOSSIBLE * largest, round_off))
-    return {name for name, body in zip(model.link_names, model.link_body, strict=True) if body in bodies}
+    negative = moments.min(-1, initial=np.inf) < -np.maximum(IMPOSSIBLE * largest, round_off)
+    bodies = {*np.flatnonzero(negative).tolist()}
+    return {name for name, body in zip(model.link_names, model.link_body.tolist(), strict=True) if body in bodies}
 
 
 def _masses(document: Document, description: Description, topology: Topology) -> None:
@@ -111,9 +112,9 @@ def _masses(document: Document, description: Description, topology: Topology) ->
         branch = topology.branches[index]
         if heavy[index] and branch.joint is not None and branch.joint.type == "fixed":
             heavy[branch.parent] = True
-    carrying = {branch.link.name for branch, mass in zip(topology.branches, heavy, strict=True) if mass}
+    light = moved - {branch.link.name for branch, mass in zip(topology.branches, heavy, strict=True) if mass}
     for link in description.links:
-        if link.inertial is None and link.name in moved - carrying:
+        if link.inertial is None and link.name in light:
             fault = "it moves, and neither it nor what is fixed to it has mass"
             document.warning(link.element, fault, "mass 0 is used; give it an <inertial>")
         elif link.inertial and link.inertial.mass == 0 and (link.name in moved or any(link.inertial.moments)):
@@ -129,10 +130,12 @@ def _idle(document: Document, topology: Topology, model: Model) -> dict[str, flo
     of negative inertia, and a robot of which nothing would be left to move.
     """
     D = _articulated(model)
-    groups: dict[str, list[float]] = {}
-    for joint in model.joints:
-        groups.setdefault(joint.leader or joint.name, []).append(D[joint.bodies].min() * (joint.multiplier != 0))
-    singular = [joint for joint in model.joints if max(groups[joint.leader or joint.name]) <= SINGULAR]
+    least = np.minimum.reduceat(D, [joint.bodies.start for joint in model.joints]) if model.joints else D
+    most: dict[str, float] = {}
+    for joint, share in zip(model.joints, least.tolist(), strict=True):
+        name = joint.leader or joint.name
+        most[name] = max(most.get(name, -np.inf), share * (joint.multiplier != 0))
+    singular = [joint for joint in model.joints if most[joint.leader or joint.name] <= SINGULAR]
     moved = {
         carrier.name: (branch.link.name, carrier.element) for branch in topology.branches if (carrier := branch.joint)
     }

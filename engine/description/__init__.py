@@ -2,6 +2,7 @@
 
 ``resources`` finds files. ``xacro`` starts the ``expander``, a process that expands xacro files, with ``expressions``
 on ``bounded`` functions. ``markup`` reads XML and numbers with their lines, ``reading`` and ``joints`` make
-``elements`` of it, which are links and joints, ``topology`` makes a tree of them, ``assembly`` makes bodies of
-the tree. `engine.diagnostics` runs the steps and collects what is wrong; `engine.urdf` hands out the model.
+``elements`` of it, which are links and joints, ``topology`` makes a tree of them (``spelling`` guesses at names),
+``assembly`` makes bodies of the tree. `engine.diagnostics` runs the steps and collects what is wrong;
+`engine.urdf` hands out the model.
 """

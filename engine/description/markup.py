@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,12 @@ UNLIMITED = 1e9
 NO_LIMIT = "1e10"
 """How a file says that there is no limit where it has to say something."""
 
+MOST = 50_000
+"""So many faults are kept; of the rest of a file that has more, it is said how many they are."""
+
+LONGEST = 1000
+"""Characters of a name, and of what a diagnostic says; no robot's file needs more."""
+
 Repair = tuple[Edit, ...]
 
 
@@ -51,6 +58,8 @@ class Document:
     ):
         self.path = Path(path)
         self.found: list[Diagnostic] = []
+        self._unlisted: Counter[str] = Counter()
+        self._labels: dict[Element, str] = {}
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
         try:
@@ -110,15 +119,30 @@ class Document:
         if self.expanded and line is not None:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        self.found.append(Diagnostic(severity, line, element, fault, cure, repair))
+        self.found.append(Diagnostic(severity, line, element, shortened(fault), shortened(cure), repair))
+
+    def all_found(self) -> list[Diagnostic]:
+        """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""
+        found = sorted(self.found, key=lambda entry: entry.line or 0)
+        if self._unlisted:
+            severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
+            fault = f"{self._unlisted.total()} more faults, which are not listed"
+            found.append(Diagnostic(severity, None, "file", fault, "correct those that are, and check again"))
+        return found
 
     def error(self, element: Element, fault: str, cure: str) -> None:
         """A fault with which the robot cannot be simulated, or not rightly."""
-        self.report("error", self.line(element), fault, cure, label(element))
+        if len(self.found) >= MOST:
+            self._unlisted["error"] += 1
+            return
+        self.report("error", self.line(element), fault, cure, self._label(element))
 
     def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
         """A fault that is bridged; `used` says by which number or choice, and `repair` writes that into the file."""
-        self.report("warning", self.line(element), fault, used, label(element), repair)
+        if len(self.found) >= MOST:
+            self._unlisted["warning"] += 1
+            return
+        self.report("warning", self.line(element), fault, used, self._label(element), repair)
 
     @cached_property
     def _places(self) -> dict[Element, Place]:
@@ -130,6 +154,19 @@ class Document:
         """The line on which the element's tag begins; where the XML is malformed, the one on which it ends."""
         place = self._places.get(element)
         return self.source.line(place.start) if place else int(element.sourceline)
+
+    def _label(self, element: Element) -> str:
+        """How a diagnostic names an element: ``<mass> of <inertial> of link 'hand'``."""
+        parent, name = element.getparent(), element.get("name")
+        if element.tag in ("link", "joint", "material") and name and parent is not None:
+            own = f"{element.tag} {shortened(name, 100)!r}"
+        else:
+            own = f"<{element.tag}>"
+        if parent is None or parent.getparent() is None:
+            return own
+        if parent not in self._labels:
+            self._labels[parent] = self._label(parent)
+        return f"{own} of {self._labels[parent]}"
 
     def write(self, element: Element, **attributes: str | None) -> Repair:
         """The repair that gives an element these attributes; None removes one."""
@@ -148,7 +185,7 @@ class Document:
 
     @property
     def failed(self) -> bool:
-        return any(entry.severity == "error" for entry in self.found)
+        return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.found)
 
     def one(self, element: Element, tag: str) -> Element | None:
         """The child of that tag, the first where there are more, or None."""
@@ -165,6 +202,9 @@ class Document:
         text: str = element.get(attribute, "").strip()
         if not text:
             self.error(element, f"no {attribute}", f'write {attribute}="…"')
+        elif len(text) > LONGEST:
+            self.error(element, f"{attribute} has {len(text)} characters", f"give a name of at most {LONGEST}")
+            return None
         return text or None
 
     def numbers(
@@ -175,7 +215,7 @@ class Document:
         if text is None:
             self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
             return None
-        came = f'{attribute}="{text}"'
+        came = f'{attribute}="{shortened(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, attribute)
         except numerals.Unreadable as fault:
@@ -231,14 +271,5 @@ class Document:
         return values[0] if abs(values[0]) < UNLIMITED else none
 
 
-def label(element: Element) -> str:
-    """How a diagnostic names an element: ``<mass> of <inertial> of link 'hand'``."""
-    parts = []
-    while element.getparent() is not None:
-        name = element.get("name")
-        if element.tag in ("link", "joint", "material") and name:
-            parts.append(f"{element.tag} {name!r}")
-        else:
-            parts.append(f"<{element.tag}>")
-        element = element.getparent()
-    return " of ".join(parts) or f"<{element.tag}>"
+def shortened(text: str, length: int = LONGEST) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -31,7 +31,7 @@ class Resources:
 
     def find(self, name: str) -> Path | None:
         """The absolute path of the file of that name, or None if there is none."""
-        return next((path for path in self._candidates(name) if path.is_file()), None)
+        return next((path for path in self._candidates(name) if _is_file(path)), None)
 
     def packages(self, package: str) -> list[Path]:
         """The folders that may be the package of that name, the likeliest first."""
@@ -49,6 +49,13 @@ class Resources:
         elif scheme == "package":
             package, _, inside = rest.partition("/")
             yield from (folder / inside for folder in self.packages(package))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have, being too long
+        return False
 
 
 def listed(variable: str) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +12,12 @@ from engine import lie
 from engine.description.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
 from engine.description.markup import LARGEST, Document
 from engine.description.numerals import written
+from engine.description.spelling import Spelling
 
 FLOATING_BASE = "floating_base"
+
+CYCLES = 100
+"""Of so many joints that are one too many it is said whether they close a cycle: each may take a walk to the root."""
 
 
 @dataclass(frozen=True)
@@ -67,25 +70,20 @@ def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link
     """The joint that carries each link: the first that names it as its child."""
     carriers: dict[str, Joint] = {}
     surplus: list[Joint] = []
+    spelling = Spelling(links, "link")
     for joint in joints:
         for tag, name in (("parent", joint.parent), ("child", joint.child)):
             if name is not None and name not in links:
-                cure = _did_you_mean(name, links, "link")
-                document.error(joint.element.find(tag), f"there is no link {name!r}", cure)
+                document.error(joint.element.find(tag), f"there is no link {name!r}", spelling.cure(name))
         if joint.child in links and carriers.setdefault(joint.child, joint) is not joint:
             surplus.append(joint)
-    for joint in surplus:
+    for count, joint in enumerate(surplus):
         child, parent = joint.child or "", joint.parent
         fault = f"link {child!r} has two parents: joint {carriers[child].name!r} carries it too"
-        if parent is not None and child in _ancestors(parent, carriers):
+        if count < CYCLES and parent is not None and child in _ancestors(parent, carriers):
             fault += f"; this joint closes a cycle from {child!r} to {parent!r} and back"
         document.error(joint.element, fault, "a link hangs on one joint; remove one of the two")
     return carriers
-
-
-def _did_you_mean(name: str, names: Iterable[str], kind: str) -> str:
-    close = difflib.get_close_matches(name, names, 1)
-    return f"did you mean {close[0]!r}?" if close else f"name a {kind} of this file, or add it"
 
 
 def _ancestors(link: str, carriers: dict[str, Joint]) -> set[str]:
@@ -126,8 +124,8 @@ def _cycles(document: Document, carriers: dict[str, Joint]) -> None:
         if name is not None and name in path:
             cycle = [*path][[*path].index(name) :][::-1]
             cycle = [cycle[-1], *cycle]
-            named = " → ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-3:]])
-            document.error(carriers[name].element, f"a cycle of links: {named}", "remove one joint of the cycle")
+            fault = f"a cycle of links: {_shortened(cycle)}"
+            document.error(carriers[name].element, fault, "remove one joint of the cycle")
         done.update(path)
 
 
@@ -176,24 +174,21 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
     """For each joint that mimics: the independent joint that it follows in the end, and how."""
     mimics = _mimics(document, _by_name(joints))
     followers: dict[str, Mimic] = {}
-    in_cycle: set[str] = set()
+    resolved = _resolved(mimics)
     for name, mimic in mimics.items():
-        path, leader, multiplier, offset = [name], mimic.leader, mimic.multiplier, mimic.offset
-        while leader in mimics and leader not in path:
-            path.append(leader)
-            step = mimics[leader]
-            leader, multiplier, offset = step.leader, multiplier * step.multiplier, multiplier * step.offset + offset
-        if leader == name and name not in in_cycle:
-            in_cycle.update(path)
-            cycle = " → ".join([*path, name])
-            document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", "let one of them move by itself")
-        elif leader not in path and not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+        leader, multiplier, offset = resolved[name]
+        if leader in mimics:
+            if leader == name:
+                cycle = _shortened(_cycle_from(name, mimics))
+                cure = "let one of them move by itself"
+                document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", cure)
+        elif not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
             fault = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
             document.error(mimic.element, fault, "give numbers that can be computed with")
-        elif leader not in path:
+        else:
             followers[name] = replace(mimic, leader=leader, multiplier=multiplier, offset=offset)
-            if len(path) > 1:
-                fault = f"follows {path[1]!r}, which itself mimics {mimics[path[1]].leader!r}"
+            if mimic.leader != leader:
+                fault = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
                 repair = document.write(
                     mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
                 )
@@ -201,16 +196,51 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
     return followers
 
 
+def _resolved(mimics: dict[str, Mimic]) -> dict[str, tuple[str, float, float]]:
+    """For each joint that mimics: the joint that it follows in the end, the multiplier and the offset.
+
+    Where following never ends, the joint named is that of the cycle which the file gives first.
+    """
+    resolved: dict[str, tuple[str, float, float]] = {}
+    order = {name: index for index, name in enumerate(mimics)}
+    for start in mimics:
+        path: dict[str, None] = {}
+        name = start
+        while name in mimics and name not in resolved and name not in path:
+            path[name] = None
+            name = mimics[name].leader
+        leader, multiplier, offset = resolved.get(name, (name, 1.0, 0.0))
+        if name in path:
+            leader = min(_cycle_from(name, mimics), key=order.__getitem__)
+        for entry in reversed(path):
+            step = mimics[entry]
+            multiplier, offset = step.multiplier * multiplier, step.multiplier * offset + step.offset
+            resolved[entry] = (leader, multiplier, offset)
+    return resolved
+
+
+def _cycle_from(name: str, mimics: dict[str, Mimic]) -> list[str]:
+    """The joints of a cycle from one of them back to it."""
+    cycle = [name]
+    while len(cycle) == 1 or cycle[-1] != name:
+        cycle.append(mimics[cycle[-1]].leader)
+    return cycle
+
+
+def _shortened(cycle: list[str]) -> str:
+    return " → ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-3:]])
+
+
 def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
     """Each joint's own <mimic>, where the joint that it names can be followed."""
     mimics: dict[str, Mimic] = {}
+    spelling = Spelling(named, "joint")
     for joint in named.values():
         if joint.mimic is None:
             continue
         leader = named.get(joint.mimic.leader)
         if leader is None:
-            cure = _did_you_mean(joint.mimic.leader, named, "joint")
-            used = f"it moves by itself; {cure}"
+            used = f"it moves by itself; {spelling.cure(joint.mimic.leader)}"
             document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
         elif leader.type in SCALAR:
             mimics[joint.name] = joint.mimic

@@ -1,0 +1,166 @@
+"""Reading takes time in proportion to a file's length, whatever is in it, and little memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import diagnostics
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
+
+
+def robot(*parts: str) -> str:
+    return '<robot name="r">\n' + "\n".join(parts) + "\n</robot>"
+
+
+def link(name: str, content: str = "") -> str:
+    return f'<link name="{name}">{content}</link>'
+
+
+def joint(name: str, parent: str, child: str, content: str = LIMIT, kind: str = "revolute") -> str:
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{content}</joint>'
+
+
+def with_joint(content: str) -> str:
+    return robot(link("a", INERTIAL), link("b", INERTIAL), joint("j", "a", "b", content))
+
+
+def visuals(content: str, count: int) -> str:
+    return robot(link("a", f"<visual>{content}</visual>" * count))
+
+
+def tree(n: int, inertial: str = INERTIAL, kind: str = "revolute", parent: Callable[[int], int] = lambda i: i) -> str:
+    joints = (joint(f"j{i}", f"l{parent(i)}", f"l{i + 1}", kind=kind) for i in range(n))
+    return robot(*(link(f"l{i}", inertial) for i in range(n + 1)), *joints)
+
+
+def mimicking(n: int, leader: Callable[[int, int], int]) -> str:
+    mimics = (LIMIT + f'<mimic joint="j{leader(i, n)}"/>' for i in range(n))
+    joints = (joint(f"j{i}", f"l{i}", f"l{i + 1}", mimic) for i, mimic in enumerate(mimics))
+    return robot(*(link(f"l{i}") for i in range(n + 1)), *joints)
+
+
+CASES: dict[str, Callable[[int], str]] = {
+    # each makes a text of about that many characters
+    "digits": lambda size: with_joint(f'<origin xyz="{"1" * size} 0 0"/>'),
+    "digits and a letter": lambda size: with_joint(f'<origin xyz="{"1" * size}x 0 0"/>'),
+    "digits and a comma": lambda size: with_joint(f'<origin xyz="{"1" * size},1"/>'),
+    "points": lambda size: with_joint(f'<origin xyz="{"." * size}"/>'),
+    "numbers": lambda size: with_joint(f'<origin xyz="{"1 " * (size // 2)}"/>'),
+    "words": lambda size: with_joint(f'<origin xyz="{"x, " * (size // 3)}"/>'),
+    "a long name": lambda size: robot(link("a"), link("b" * size), joint("j", "a", "b" * size + "c")),
+    "long names": lambda size: robot(
+        *(link("b" * 10_000 + str(i)) for i in range(size // 20_000)),
+        *(joint(f"j{i}", "a", "b" * 10_000 + f"x{i}") for i in range(size // 20_000)),
+    ),
+    "faults under a long name": lambda size: robot(link("n" * (size // 2), "<visual/>" * (size // 18))),
+    "a long leader": lambda size: with_joint(LIMIT + f'<mimic joint="{"n" * size}"/>'),
+    "mimic chain": lambda size: mimicking(size // 230, lambda i, n: i + 1 if i < n - 1 else n),
+    "mimic cycle": lambda size: mimicking(size // 230, lambda i, n: (i + 1) % n),
+    "mimic pairs": lambda size: mimicking(size // 230, lambda i, _: i ^ 1),
+    "into a mimic cycle": lambda size: mimicking(size // 230, lambda i, n: i + 1 if i < n - 1 else n - 2),
+    "misspelt leaders": lambda size: mimicking(size // 230, lambda i, n: n + 10 * i),
+    "misspelt links": lambda size: robot(
+        *(link(f"link_{i}") for i in range(size // 180)),
+        *(joint(f"j{i}", f"lonk_{i}", f"link_{i + 1}") for i in range(size // 180)),
+    ),
+    "surplus elements": lambda size: with_joint(LIMIT * (size // 54)),
+    "surplus elements on lines": lambda size: visuals("<origin/>\n" * (size // 10), 1),
+    "surplus joints that close cycles": lambda size: tree(size // 260, "").replace(
+        "</robot>", "".join(joint(f"k{i}", f"l{size // 260}", "l1") for i in range(size // 260)) + "</robot>"
+    ),
+    "links of one name": lambda size: robot(link("a") * (size // 22)),
+    "joints of one name": lambda size: tree(size // 180).replace('joint name="j', 'joint name="j" x="'),
+    "a cycle of links": lambda size: robot(
+        *(link(f"l{i}") for i in range(size // 170)),
+        *(joint(f"j{i}", f"l{i}", f"l{(i + 1) % (size // 170)}") for i in range(size // 170)),
+    ),
+    "star": lambda size: tree(size // 270, parent=lambda _: 0),
+    "chain": lambda size: tree(size // 270),
+    "chain of fixed joints": lambda size: tree(size // 270, kind="fixed"),
+    "chain of free joints": lambda size: tree(size // 270, kind="floating"),
+    "chain of planar joints": lambda size: tree(size // 270, kind="planar"),
+    "chain without mass": lambda size: tree(size // 170, ""),
+    "tree": lambda size: tree(size // 270, parent=lambda i: (7919 * i) % (i + 1)),
+    "roots": lambda size: robot(*(link(f"l{i}") for i in range(size // 25))),
+    "faults on one line": lambda size: visuals("", size // 17).replace("\n", ""),
+    "faults below a long tag": lambda size: robot(
+        f"<link name='a'{chr(10) * (size // 2)}>" + "<visual/>" * (size // 18) + "</link>"
+    ),
+    "joints of nothing": lambda size: robot("<joint/>" * (size // 8)),
+    "links of nothing": lambda size: robot("<link/>" * (size // 7)),
+    "depth": lambda size: robot("<a>" * (size // 7) + "</a>" * (size // 7)),
+    "no end": lambda size: "<robot>" + "<a>" * (size // 3),
+    "attributes": lambda size: "<robot " + " ".join(f'a{i}="1"' for i in range(size // 10)) + "/>",
+    "attributes of one name": lambda size: "<robot " + 'a="1" ' * (size // 6) + "/>",
+    "a comment": lambda size: robot(f"<!--{'x' * size}-->", link("a")),
+    "comments with hyphens": lambda size: robot("<!-- a -- b -->\n" * (size // 16), link("a")),
+    "declarations": lambda size: '<?xml version="1.0"?>\n' * (size // 22) + robot(link("a")),
+    "entities in entities": lambda size: (
+        '<!DOCTYPE r [<!ENTITY a0 "aaaaaaaaaa">'
+        + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+        + f']><robot name="&a11;">{link("&a11;") * (size // 30)}</robot>'
+    ),
+    "entities": lambda size: f'<!DOCTYPE r [<!ENTITY a "{"x" * (size // 2)}">]>' + robot(link("&a;") * (size // 60)),
+    "undefined entities": lambda size: robot("&x;" * (size // 3)),
+    "zeros": lambda size: "\0" * size,
+    "brackets": lambda size: "<" * size,
+    "namespaces": lambda size: robot(*(f'<a xmlns:n{i}="u{i}"/>' for i in range(size // 22))),
+    "materials": lambda size: robot(
+        *(f'<material name="m{i}"><color rgba="1 2 1 1"/></material>' for i in range(size // 60))
+    ),
+    "meshes": lambda size: visuals('<geometry><mesh filename="package://p/m.stl"/></geometry>', size // 75),
+    "a long mesh": lambda size: visuals(f'<geometry><mesh filename="{"m" * size}"/></geometry>', 1),
+    "oddities": lambda size: visuals('<origin xyz="1, 2, 3"/><geometry><sphere radius="1."/></geometry>', size // 90),
+    "elements of others": lambda size: robot('<armature value="1"/>' * (size // 22)),
+}
+
+
+def seconds(path: Path) -> float:
+    """CPU time of a check, the smaller of two."""
+    taken = []
+    for _ in range(2):
+        start = time.process_time()
+        diagnostics.check(path)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_time_grows_with_the_file(tmp_path: Path, case: Callable[[int], str]) -> None:
+    short, long = tmp_path / "short.urdf", tmp_path / "long.urdf"
+    short.write_text(case(60_000))
+    long.write_text(case(240_000))
+    assert seconds(long) < 9 * max(seconds(short), 0.01)  # 4 where it is linear, 16 where it is quadratic
+
+
+CHECKED = """\
+import json, resource, sys, time
+from engine import diagnostics
+times = {}
+for path in sys.argv[1:]:
+    start = time.process_time()
+    diagnostics.check(path)
+    times[path] = time.process_time() - start
+print(json.dumps([times, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="memory is read by the module resource")
+def test_any_file_of_a_megabyte_is_told_in_two_seconds_and_300_megabytes(tmp_path: Path) -> None:
+    paths = []
+    for number, (name, case) in enumerate(CASES.items()):
+        paths.append(tmp_path / f"{number} {name}.urdf")
+        paths[-1].write_text(case(1_000_000))
+    done = subprocess.run([sys.executable, "-c", CHECKED, *paths], capture_output=True, check=True, text=True)
+    times, peak = json.loads(done.stdout)
+    assert {Path(name).stem: taken for name, taken in times.items() if taken > 2} == {}
+    assert peak / (1024 if sys.platform == "linux" else 1024**2) < 300
