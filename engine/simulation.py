@@ -12,15 +12,17 @@ from engine.arguments import Array
 from engine.cpu.simulation import Stepper as CpuStepper
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime.device import require as require_gpu
-from engine.cuda.stepping.stepper import Stepper as GpuStepper
+from engine.cuda.stepping.chain_stepper import ChainStepper
+from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.plan import DIVERGED, INTEGRATORS, PHASES, Plan, gains
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
-ALGORITHMS = {"cpu": ("abia", "jsiia"), "cuda": ("abia",)}
+ALGORITHMS = {"cpu": ("abia", "jsiia"), "cuda": ("abia", "dca")}
 """Those that a step is compiled with, by device."""
+_ON_GPU = {"abia": RobotStepper, "dca": ChainStepper}
 
 
 class Diverged(ArithmeticError):
@@ -101,7 +103,9 @@ class Simulation:
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
         )  # fmt: skip
-        self._stepper: Stepper = GpuStepper(self.plan) if self.device == "cuda" else CpuStepper(self.plan, threads)
+        self._stepper: Stepper = (
+            _ON_GPU[self.algorithm](self.plan) if self.device == "cuda" else CpuStepper(self.plan, threads)
+        )
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]

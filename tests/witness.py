@@ -51,7 +51,7 @@ def record(device: str) -> dict[str, np.ndarray]:
                 key = f"{name}, {batch} in {dtype}"
                 for integrator in engine.INTEGRATORS:
                     sim = engine.Simulation(
-                        model, batch, 1e-3, integrator, q=q, v=v, device=device, dtype=dtype, kp=2.0, kd=0.1
+                        model, batch, 1e-3, integrator, "abia", q=q, v=v, device=device, dtype=dtype, kp=2.0, kd=0.1
                     )
                     try:
                         sim.step(STEPS)

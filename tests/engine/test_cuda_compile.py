@@ -22,6 +22,12 @@ CHIPS = {
 }
 
 
+class Pinned(bytearray):
+    """Stands in for memory that the GPU sees."""
+
+    ptr = 0
+
+
 class Recorded(Exception):
     """What `compiler.load` was to compile, thrown in place of compiling it."""
 
@@ -39,7 +45,7 @@ def asked(make) -> tuple[str, tuple[str, ...], str]:
 def of_robots(dtype: str):
     """The kernels that are compiled for a robot."""
     from engine.cuda.rigid_body import thread_per_robot
-    from engine.cuda.stepping import stepper
+    from engine.cuda.stepping import robot_stepper
 
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf")):
         for kind in (thread_per_robot.Abia, thread_per_robot.InverseDynamics, thread_per_robot.MassMatrix):
@@ -47,16 +53,21 @@ def of_robots(dtype: str):
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
             plan = Plan(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
-            yield lambda plan=plan: stepper.Stepper(plan)
+            yield lambda plan=plan: robot_stepper.RobotStepper(plan)
 
 
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
     from engine.cuda.chains import abia_hybrid, blocks, cfa, dca, jsiia
+    from engine.cuda.stepping import chain_stepper
 
     model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
+    for integrator in ("semi-implicit", "rk4"):
+        gains = np.ones((1, 10))
+        plan = Plan(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
+        yield lambda plan=plan: chain_stepper.ChainStepper(plan)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):
@@ -78,6 +89,7 @@ def on_chip(monkeypatch):
     def make(chip: str) -> None:
         cupy = ModuleType("cupy")
         cupy.asarray, cupy.empty, cupy.zeros, cupy.ndarray = np.asarray, np.empty, np.zeros, np.ndarray
+        cupy.cuda = SimpleNamespace(get_current_stream=lambda: None, alloc_pinned_memory=Pinned)
         monkeypatch.setitem(sys.modules, "cupy", cupy)
         monkeypatch.setattr(device, "properties", lambda: CHIPS[chip] | {"sharedMemPerMultiprocessor": 167936})
         monkeypatch.setattr(device, "require", lambda: None)

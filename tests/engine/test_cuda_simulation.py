@@ -124,6 +124,16 @@ def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, f
     assert cut.time == pytest.approx(0.06)
 
 
+def test_implicit_gains_act_where_nothing_else_does(load, fresh):
+    model = load("arm7")
+    model = dataclasses.replace(model, damping=np.zeros(model.nv), friction=np.zeros(model.nv))
+    host, gpu = pair(model, 33, fresh, integrator="implicit", limits=False, kp=500.0, kd=50.0)
+    host.step(30)
+    gpu.step(30)
+    gpu.check()
+    assert_alike(gpu, host, 1e-10)
+
+
 def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, fresh, monkeypatch):
     model = load("arm7")
     q, v = thrown(model, 33, fresh)

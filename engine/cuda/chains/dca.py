@@ -21,6 +21,8 @@ SHORT = 8
 """Links of a chunk, at most, while there is room for more chunks."""
 _LINK, _ELEMENT, _MAP, _TRAVEL, _SCRATCH = 72, 120, 42, 18, 36
 """Numbers in `Link`, `Element`, `Map`, `Travel` and what a warp eliminates in; the kernel checks them."""
+_LOCK, _BEST, _STOP = 4, 2, 2
+"""What additions add to a `Link`; numbers in `Best`, of which there are two to each warp and block; and in `Sent`."""
 
 
 class Cut(NamedTuple):
@@ -29,6 +31,8 @@ class Cut(NamedTuple):
     blocks: int
     cluster: bool
     chunks: int
+    additions: bool = False
+    """Whether joints may be locked and have an addition to their inertia, as steps of a simulation need it."""
 
     def longest(self, n: int) -> int:
         """The most links of a chunk."""
@@ -36,20 +40,27 @@ class Cut(NamedTuple):
 
     def shared(self, n: int, size: int) -> int:
         """Bytes of shared memory of a block, for numbers of `size` bytes."""
-        chunk = 3 * _ELEMENT + 2 * _MAP + _TRAVEL + _SCRATCH + self.longest(n) * _LINK
+        chunk = 3 * _ELEMENT + 2 * _MAP + _TRAVEL + _SCRATCH + self.longest(n) * self.link
+        chunk += 2 * _BEST * self.additions
         return (self.chunks * chunk + (self.sent if self.cluster else 0)) * size
 
     @property
     def sent(self) -> int:
         """Numbers that the blocks of a group send each other."""
-        return self.blocks * (_ELEMENT + _MAP + _TRAVEL)
+        sent = self.blocks * (_ELEMENT + _MAP + _TRAVEL)
+        return sent + (2 * _BEST * self.blocks + _STOP if self.additions else 0)
+
+    @property
+    def link(self) -> int:
+        """Numbers of a link."""
+        return _LINK + _LOCK * int(self.additions)
 
     def fits(self, n: int, size: int, most: int) -> bool:
         """Whether a block with `most` bytes of shared memory takes its chunks."""
         return self.longest(n) <= LANES and self.shared(n, size) <= most
 
 
-def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: bool) -> Cut:
+def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: bool, additions: bool = False) -> Cut:
     """The cut for `batch` chains of n links on so many multiprocessors with `most` bytes of shared memory each.
 
     ValueError for a chain that no group of that many blocks holds.
@@ -59,20 +70,55 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
         blocks *= 2
     while blocks <= (LARGEST_CLUSTER if clusters else 1):
         for chunks in (4, 8, 16):
-            found = Cut(blocks, blocks > 1, chunks)
+            found = Cut(blocks, blocks > 1, chunks, additions)
             if found.fits(n, size, most):
                 return found
         blocks *= 2
     for blocks in range(min(processors, max(2, -(-n // (16 * SHORT)))), processors + 1):
-        found = Cut(blocks, False, 8)
+        found = Cut(blocks, False, 8, additions)
         if found.fits(n, size, most):
             return found
-    group = Cut(processors, False, 8)
+    group = Cut(processors, False, 8, additions)
     links = next(i for i in range(LANES, 0, -1) if i == 1 or group.shared(processors * 8 * i, size) <= most)
     raise ValueError(
         f"a chain of {n} links is too long for dca on this GPU, whose {processors} multiprocessors hold "
         f"{processors * 8 * links} links at most; use abia"
     )
+
+
+def cut_here(n: int, batch: int, dtype: np.dtype[Any], additions: bool = False) -> Cut:
+    """The cut for `batch` chains of n links on the present GPU."""
+    facts = device.properties()
+    processors, most = facts["multiProcessorCount"], facts["sharedMemPerBlockOptin"]
+    return cut(n, batch, dtype.itemsize, processors, most, facts["major"] >= 9, additions)
+
+
+def at_once(cut: Cut, batch: int) -> int:
+    """How many chains of a batch one launch takes: groups that meet in global memory must all be on the GPU."""
+    if cut.blocks == 1 or cut.cluster:
+        return batch
+    processors: int = device.properties()["multiProcessorCount"]
+    return max(1, min(batch, processors // cut.blocks))
+
+
+def chain_constants(constants: np.ndarray, model: Model, dtype: np.dtype[Any]) -> np.ndarray:
+    """Packed constants (…, n + 1, CONSTANTS) as dca.cuh reads them: (…, CONSTANTS + 2, n)."""
+    n = len(model.parent)
+    found = np.zeros((*constants.shape[:-2], CONSTANTS + 2, n), dtype)
+    found[..., :CONSTANTS, :] = np.swapaxes(constants[..., :n, :], -1, -2)
+    found[..., CONSTANTS, :], found[..., CONSTANTS + 1, :] = model.kind == REVOLUTE, model.kind == PRISMATIC
+    return found
+
+
+def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Kernel:
+    """The kernel of that name of a source over dca.cuh, compiled for a cut."""
+    sizes = {"LINK_NUMBERS": cut.link, "ELEMENT_NUMBERS": _ELEMENT, "MAP_NUMBERS": _MAP, "TRAVEL_NUMBERS": _TRAVEL}
+    shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": _SCRATCH, "SENT_NUMBERS": cut.sent}
+    choices = f"#define CLUSTER {int(cut.cluster)}\n#define ADDITIONS {int(cut.additions)}"
+    found = compiler.load(source, [name], "\n".join([*header.numbers(sizes | shape), choices, preamble])).function(name)
+    if cut.cluster and cut.blocks > 8:
+        found.allow_large_clusters()
+    return found
 
 
 class _Plan(NamedTuple):
@@ -88,9 +134,7 @@ class Dca:
 
     def __init__(self, model: Model, dtype: str = "float64"):
         self._n, self._type = len(model.parent), np.dtype(dtype)
-        constants = np.zeros((CONSTANTS + 2, self._n), dtype)
-        constants[:CONSTANTS] = pack(model).constants[: self._n].T
-        constants[CONSTANTS], constants[CONSTANTS + 1] = model.kind == REVOLUTE, model.kind == PRISMATIC
+        constants = chain_constants(pack(model).constants, model, self._type)
         self._constants = arrays.to_device(constants)
         self._gravity = tuple(self._type.type(g) for g in model.gravity)
         self._plans: dict[int, _Plan] = {}
@@ -108,13 +152,9 @@ class Dca:
     def prepare(self, batch: int) -> _Plan:
         """How a batch of that size is launched, with what memory it takes."""
         device.require_count(batch)
-        facts = device.properties()
-        processors = facts["multiProcessorCount"]
-        found = cut(
-            self._n, batch, self._type.itemsize, processors, facts["sharedMemPerBlockOptin"], facts["major"] >= 9
-        )
+        found = cut_here(self._n, batch, self._type)
+        robots = at_once(found, batch)
         alone = found.blocks == 1 or found.cluster
-        robots = batch if alone else max(1, min(batch, processors // found.blocks))
         meetings = arrays.to_device(np.zeros((1 if alone else robots, 2), np.uint32))
         sent = arrays.empty((1 if alone else robots * found.sent,), self._type.name)
         rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(found.longest(self._n)))
@@ -137,10 +177,4 @@ class Dca:
 @lru_cache(maxsize=32)
 def _kernel(cut: Cut, dtype: str) -> compiler.Kernel:
     name = f"dca<{compiler.REAL[dtype]}>"
-    sizes = {"LINK_NUMBERS": _LINK, "ELEMENT_NUMBERS": _ELEMENT, "MAP_NUMBERS": _MAP, "TRAVEL_NUMBERS": _TRAVEL}
-    shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": _SCRATCH}
-    preamble = "\n".join([*header.numbers(sizes | shape), f"#define CLUSTER {int(cut.cluster)}"])
-    kernel = compiler.load("chains/dca.cu", [name], preamble).function(name)
-    if cut.cluster and cut.blocks > 8:
-        kernel.allow_large_clusters()
-    return kernel
+    return kernel(cut, "chains/dca.cu", name)

@@ -8,6 +8,7 @@
 // `active_set_step`).
 #pragma once
 
+#include "constraints/active_set.cuh"
 #include "rigid_body/aba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
@@ -24,20 +25,11 @@ constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL 
               ALL_SLOTS = FEASIBLE + (HAS_CONSTRAINTS && LONG) * NV;
 static_assert(ALL_SLOTS == SLOTS + STATE_SLOTS, "what the launch makes room for");
 
-enum Mode { LOW, BACKWARD, STUCK, FORWARD, HIGH };
-constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;
 // A mode stands in a slot as the bits of a whole number.
 __device__ __forceinline__ void put(float& slot, Mode mode) { slot = __int_as_float(mode); }
 __device__ __forceinline__ void put(double& slot, Mode mode) { slot = __hiloint2double(0, mode); }
 __device__ __forceinline__ Mode mode_in(float slot) { return Mode(__float_as_int(slot)); }
 __device__ __forceinline__ Mode mode_in(double slot) { return Mode(__double2loint(slot)); }
-__device__ __forceinline__ bool is_held(Mode mode) { return mode != FORWARD && mode != BACKWARD; }
-
-// What counts as nothing, of a velocity and of the way to a limit; what rounding may leave of a velocity and a force.
-template <typename Real> constexpr Real REST = sizeof(Real) == 8 ? 1e-12 : 4e-6;
-template <typename Real> constexpr Real GAP = sizeof(Real) == 8 ? 1e-12 : 1e-6;
-template <typename Real> constexpr Real SLACK = sizeof(Real) == 8 ? 1e-12 : 2e-6;
-template <typename Real> constexpr Real SLACK_R = sizeof(Real) == 8 ? 1e-10 : 1e-4;
 
 __device__ __forceinline__ int q_of(int k) { return SCALAR ? k : Q_OF_V[k]; }
 
@@ -50,12 +42,6 @@ template <typename Real> struct JointTable {
         return first[OWN_JOINT_TABLE ? (size_t(row) * NV + k) * stride : row * NV + k];
     }
 };
-
-template <typename Real> struct Interval { Real low, high; };
-
-template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, Real high) {
-    return x < low ? low : (x > high ? high : x);  // what is no number stays none
-}
 
 // A stage of RK4 knows no constraints; its correction, at the step's end, knows nothing else.
 enum class Role { STEP, STAGE, CORRECTION };
@@ -140,9 +126,9 @@ template <typename Real, int PITCH, Role ROLE> struct Joints {
                 if (is_held(before)) {
                     next = held_at(before, within);
                     if (descending) reaction(i) = r;
-                    else then = release(i, k, before, r, within);
+                    else then = released(before, r, within, friction(k), smooth(i, k));
                 } else if (!descending) {
-                    then = hold(k, before, next, within);
+                    then = stopped(before, next, at(V + k), within, friction(k));
                 }
                 changed = then != before;
                 if (changed) set_mode(k, then);
@@ -155,47 +141,11 @@ template <typename Real, int PITCH, Role ROLE> struct Joints {
     // lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi.
     __device__ __forceinline__ Interval<Real> bounds(int k) const {
         if constexpr (!HAS_LIMITS) return {Real(-1e30), Real(1e30)};
-        const Real here = at(Q + q_of(k)), below = table(joint_row::LOWER, k) - here,
-                   above = table(joint_row::UPPER, k) - here, most = table(joint_row::VELOCITY_LIMIT, k),
-                   low = (below < -GAP<Real> ? below : Real(0)) * rate,
-                   high = (above > GAP<Real> ? above : Real(0)) * rate;
-        return {low < -most ? -most : low, high > most ? most : high};
-    }
-    __device__ __forceinline__ Real held_at(Mode mode, const Interval<Real>& within) const {
-        return mode == HIGH ? within.high : (mode == LOW ? within.low : Real(0));
+        return velocity_bounds(at(Q + q_of(k)), table(joint_row::LOWER, k), table(joint_row::UPPER, k),
+                               table(joint_row::VELOCITY_LIMIT, k), rate);
     }
     __device__ __forceinline__ Real friction(int k) const {
         return HAS_FRICTION ? table(joint_row::FRICTION, k) : Real(0);
-    }
-
-    // The mode as the step begins: held where it rests or is as fast as it may be, else sliding as it moves.
-    __device__ __forceinline__ Mode initial_mode(int k) const {
-        const Interval<Real> within = bounds(k);
-        const Real velocity = at(V + k);
-        const bool rests = fabs(velocity) <= REST<Real>;
-        if (rests ? within.high == 0 : velocity >= within.high - REST<Real>) return HIGH;
-        if (rests ? within.low == 0 : velocity <= within.low + REST<Real>) return LOW;
-        if (rests && friction(k) > 0) return STUCK;
-        return velocity >= 0 ? FORWARD : BACKWARD;
-    }
-    // The mode that a held joint asks for, given the reaction r that holding it takes.
-    __device__ __forceinline__ Mode release(int i, int k, Mode mode, Real r, const Interval<Real>& within) const {
-        const Real f = friction(k), slack = SLACK_R<Real> * (f + fabs(smooth(i, k)));
-        if (mode == STUCK) return r > f + slack ? BACKWARD : (r < -f - slack ? FORWARD : mode);
-        if (mode == HIGH) {
-            if (r <= (within.high > 0 ? -f : f) + slack) return mode;
-            return within.high > 0 ? FORWARD : BACKWARD;
-        }
-        if (r >= (within.low < 0 ? f : -f) - slack) return mode;
-        return within.low < 0 ? BACKWARD : FORWARD;
-    }
-    // The mode that a sliding joint asks for, given its v⁺.
-    __device__ __forceinline__ Mode hold(int k, Mode mode, Real next, const Interval<Real>& within) const {
-        const Real slack = SLACK<Real> * (1 + fabs(at(V + k)));
-        if (next > within.high + slack) return HIGH;
-        if (next < within.low - slack) return LOW;
-        if (friction(k) > 0 && (mode == FORWARD ? next : -next) < -slack) return STUCK;
-        return mode;
     }
 };
 
@@ -204,7 +154,7 @@ template <class Joints> __device__ __forceinline__ void initial_active_set(const
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
         const int k = v_start(i);
-        if (kind(i) != FREE) joints.set_mode(k, joints.initial_mode(k));
+        if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
     }
 }
 
@@ -227,11 +177,7 @@ __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
         }
         const Interval<Real> within = joints.bounds(k);
         const Real next = clip(joints.v_next(i, k), within.low, within.high);
-        Mode mode = next >= 0 ? FORWARD : BACKWARD;
-        if (next == within.high) mode = HIGH;
-        else if (next == within.low) mode = LOW;
-        else if (next == 0 && joints.friction(k) > 0) mode = STUCK;
-        joints.set_mode(k, mode);
+        joints.set_mode(k, feasible_mode(next, within, joints.friction(k)));
         feasible(k) = next;
     }
 }
@@ -247,10 +193,10 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
         if (kind(i) == FREE || !joints.locked(k)) continue;
         const Interval<Real> within = joints.bounds(k);
         const Real f = joints.friction(k), r = joints.reaction(i);
-        const Mode mode = joints.mode(k), next = joints.release(i, k, mode, r, within);
+        const Mode mode = joints.mode(k), next = released(mode, r, within, f, joints.smooth(i, k));
         if (next != mode && within.low < within.high) {
-            const Real pull = mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
-            if (pull > worst || which < 0) worst = pull, which = k, mode_of_worst = next;
+            const Real most = pull(mode, r, within, f);
+            if (most > worst || which < 0) worst = most, which = k, mode_of_worst = next;
         }
     }
     if (which >= 0) joints.set_mode(which, mode_of_worst);
@@ -268,16 +214,8 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
         const int k = v_start(i);
         if (kind(i) == FREE || joints.locked(k)) continue;
         const Interval<Real> within = joints.bounds(k);
-        const bool rubs = joints.friction(k) > 0, forward = joints.mode(k) == FORWARD;
-        const Real low = rubs && forward ? Real(0) : within.low, high = rubs && !forward ? Real(0) : within.high;
-        const Real here = feasible(k), there = joints.v_next(i, k), slack = SLACK<Real> * (1 + fabs(here));
-        if (there > high + slack && share * (there - here) > high - here) {
-            share = (high > here ? high - here : Real(0)) / (there - here);
-            blocking = k, edge = high, mode = high == within.high ? HIGH : STUCK;
-        } else if (there < low - slack && share * (there - here) < low - here) {
-            share = (low < here ? low - here : Real(0)) / (there - here);
-            blocking = k, edge = low, mode = low == within.low ? LOW : STUCK;
-        }
+        const Way<Real> ahead = way(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));
+        if (ahead.share < share) share = ahead.share, blocking = k, edge = ahead.edge, mode = ahead.mode;
     }
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {

@@ -14,7 +14,8 @@
 //     accelerations(at, given, robot, put)
 //
 // where `at` are Slots, SLOTS of them, and `robot` are Constants. `given` is the kernel's: by the number of a body and
-// that of one of its coordinates its q(i, k), v(i, k) and force(i, k); put(i, k, q̈, reaction) is what becomes of the result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
+// that of one of its coordinates its q(i, k), v(i, k) and force(i, k); put(i, k, q̈, reaction) is what becomes of the
+// result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
 // slots, `bias` v before its wrench, and `inertia_recursion` the force before it writes in its place.
 //
 // With ADDITIONS, what simulation adds: extra(i, k) joins D; where locked(k) the acceleration is target(k), and

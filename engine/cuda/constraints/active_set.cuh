@@ -1,0 +1,97 @@
+// The mode of one joint under Coulomb friction, position limits and velocity limits, at velocity level: what
+// joint_constraints.cuh and chain_constraints.cuh ask of every joint. The text of engine/cpu/accelerate.py, see there
+// for the equations.
+//
+// v⁺ lies within [low, high], low ≤ 0 ≤ high, and friction f resists it. A held joint has v⁺ = low, 0 or high and a
+// reaction r; a sliding one has the force −f or f, and no reaction.
+#pragma once
+
+enum Mode { LOW, BACKWARD, STUCK, FORWARD, HIGH };
+constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;  // rounds in which all joints move at once; then so many for each joint
+__device__ __forceinline__ bool is_held(Mode mode) { return mode != FORWARD && mode != BACKWARD; }
+
+// What counts as nothing, of a velocity and of the way to a limit; what rounding may leave of a velocity and a force.
+template <typename Real> constexpr Real REST = sizeof(Real) == 8 ? 1e-12 : 4e-6;
+template <typename Real> constexpr Real GAP = sizeof(Real) == 8 ? 1e-12 : 1e-6;
+template <typename Real> constexpr Real SLACK = sizeof(Real) == 8 ? 1e-12 : 2e-6;
+template <typename Real> constexpr Real SLACK_R = sizeof(Real) == 8 ? 1e-10 : 1e-4;
+
+template <typename Real> struct Interval { Real low, high; };
+
+template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, Real high) {
+    return x < low ? low : (x > high ? high : x);  // what is no number stays none
+}
+
+// low and high of v⁺ for a joint at q; `rate` is 1/dt.
+template <typename Real>
+__device__ __forceinline__ Interval<Real> velocity_bounds(Real q, Real lower, Real upper, Real most, Real rate) {
+    const Real below = lower - q, above = upper - q, low = (below < -GAP<Real> ? below : Real(0)) * rate,
+               high = (above > GAP<Real> ? above : Real(0)) * rate;
+    return {low < -most ? -most : low, high > most ? most : high};
+}
+
+template <typename Real> __device__ __forceinline__ Real held_at(Mode mode, const Interval<Real>& within) {
+    return mode == HIGH ? within.high : (mode == LOW ? within.low : Real(0));
+}
+
+// The mode as a step begins: held where the joint rests or is as fast as it may be, else sliding as it moves.
+template <typename Real> __device__ __forceinline__ Mode initial_mode(Real v, const Interval<Real>& within, Real f) {
+    const bool rests = fabs(v) <= REST<Real>;
+    if (rests ? within.high == 0 : v >= within.high - REST<Real>) return HIGH;
+    if (rests ? within.low == 0 : v <= within.low + REST<Real>) return LOW;
+    if (rests && f > 0) return STUCK;
+    return v >= 0 ? FORWARD : BACKWARD;
+}
+
+// The mode that a held joint asks for, given the reaction r that holding it takes; `drive` is its other force.
+template <typename Real>
+__device__ __forceinline__ Mode released(Mode mode, Real r, const Interval<Real>& within, Real f, Real drive) {
+    const Real slack = SLACK_R<Real> * (f + fabs(drive));
+    if (mode == STUCK) return r > f + slack ? BACKWARD : (r < -f - slack ? FORWARD : mode);
+    if (mode == HIGH) {
+        if (r <= (within.high > 0 ? -f : f) + slack) return mode;
+        return within.high > 0 ? FORWARD : BACKWARD;
+    }
+    if (r >= (within.low < 0 ? f : -f) - slack) return mode;
+    return within.low < 0 ? BACKWARD : FORWARD;
+}
+
+// The mode that a sliding joint asks for, given its v⁺.
+template <typename Real>
+__device__ __forceinline__ Mode stopped(Mode mode, Real next, Real v, const Interval<Real>& within, Real f) {
+    const Real slack = SLACK<Real> * (1 + fabs(v));
+    if (next > within.high + slack) return HIGH;
+    if (next < within.low - slack) return LOW;
+    if (f > 0 && (mode == FORWARD ? next : -next) < -slack) return STUCK;
+    return mode;
+}
+
+// The mode of a feasible v⁺, from which a descent begins.
+template <typename Real> __device__ __forceinline__ Mode feasible_mode(Real next, const Interval<Real>& within, Real f) {
+    if (next == within.high) return HIGH;
+    if (next == within.low) return LOW;
+    if (next == 0 && f > 0) return STUCK;
+    return next >= 0 ? FORWARD : BACKWARD;
+}
+
+// How far beyond its friction a held joint pulls.
+template <typename Real> __device__ __forceinline__ Real pull(Mode mode, Real r, const Interval<Real>& within, Real f) {
+    return mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
+}
+
+// How much of the way from `here` to `there` a sliding joint may go, and where and in which mode it then stands.
+template <typename Real> struct Way {
+    Real share, edge;
+    Mode mode;
+};
+template <typename Real>
+__device__ __forceinline__ Way<Real> way(Mode mode, Real here, Real there, const Interval<Real>& within, Real f) {
+    const bool rubs = f > 0, forward = mode == FORWARD;
+    const Real low = rubs && forward ? Real(0) : within.low, high = rubs && !forward ? Real(0) : within.high;
+    const Real slack = SLACK<Real> * (1 + fabs(here));
+    if (there > high + slack)
+        return {(high > here ? high - here : Real(0)) / (there - here), high, high == within.high ? HIGH : STUCK};
+    if (there < low - slack)
+        return {(low < here ? low - here : Real(0)) / (there - here), low, low == within.low ? LOW : STUCK};
+    return {1, there, mode};
+}
