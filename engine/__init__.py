@@ -12,9 +12,9 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
 """
 
-from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
-from engine.bench.intervals import Interval
-from engine.bench.suites.measure import measure_algorithms
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from engine.compilation import Compilation
 from engine.diagnostics import check
 from engine.dynamics import (
@@ -41,7 +41,28 @@ from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf import load
 
+if TYPE_CHECKING:
+    from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
+    from engine.bench.intervals import Interval
+    from engine.bench.suites.measure import measure_algorithms
+
 __version__ = "0.1.0"
+_OF_THE_BENCH = {
+    **dict.fromkeys(
+        ("Comparison", "Crossing", "Growth", "Point", "Scaling", "Standing", "Standings"), "engine.bench.compare"
+    ),
+    "Interval": "engine.bench.intervals",
+    "measure_algorithms": "engine.bench.suites.measure",
+}
+"""What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_THE_BENCH:
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_OF_THE_BENCH[name]), name)
+    return found
+
 
 __all__ = [
     "INTEGRATORS",

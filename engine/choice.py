@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import arguments, measurements, serves
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.cuda.runtime import device as gpu
 from engine.measurements import Case, Measurements
 from engine.model import Model

@@ -30,6 +30,7 @@ from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.bench.suites.command import positive
 from engine.check_command import add_arguments as add_check_arguments
+from engine.compilation import Compilation
 from engine.cuda.runtime.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
@@ -238,7 +239,10 @@ def run_robot(args: argparse.Namespace) -> int:
         model, args.batch, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v,
         device=args.device, dtype=args.dtype,
     )  # fmt: skip
-    simulation.step(0)  # compiles, or reads the compiled code
+    compilation = Compilation(simulation)
+    if compilation.needed and sys.stderr.isatty():
+        print(f"compiling once for this machine, about {max(1, round(compilation.seconds))} s", file=sys.stderr)
+    compilation.here()
     compiled = perf_counter()
     recorder = Recorder(simulation, steps, every, controls, keep=args.out is not None)
     energies = [_total_energy(simulation)]

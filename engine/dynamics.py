@@ -7,8 +7,8 @@ Shapes below are those of one state; a batch puts its size in front.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,15 +17,17 @@ from engine import arguments, choice, lie, poses
 from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
 from engine.arguments import Array
-from engine.cpu import abia, articulated, dca, inverse, jsiia
+from engine.cpu import abia, inverse, jsiia
 from engine.cpu.abia import FITS
-from engine.cpu.batch import Abia
-from engine.cpu.helpers import checked
+from engine.cpu.cores import checked
 from engine.cpu.layout import EIGHT, ONE, workspace
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.packing import pack, pack_coupling
+
+if TYPE_CHECKING:
+    from engine.cpu.batch import Abia
 
 _TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
     "abia-hybrid": abia_hybrid.forward_dynamics,
@@ -79,11 +81,13 @@ class ForwardDynamics:
         self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
         checked(threads)
         self._one: Any = None
-        self._many: Abia | None = None
+        self._threads = threads
         self._type = np.dtype(dtype)
         self.device, where = choice.place(model, device, algorithm, batch, dtype)
         self._choose(algorithm, batch, where)
         if self.device == "cuda":
+            from engine.cpu import articulated
+
             recursion = partial(articulated.axial_inertias, *pack(model, dtype))
             try:
                 self._kernels = on_gpu.kernels(model, self.algorithm, dtype, batch, recursion)
@@ -97,11 +101,13 @@ class ForwardDynamics:
         self._packed, self._nv = pack(model, dtype), model.nv
         if self.algorithm == "abia":
             self._one = abia.for_one(self._packed)
-            self._many = Abia(model, threads, dtype)
         elif self.algorithm == "dca":
+            from engine.cpu import dca
+
             self._one = dca.Dca(model, threads, dtype)
         elif self.algorithm == "jsiia":
             self._workspace = workspace(len(model.parent), ONE, dtype)
+            self._room = jsiia.dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype)
 
     def _choose(self, algorithm: str, batch: int, where: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
@@ -116,7 +122,7 @@ class ForwardDynamics:
                         return answer
                 except (TypeError, ValueError):
                     pass  # not vectors of this number type: taken or refused below
-            elif self._many is not None and (answers := self._at_once(self._many, q, v, tau, out)) is not None:
+            elif getattr(q, "ndim", 0) == 2 and (answers := self._at_once(q, v, tau, out)) is not None:
                 return answers
         if self.device == "cuda":
             there: Array = self._on_gpu(q, v, tau, out)
@@ -130,9 +136,19 @@ class ForwardDynamics:
             raise self._not_finite()
         return out
 
-    def _at_once(self, many: Abia, q: Any, v: Any, tau: Any, out: Array | None) -> Array | None:
+    @cached_property
+    def _many(self) -> Abia | None:
+        """ABIA for batches on the CPU. One robot does without: Numba, which shares them out, takes a second to load."""
+        if self.algorithm != "abia" or self.device != "cpu":
+            return None
+        from engine.cpu.batch import Abia
+
+        return Abia(self.model, self._threads, self.dtype)
+
+    def _at_once(self, q: Any, v: Any, tau: Any, out: Array | None) -> Array | None:
         """The answer to matrices as the kernels take them; None where something is else, or wrong."""
-        if getattr(q, "ndim", 0) != 2:
+        many = self._many
+        if many is None:
             return None
         try:
             out = np.empty((len(q), self._nv), self._type) if out is None else out
@@ -171,12 +187,20 @@ class ForwardDynamics:
             out[:] = _TEXTS[self.algorithm](self._chain, q, v, tau)
             return bool(np.all(np.isfinite(out)))
         q, v, tau = (x if x.flags.writeable else x.copy() for x in (q, v, tau))  # what kernels are compiled for
-        if self.algorithm == "dca":
+        if self.algorithm == "dca" or (len(q) == 1 and self.algorithm == "abia"):
             return all(self._one(*robot) == FITS for robot in zip(q, v, tau, out, strict=True))
         if self.algorithm == "jsiia":
             return bool(
                 jsiia.forward(
-                    q, v, tau, out, pack_coupling(self.model, self.dtype), *self._packed, self._workspace, ONE
+                    q,
+                    v,
+                    tau,
+                    out,
+                    pack_coupling(self.model, self.dtype),
+                    *self._packed,
+                    self._workspace,
+                    ONE,
+                    *self._room,
                 )
             )
         assert self._many is not None
@@ -250,7 +274,7 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     (q, v), single = arguments.states(model, q=q, v=v)
     n = len(model.parent)
     kinetic, potential = np.empty(len(q)), np.empty(len(q))
-    rotations, positions = np.empty((len(q), n, 3, 3)), np.empty((len(q), n, 3))
+    rotations, positions = np.empty((len(q), n, 9)), np.empty((len(q), n, 3))
     inverse.energies(
         _tree(model, q=q),
         _tree(model, v=v),

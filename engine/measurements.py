@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from engine import files
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.cuda.runtime import device as gpu
 
 Shape = Literal["chain", "tree"]

@@ -18,12 +18,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numba.np.numpy_support import carray
-from numpy.typing import NDArray
 
-from engine.cpu import atomic, tree
 from engine.cpu import layout as at
-from engine.cpu.compile import inline, kernel, specialise
+from engine.cpu import tree
+from engine.cpu.native import inline, kernel, specialise
 from engine.cpu.spatial import (
     add,
     dot,
@@ -209,28 +207,16 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
 
 
 @kernel
-def forward_one(robot, q, v, tau, out):
-    """`forward` for one robot, see `_in_one_piece`, and its state as vectors."""
-    n, place = robot[0], robot.ctypes.data + 8 * (1 + 4 * robot[0])
-    topology = robot[1 : 1 + 4 * n].reshape(n, 4)
-    constants = carray(atomic.pointer(place, q), (n + 1, 22))
-    w = carray(atomic.pointer(place + (n + 1) * 22 * q.itemsize, q), (n, at.WIDTH))
-    q, v, tau, out = np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0)
-    return forward(topology, constants, w, at.ONE, q, v, tau, out)
+def forward_one(topology, constants, w, q, v, tau, out):
+    """`forward` for one robot, and its state as vectors."""
+    one_q, one_v, one_tau, one = (
+        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
+    )  # fmt: skip
+    return forward(topology, constants, w, at.ONE, one_q, one_v, one_tau, one)
 
 
 def for_one(packed: Packed) -> Callable[..., int]:
     """Forward dynamics of one robot: vectors q, v, τ and q̈ of the model's number type, else TypeError."""
-    robot, example = _in_one_piece(packed), (np.zeros(1, packed.constants.dtype),) * 4
-    return partial(specialise(forward_one, robot, *example), robot)
-
-
-def _in_one_piece(packed: Packed) -> NDArray[np.int64]:
-    """How many bodies, their topology and constants, and a workspace: one array is handed to kernels sooner than three.
-
-    That is a tenth of a microsecond of a call.
-    """
     w = at.workspace(len(packed.topology), at.ONE, packed.constants.dtype.name)
-    words = np.concatenate([[len(packed.topology)], packed.topology.ravel()]).astype(np.int64)
-    rest = packed.constants.tobytes() + w.tobytes()
-    return np.frombuffer(bytearray(words.tobytes() + rest + bytes(-len(rest) % 8)), np.int64)
+    example = (np.zeros(1, packed.constants.dtype),) * 4
+    return partial(specialise(forward_one, *packed, w, *example), *packed, w)

@@ -22,13 +22,11 @@ from numpy.typing import NDArray
 
 from engine.cpu import abia, jsiia, tree
 from engine.cpu import layout as at
-from engine.cpu.clock import now
-from engine.cpu.compile import inline, kernel
-from engine.model import Model
+from engine.cpu.jsiia import Dense, fill
+from engine.cpu.native import inline, kernel
+from engine.cpu.native.operations import now
 from engine.packing import PackedCoupling
 from engine.plan import FRICTION, LOWER, UPPER, VELOCITY_LIMIT
-
-ABIA, JSIIA = 0, 1
 
 LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # where a joint stands on that law
 REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing, of a velocity and of the way to a limit
@@ -36,137 +34,114 @@ BLOCK_PIVOTS = 8  # rounds of moving all joints at once
 DESCENT = 20  # steps of descent for each coordinate, at most: far more than it takes
 
 
-# What is kept of a block of L robots, in b (9, L, nv) …
-FORCE, EXTRA, MODE, LOCKED, TARGET, QDD, REACTION, V_STAGE, V_SUM = range(9)
-# … and, of their coordinates, in c (3, L, nq)
-Q_STAGE, Q_SUM, Q_RATE = range(3)
-
-
-class Dense(NamedTuple):
-    """What JSIIA works in: the tree's coordinates (1, tree_nq) and velocities, and matrices; empty for ABIA."""
-
-    tree_q: NDArray[np.floating]
-    tree_v: NDArray[np.floating]
-    M_tree: NDArray[np.floating]
-    M: NDArray[np.floating]
-    factor: NDArray[np.floating]
+# What is kept of a block of L robots, in b (12, L, nv) …
+FORCE, EXTRA, MODE, LOCKED, TARGET, QDD, REACTION, V_STAGE, V_SUM, V_BLOCK, TAU_BLOCK, TARGET_BLOCK = range(12)
+# … and, of their coordinates, in c (4, L, nq)
+Q_STAGE, Q_SUM, Q_RATE, Q_BLOCK = range(4)
 
 
 class System(NamedTuple):
-    """What the kernels solve with: the model's arrays, the workspace and the lanes, see `layout`."""
+    """What the kernels solve with: the model's arrays, the workspace and the lanes, see `layout`; three zeros.
+
+    `dense` is for JSIIA, and empty for ABIA.
+    """
 
     coupling: PackedCoupling
     topology: NDArray[np.int64]
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    dense: Dense
+    dense: Dense | tuple[()]
+    weightless: NDArray[np.floating]
 
 
 class Method(NamedTuple):
     """How a step is made."""
 
     dt: float
-    integrator: int
-    algorithm: int
+    integrator: str
+    algorithm: str
     limited: bool  # position and velocity limits act
     rough: bool  # they, or friction, do
 
 
-def dense(model: Model, algorithm: int) -> Dense:
-    """What JSIIA works in, for a model; empty for ABIA."""
-    n, m = (model.tree_nv, model.nv) if algorithm == JSIIA else (0, 0)
-    whole = [np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)), np.zeros((1, n, n))]
-    return Dense._make([*whole, np.zeros((m, m)), np.zeros((m, m))])
-
-
-@inline
-def fill(x, value):
-    """Every number of a matrix to `value`: written out, which compiles sooner than an assignment to a slice."""
-    for k in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            x[k, j] = value
-
-
 @inline
 def copy_row(x, out):
-    """A vector into another, likewise."""
+    """A vector into another."""
     for j in range(x.size):
         out[j] = x[j]
 
 
 @inline
 def copy(x, out):
-    """A matrix into another, likewise."""
+    """A matrix into another."""
     for k in range(x.shape[0]):
         copy_row(x[k], out[k])
 
 
 @inline
-def _lap(phases, phase, clock, since):
+def _lap(phases, phase, since):
     """Add the time since `since` to a phase; nothing where no phases are asked for."""
     if phases.size == 0:
         return since
-    time = now(clock)
+    time = now()
     phases[phase] += time - since
     return time
 
 
 @kernel
-def _solve_abia(
-    q, v, force, extra, locked, target, qdd, reaction, topology, constants, w, lanes, gravity, phases, clock
-):
-    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
+def _solve_abia(q, v, force, extra, locked, target, qdd, reaction, topology, constants, w, lanes, gravity, phases):
+    time = now() if phases.size else 0
     tree.scatter_q(q, 0, topology, constants, w, lanes)
     tree.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
     tree.scatter_v(force, 0, topology, w, lanes, at.TAU, at.U)
     tree.scatter_additions(extra, locked, target, topology, w, lanes)
     tree.poses(topology, constants, w, lanes)
     tree.velocities(topology, w, lanes)
-    time = _lap(phases, 0, clock, time)
+    time = _lap(phases, 0, time)
     tree.bias_forces(topology, constants, w, lanes)
-    time = _lap(phases, 1, clock, time)
+    time = _lap(phases, 1, time)
     tree.rigid_inertias(topology, constants, w, lanes)
     abia.inertia_recursion(topology, w, lanes)
-    time = _lap(phases, 2, clock, time)
+    time = _lap(phases, 2, time)
     abia.accelerations(topology, w, lanes, gravity)
     tree.gather_v(qdd, 0, topology, w, lanes, at.QDD, at.U)
     tree.gather_v(reaction, 0, topology, w, lanes, at.REACTION, at.U)
-    _lap(phases, 3, clock, time)
+    _lap(phases, 3, time)
 
 
 @kernel
-def _solve_jsiia(q, v, b, system, gravity, phases, clock):
-    coupling, topology, constants, w, lanes, dense = system
-    time = _lap(phases, 4, clock, now(clock)) if phases.size else 0
+def _solve_jsiia(q, v, b, system, gravity, phases):
+    coupling, topology, constants, w, lanes, dense, _ = system
+    time = now() if phases.size else 0
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
     tree.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.C)
     tree.poses(topology, constants, w, lanes)
     tree.velocities(topology, w, lanes)
-    time = _lap(phases, 0, clock, time)
+    time = _lap(phases, 0, time)
     jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity)
-    time = _lap(phases, 1, clock, time)
+    time = _lap(phases, 1, time)
     jsiia.composite_bodies(dense.M_tree, topology, constants, w, lanes)
-    time = _lap(phases, 2, clock, time)
+    time = _lap(phases, 2, time)
     jsiia.accelerations(
         b[FORCE, 0], b[EXTRA, 0], b[LOCKED, 0], b[TARGET, 0], b[QDD, 0], b[REACTION, 0],
         coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
     )  # fmt: skip
-    _lap(phases, 3, clock, time)
+    _lap(phases, 3, time)
 
 
 @kernel
-def solve(algorithm, q, v, b, system, gravity, phases, clock):
+def solve(algorithm, q, v, b, system, gravity, phases):
     """q̈ and reactions of a block at (q, v) into `b`, from its forces, additions and locks."""
-    if algorithm == ABIA:
+    if algorithm == "abia":
         _solve_abia(
             q, v, b[FORCE], b[EXTRA], b[LOCKED], b[TARGET], b[QDD], b[REACTION],
-            system.topology, system.constants, system.w, system.lanes, gravity, phases, clock,
+            system.topology, system.constants, system.w, system.lanes, gravity, phases,
         )  # fmt: skip
     else:
-        _solve_jsiia(q, v, b, system, gravity, phases, clock)
+        _solve_jsiia(q, v, b, system, gravity, phases)
 
 
 @inline
@@ -345,11 +320,11 @@ def _descend(gap_q, ahead, method, q_of_v, joints, b):
 
 
 @kernel
-def _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock):
+def _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases):
     """The same solution, by a primal active set: feasible throughout, the law's energy falling, one joint at a time."""
     _enter(gap_q, ahead, method, q_of_v, joints, b)
     for _ in range(DESCENT * v.shape[1]):
-        solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+        solve(method.algorithm, q, v, b, system, gravity, phases)
         if not _descend(gap_q, ahead, method, q_of_v, joints, b):
             break
     for k in range(v.shape[0]):
@@ -358,13 +333,13 @@ def _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gra
 
 
 @inline
-def solve_lawful(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock):
+def solve_lawful(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases):
     """`solve`, with friction and limits acting on the velocity `ahead` + dt q̈ for the coordinates `gap_q`."""
     fill(b[LOCKED], 0.0)
     if method.rough:
         _guess(gap_q, ahead, method, q_of_v, joints, b)
     for _ in range(1 + BLOCK_PIVOTS):
-        solve(method.algorithm, q, v, b, system, gravity, phases, clock)
+        solve(method.algorithm, q, v, b, system, gravity, phases)
         if not method.rough or not _pivot(gap_q, ahead, method, q_of_v, joints, b):
             return
-    _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases, clock)
+    _solve_by_descent(q, v, gap_q, ahead, method, q_of_v, joints, b, system, gravity, phases)

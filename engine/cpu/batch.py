@@ -22,9 +22,10 @@ from numba import types
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from engine.cpu import abia, atomic, clock, tree
+from engine.cpu import abia, atomic, clock, native, tree
 from engine.cpu.compile import callback, inline, kernel, specialise
-from engine.cpu.helpers import LINE, OWN, TURN, Helpers, checked, cores, next_turn
+from engine.cpu.cores import checked, cores
+from engine.cpu.helpers import LINE, OWN, TURN, Helpers, next_turn
 from engine.cpu.layout import EIGHT, ONE, WIDTH, workspace
 from engine.model import Model
 from engine.packing import pack
@@ -126,12 +127,6 @@ def _lead(task, topology, constants, w, words, threads, q, v, tau, out):
     return abia.FITS if unfit == 0 else abia.NOT_FINITE
 
 
-@kernel
-def _one_by_one(topology, constants, w, q, v, tau, out):
-    """`abia.forward` in one lane."""
-    return abia.forward(topology, constants, w, ONE, q, v, tau, out)
-
-
 class _Crew:
     """The process's helpers, which whoever calls first may lead."""
 
@@ -199,8 +194,8 @@ class Abia:
 
     @cached_property
     def _in_turn(self) -> Callable[..., int]:
-        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype))
-        return partial(specialise(_one_by_one, *fixed, *_examples(self._dtype)), *fixed)
+        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype), ONE)
+        return partial(native.specialise(abia.forward, *fixed, *_examples(self._dtype)), *fixed)
 
     def _make_room(self, threads: int) -> None:
         w = np.zeros((threads, self._bodies, WIDTH * _LANES), self._dtype)

@@ -9,38 +9,26 @@ are written beside their place and renamed, so that a killed process or a second
 from __future__ import annotations
 
 import hashlib
-import os
-import pickle
 import platform
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import llvmlite
-import numba
-import numpy as np
-from numba.core import compiler, serialize
-from numba.core.caching import _Cache
 
 from engine import files
 
-VERSIONS_KEPT = 3
-"""Folders of other sources or libraries that are left beside the present one, the last ones used."""
-_SOURCES = ("cpu/*.py", "model.py", "plan.py", "packing.py")
+VERSIONS_KEPT = 8
+"""Folders of other sources or versions of Python that are left beside a new one, the last ones written to."""
+_SOURCES = ("cpu/**/*.py", "model.py", "plan.py", "packing.py")
 
 
 @lru_cache(maxsize=1)
 def _origin() -> str:
-    """A digest of the kernels' text, and of what compiles it."""
+    """A digest of the kernels' text, and of Python's version."""
     digest, root = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    versions = (platform.python_implementation(), platform.python_version(), np.__version__, numba.__version__)
-    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    digest.update(repr((*versions, llvmlite.__version__, settings)).encode())
+    digest.update(f"{platform.python_implementation()} {platform.python_version()}".encode())
     return digest.hexdigest()[:20]
 
 
@@ -49,7 +37,7 @@ def _folders() -> list[Path]:
     return [folder / "code" / _origin() for folder in files.cache_folders()]
 
 
-def _write(name: str, content: bytes) -> None:
+def write(name: str, content: bytes) -> None:
     """Keep an entry: in the user's cache folder or, where that cannot be, in one of this process."""
     folder = files.writable_cache() / "code" / _origin()
     with suppress(OSError):  # a full disk
@@ -68,7 +56,7 @@ def _tidy(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _read(name: str) -> bytes | None:
+def read(name: str) -> bytes | None:
     """The content of an entry; None where there is none that is whole."""
     for folder in _folders():
         try:
@@ -78,48 +66,3 @@ def _read(name: str) -> bytes | None:
         if hashlib.sha256(whole[32:]).digest() == whole[:32]:
             return whole[32:]
     return None
-
-
-class Store(_Cache):
-    """What Numba asks for and hands over the machine code of one function, by the types of its arguments."""
-
-    def __init__(self, function: Callable[..., Any], context: Any):
-        self._function, self._context = function, context
-
-    @property
-    def cache_path(self) -> str:
-        """The folder that entries are written to."""
-        return str(_folders()[0])
-
-    def name(self, sig: Any) -> str:
-        """The file of the code for a signature."""
-        cells = [cell.cell_contents for cell in self._function.__closure__ or ()]
-        key = (self._function.__module__, self._function.__qualname__, cells, str(sig))
-        digest = hashlib.sha256(repr((key, self._context.codegen().magic_tuple())).encode())
-        return f"{self._function.__name__}-{digest.hexdigest()[:24]}"
-
-    def holds(self, sig: Any) -> bool:
-        """Whether there is code for a signature, whole."""
-        return _read(self.name(sig)) is not None
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code for a signature, loaded; None where there is none."""
-        target_context.refresh()
-        content = _read(self.name(sig))
-        try:
-            return None if content is None else compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception:  # of whatever kind: what cannot be loaded is compiled anew
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep code for the next time, where there is room to."""
-        _write(self.name(sig), serialize.dumps(data._reduce()))
-
-    def enable(self) -> None:
-        """It always is."""
-
-    def disable(self) -> None:
-        """It never is."""
-
-    def flush(self) -> None:
-        """What is outdated goes with its folder."""

@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 
 from engine.cpu import abia, clock, team
 from engine.cpu.compile import specialise
-from engine.cpu.helpers import OWN, Helpers, checked, cores
+from engine.cpu.cores import checked, cores
+from engine.cpu.helpers import OWN, Helpers
 from engine.cpu.layout import EIGHT
 from engine.model import REVOLUTE, Model
 from engine.packing import Packed, pack

@@ -7,7 +7,6 @@ is late. After a turn helpers look on for half a millisecond, giving way to whoe
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,20 +23,6 @@ LINE = 16  # words from one that threads contend for to the next: two cache line
 TURN, STOP, OWN = 0, LINE, 2 * LINE
 """Places of the words that all teams have: the number of the present call, and whether to end; then come a team's
 own."""
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def checked(threads: int | None) -> int:
-    """How many threads may take part: as many as asked for, or for None all cores. Raises ValueError."""
-    if threads is None:
-        return cores()
-    if isinstance(threads, bool) or not (isinstance(threads, int | np.integer) and threads >= 1):
-        raise ValueError(f"threads is {threads!r}; expected a whole number of 1 or more, or None for all cores")
-    return int(threads)
 
 
 @inline

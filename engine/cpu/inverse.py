@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.cpu import layout as at
 from engine.cpu import tree
-from engine.cpu.compile import kernel
-from engine.cpu.spatial import add, dot, force_to_parent, load3, load9, matmul, momentum, mul, store3
+from engine.cpu.native import kernel
+from engine.cpu.spatial import add, dot, force_to_parent, load3, load9, matmul, momentum, mul, store3, store9
 from engine.model import FREE, REVOLUTE
 
 
@@ -66,19 +66,16 @@ def inverse(q, v, a, out, topology, constants, w, lanes):
 
 @kernel
 def world_poses(q, rotations, positions, topology, constants, w, lanes):
-    """Each body's frame in the world: rotations (batch, n, 3, 3) and positions (batch, n, 3). One lane."""
+    """Each body's frame in the world: rotations (batch, n, 9), by rows, and positions (batch, n, 3). One lane."""
     for b in range(q.shape[0]):
         tree.scatter_q(q, b, topology, constants, w, lanes)
         tree.poses(topology, constants, w, lanes)
         for i in range(topology.shape[0]):
             parent, R, p = topology[i, 0], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
             if parent >= 0:
-                above = rotations[b, parent].reshape(9)
-                Rp = load9(above, 0, 1)
+                Rp = load9(rotations[b, parent], 0, 1)
                 R, p = matmul(Rp, R), add(load3(positions[b, parent], 0, 1), mul(Rp, p))
-            flat = rotations[b, i].reshape(9)
-            for k in range(3):
-                flat[k], flat[3 + k], flat[6 + k] = R[k], R[3 + k], R[6 + k]
+            store9(rotations[b, i], 0, 1, R)
             store3(positions[b, i], 0, 1, p)
 
 
@@ -101,15 +98,16 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, constants
             h = load3(c, 13, 1)
             angular, linear = momentum(c[12], h, inertia, o, u)
             kinetic[b] += 0.5 * (dot(o, angular) + dot(u, linear))
-            moment = mul(load9(rotations[b, i].reshape(9), 0, 1), h)
+            moment = mul(load9(rotations[b, i], 0, 1), h)
             x = load3(positions[b, i], 0, 1)
             potential[b] -= c[12] * dot(gravity, x) + dot(gravity, moment)
 
 
 @kernel
 def all_finite(x):
-    """Whether every number of a contiguous array is finite."""
+    """Whether every number of a matrix is finite."""
     finite = True
-    for value in x.reshape(x.size):
-        finite &= np.isfinite(value)
+    for k in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            finite &= np.isfinite(x[k, j])
     return finite

@@ -6,14 +6,42 @@ with mimic joints exactly: with ``q = G y + g₀`` the same lines solve ``GᵀMG
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.cpu import layout as at
 from engine.cpu import tree
-from engine.cpu.compile import inline, kernel
 from engine.cpu.inverse import forces
+from engine.cpu.native import inline, kernel
 from engine.cpu.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
-from engine.model import FREE, REVOLUTE
+from engine.model import FREE, REVOLUTE, Model
+
+
+class Dense(NamedTuple):
+    """What JSIIA works in: the tree's coordinates (1, tree_nq) and velocities, and matrices."""
+
+    tree_q: NDArray[np.floating]
+    tree_v: NDArray[np.floating]
+    M_tree: NDArray[np.floating]
+    M: NDArray[np.floating]
+    factor: NDArray[np.floating]
+
+
+def dense(model: Model, dtype: str = "float64") -> Dense:
+    """What JSIIA works in, for a model."""
+    n, m = model.tree_nv, model.nv
+    shapes = ((1, model.tree_nq), (1, n), (1, n, n), (m, m), (m, m))
+    return Dense(*(np.zeros(shape, dtype) for shape in shapes))
+
+
+@inline
+def fill(x, value):
+    """Every number of a matrix to `value`."""
+    for k in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[k, j] = value
 
 
 @inline
@@ -50,7 +78,8 @@ def _row_into(M, k, topology, wrench, j, column):
 def composite_bodies(M, topology, constants, w, lanes):
     """The mass matrix of the tree into M (L, tree_nv, tree_nv)."""
     L = len(lanes)
-    M[:] = 0.0
+    for k in range(L):
+        fill(M[k], 0.0)
     tree.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind, start = w[i], topology[i, 0], topology[i, 1], topology[i, 3]
@@ -95,7 +124,7 @@ def mass_matrix(q, out, topology, constants, w, lanes):
 @kernel
 def reduce_matrix(M, index, factor, out):
     """GᵀMG, G given by the coordinate that each of the tree's reads and the factor: (n, n) -> (m, m)."""
-    out[:] = 0.0
+    fill(out, 0.0)
     for i in range(M.shape[0]):
         for j in range(M.shape[0]):
             out[index[i], index[j]] += factor[i] * factor[j] * M[i, j]
@@ -166,12 +195,13 @@ def expand(q, q_index, q_factor, q_offset, out):
 
 
 @kernel
-def forward(q, v, tau, out, coupling, topology, constants, w, lanes):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers whether all is finite. One lane."""
-    n, tree_nv, tree_nq = out.shape[1], coupling.v_index.size, coupling.q_index.size
-    full_q, full_v = np.empty((1, tree_nq), q.dtype), np.empty((1, tree_nv), q.dtype)
-    M_tree, M, L = np.empty((1, tree_nv, tree_nv), q.dtype), np.empty((n, n), q.dtype), np.empty((n, n), q.dtype)
-    nothing, reaction, finite = np.zeros(n, q.dtype), np.empty(n, q.dtype), True
+def forward(q, v, tau, out, coupling, topology, constants, w, lanes, dense, nothing, reaction):
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers whether all is finite. One lane.
+
+    `nothing` are nv zeros, and `reaction` has room for as many numbers.
+    """
+    n, finite = out.shape[1], True
+    full_q, full_v, M_tree, M, L = dense
     for b in range(q.shape[0]):
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
         expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.arguments import Array
-from engine.cpu import accelerate, clock, step
-from engine.cpu.compile import at_hand, make
-from engine.cpu.helpers import checked, cores
+from engine.cpu import accelerate, jsiia, step
+from engine.cpu.cores import checked, cores
 from engine.cpu.inverse import all_finite
+from engine.cpu.jsiia import Dense
 from engine.cpu.layout import EIGHT, ONE, workspace
+from engine.cpu.native.entry import sort_of
 from engine.packing import PackedCoupling, pack, pack_coupling
-from engine.plan import INTEGRATORS, PHASES, Plan
+from engine.plan import PHASES, Plan
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
 """Bodies times steps that are worth a thread: some 100 µs."""
+_MATRIX = (("array", "float64", 2),)
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
 
@@ -43,30 +46,32 @@ class Code(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long compiling it took where that was measured, with a process's start."""
-        return 40.0
+        """How long compiling it takes a core of 2023, with a process's start."""
+        return 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1)
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
-        return all(at_hand(kernel, *examples) for kernel, examples in self._kernels())
+        return step.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
-        for kernel, examples in self._kernels():
-            make(kernel, *examples)
+        self.steps()
+        all_finite.specialised(_MATRIX)
 
-    def _kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Each kernel, and arguments of the types that it is called with."""
+    def steps(self) -> Callable[..., int]:
+        """`step.run` for these steps, see there; compiled, or read from disk."""
+        return step.run.specialised(self._sorts())
+
+    def _sorts(self) -> tuple[Any, ...]:
+        """The sorts of arguments that `step.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
         matrix, cube, table = real[None], real[None, None], whole[None]
-        method = accelerate.Method(1e-3, INTEGRATORS.index(self.integrator), 0, False, False)
+        method = accelerate.Method(1e-3, self.integrator, self.algorithm, False, False)
         coupling = PackedCoupling(whole, real, real, whole, real, real)
-        dense = accelerate.Dense(matrix, matrix, cube, matrix, matrix)
-        system = accelerate.System(coupling, table, matrix, matrix, (0,) * self.lanes, dense)
-        steps = (
-            *(matrix,) * 4, *(cube,) * 3, 1, 1, method, whole, matrix, table, cube, cube, system, whole, whole,
-        )  # fmt: skip
-        return [(step.run, steps), (all_finite, (matrix,))]
+        dense = Dense(matrix, matrix, cube, matrix, matrix) if self.algorithm == "jsiia" else ()
+        system = accelerate.System(coupling, table, matrix, matrix, (0,) * self.lanes, dense, real)
+        arguments = (*(matrix,) * 4, *(cube,) * 3, 1, 1, method, whole, matrix, table, cube, cube, system, whole)
+        return tuple(map(sort_of, arguments))
 
 
 class _Workplace(NamedTuple):
@@ -96,24 +101,26 @@ class Stepper:
         alike = len(plan.joints) == 1 and plan.parameters is None
         self._lanes = (0,) * Code.of(plan).lanes
         self._plan, self._alike, self._threads = plan, alike, min(checked(threads), cores())
-        algorithm = accelerate.JSIIA if plan.algorithm == "jsiia" else accelerate.ABIA
-        self._method = accelerate.Method(
-            plan.dt, INTEGRATORS.index(plan.integrator), algorithm, plan.limited, plan.rough
-        )
+        self._method = accelerate.Method(plan.dt, plan.integrator, plan.algorithm, plan.limited, plan.rough)
         self._constants = pack(model).constants[None] if plan.parameters is None else plan.parameters.constants()
         self._workplaces = [self._workplace()]
-        self._phases, self._clock = np.zeros(len(PHASES) if plan.timed else 0, np.int64), clock.buffer()
+        self._phases = np.zeros(len(PHASES) if plan.timed else 0, np.int64)
         self._diverged = 0
         self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
         self.tau, self.target = np.zeros((batch, model.nv)), np.zeros((batch, model.nv))
 
+    @cached_property
+    def _steps(self) -> Callable[..., int]:
+        """The loop over steps, compiled for this plan: by the first step, not when a simulation is made."""
+        return Code.of(self._plan).steps()
+
     def _workplace(self) -> _Workplace:
         """What one thread works in."""
         model, lanes = self._plan.model, self._lanes
-        dense = accelerate.dense(model, self._method.algorithm)
+        dense = jsiia.dense(model) if self._plan.algorithm == "jsiia" else ()
         room = workspace(len(model.parent), lanes)
-        system = accelerate.System(pack_coupling(model), *pack(model), room, lanes, dense)
-        return _Workplace(np.zeros((9, len(lanes), model.nv)), np.zeros((3, len(lanes), model.nq)), system)
+        system = accelerate.System(pack_coupling(model), *pack(model), room, lanes, dense, np.zeros(3))
+        return _Workplace(np.zeros((12, len(lanes), model.nv)), np.zeros((4, len(lanes), model.nq)), system)
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
@@ -163,13 +170,13 @@ class Stepper:
     ) -> int:
         """A block's steps; answers the first that diverged, or −1."""
         return int(
-            step.run(
+            self._steps(
                 self.q[block], self.v[block], self.tau[block], self.target[block],
                 sequence[block] if len(sequence) > 1 else sequence,
                 *(_NOTHING if array is None else array[block] for array in record), every, n,
                 self._method, self._plan.model.q_of_v, _row(self._plan.joints, block), self._plan.free,
                 place.b, place.c, place.system._replace(constants=_row(self._constants, block)),
-                self._phases if block.start == 0 else self._phases[:0], self._clock,
+                self._phases if block.start == 0 else self._phases[:0],
             )
         )  # fmt: skip
 

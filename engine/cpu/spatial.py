@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.compile import inline
+from engine.cpu.native import inline
 
 
 @inline

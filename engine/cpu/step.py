@@ -9,24 +9,26 @@ from engine.cpu.accelerate import (
     FORCE,
     LOCKED,
     MODE,
+    Q_BLOCK,
     Q_RATE,
     Q_STAGE,
     Q_SUM,
     QDD,
+    TARGET_BLOCK,
+    TAU_BLOCK,
+    V_BLOCK,
     V_STAGE,
     V_SUM,
     copy,
     copy_row,
-    fill,
     solve,
     solve_lawful,
 )  # fmt: skip
-from engine.cpu.clock import now
-from engine.cpu.compile import inline, kernel
+from engine.cpu.jsiia import fill
+from engine.cpu.native import inline, kernel
+from engine.cpu.native.operations import now
 from engine.cpu.spatial import mul, quaternion_step, rotation_from_quaternion
 from engine.plan import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
-
-SEMI_IMPLICIT, RK4, IMPLICIT = 0, 1, 2
 
 
 @inline
@@ -92,11 +94,11 @@ def _rates(q, v, rate, q_of_v, free):
 
 
 @inline
-def _euler_step(q, v, tau, target, method, q_of_v, joints, free, b, system, phases, clock):
+def _euler_step(q, v, tau, target, method, q_of_v, joints, free, b, system, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, method.integrator == IMPLICIT)
-    solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases, clock)
+    _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, method.integrator == "implicit")
+    solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += dt * b[QDD, k, j]
@@ -117,7 +119,7 @@ def _settle(q, after, v, mode, method, q_of_v, joints):
 
 
 @kernel
-def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, phases, clock):
+def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any, then correct the velocity at the step's end.
@@ -130,7 +132,7 @@ def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, pha
     fill(b[LOCKED], 0.0)
     for stage in range(4):
         _smooth_forces(tau, target, c[Q_STAGE], b[V_STAGE], q_of_v, joints, b, dt, False)
-        solve(method.algorithm, c[Q_STAGE], b[V_STAGE], b, system, gravity, phases, clock)
+        solve(method.algorithm, c[Q_STAGE], b[V_STAGE], b, system, gravity, phases)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
@@ -155,7 +157,7 @@ def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, pha
     if method.rough:
         fill(b[V_SUM], 0.0)
         fill(b[FORCE], 0.0)
-        solve_lawful(c[Q_STAGE], b[V_SUM], q, v, method, q_of_v, joints, b, system, np.zeros(3), phases, clock)
+        solve_lawful(c[Q_STAGE], b[V_SUM], q, v, method, q_of_v, joints, b, system, system.weightless, phases)
     for k in range(v.shape[0]):
         if method.rough:
             for j in range(v.shape[1]):
@@ -174,7 +176,7 @@ def _record(block, record, start, sample):
 @kernel
 def run(
     q, v, tau, target, controls, record_q, record_v, every, steps,
-    method, q_of_v, joints, free, b, c, system, phases, clock,
+    method, q_of_v, joints, free, b, c, system, phases,
 ):  # fmt: skip
     """Advance q (batch, nq) and v (batch, nv) in place by `steps` steps; answers the first step that diverged, or −1.
 
@@ -183,8 +185,7 @@ def run(
     `every`-th are written there. The phases (5,) of the last step are timed in ns, unless `phases` is empty.
     """
     L, batch, diverged, untimed = len(system.lanes), q.shape[0], -1, phases[:0]
-    block_q, block_v = np.empty((L, q.shape[1])), np.empty((L, v.shape[1]))
-    block_tau, block_target = np.empty((L, v.shape[1])), np.empty((L, v.shape[1]))
+    block_q, block_v, block_tau, block_target = c[Q_BLOCK], b[V_BLOCK], b[TAU_BLOCK], b[TARGET_BLOCK]
     for start in range(0, batch, L):
         for k in range(L):
             robot = min(start + k, batch - 1)
@@ -196,20 +197,16 @@ def run(
         _record(block_v, record_v, start, 0)
         for step in range(steps):
             timed = phases if step == steps - 1 and start == 0 else untimed
-            began = now(clock) if timed.size else 0
+            began = now() if timed.size else 0
             if controls.shape[1] > 0:
                 for k in range(L):
                     copy_row(controls[min(start + k, controls.shape[0] - 1), step], block_tau[k])
-            if method.integrator == RK4:
-                _rk4_step(
-                    block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, c, system, timed, clock
-                )
+            if method.integrator == "rk4":
+                _rk4_step(block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, c, system, timed)
             else:
-                _euler_step(
-                    block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, system, timed, clock
-                )
+                _euler_step(block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, system, timed)
             if timed.size:
-                timed[4] = now(clock) - began - timed[0] - timed[1] - timed[2] - timed[3]
+                timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
             sound = True
             for k in range(L):
                 for j in range(block_v.shape[1]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu import layout as at
-from engine.cpu.compile import inline, kernel
+from engine.cpu.native import inline, kernel
 from engine.cpu.spatial import (
     LARGEST_ANGLE,
     add,

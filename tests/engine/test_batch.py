@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from engine.bench.suites import batches
-from engine.cpu import batch, helpers
+from engine.cpu import batch, cores
 from engine.cpu import simulation as stepper
 
 pytestmark = pytest.mark.usefixtures("four")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("four")
 @pytest.fixture
 def four(monkeypatch):
     """As on four cores, with a crew of its own."""
-    for module in (helpers, batch, stepper):
+    for module in (cores, batch, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
     batch._forget()
     yield

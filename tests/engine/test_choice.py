@@ -12,7 +12,7 @@ import engine
 import main
 from engine import choice, files, measurements, serves, simulation
 from engine.bench.suites import measure
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.measurements import Case, Measurements, Row
 
 

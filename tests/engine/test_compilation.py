@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,3 +53,71 @@ for model in (engine.chain(2), engine.load("robots/humanoid.urdf")):
         count, needed, names = line.split()
         assert needed == "True"
         assert count == names != "0"
+
+
+def test_code_that_another_process_made_is_all_that_the_first_step_needs(tmp_path):
+    script = """
+import engine, os
+from pathlib import Path
+
+import pytest
+from engine.cpu.native import machine
+compilation = engine.Compilation(engine.Simulation(model := engine.chain(2)))
+guess = compilation.seconds
+compilation.start(nice=10)
+assert compilation.wait() and not compilation.needed
+kept = sorted(Path(os.environ["CATENA_CACHE_DIR"]).glob("code/*/*"))
+machine.compiled = None  # to compile would be an error
+simulation = engine.Simulation(model, kp=3.0)
+simulation.step(10)
+assert sorted(Path(os.environ["CATENA_CACHE_DIR"]).glob("code/*/*")) == kept
+print(guess, engine.Compilation(simulation).seconds)
+"""
+    guess, remembered = map(float, fresh(tmp_path, script).split())
+    assert guess != remembered
+    assert 0.1 < remembered < 600
+
+
+def test_kept_code_is_loaded_in_less_than_half_a_second_of_work(tmp_path):
+    script = """
+import engine, time
+simulation = engine.Simulation(engine.load({robot!r}))
+began = time.process_time()
+simulation.step(1)
+print(time.process_time() - began)
+""".format(robot=f"{ROOT}/robots/arm7.urdf")
+    first, second = float(fresh(tmp_path, script)), float(fresh(tmp_path, script))
+    assert second < min(0.5, first / 5)
+
+
+def test_neither_the_first_step_nor_the_first_answer_loads_numba_or_the_bench(tmp_path):
+    fresh(
+        tmp_path,
+        """
+import engine, sys
+model = engine.chain(2)
+engine.forward_dynamics(model, *[[0.0] * 2] * 3)
+engine.Simulation(model).step(1)
+assert not {"numba", "engine.bench"} & set(sys.modules)
+assert engine.Interval is engine.bench.intervals.Interval
+""",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_a_run_says_that_it_compiles_on_a_terminal_and_only_the_first_time(tmp_path, on_a_terminal):
+    said = []
+    for _ in range(2):
+        end, terminal = os.openpty()
+        run = subprocess.run(
+            [sys.executable, ROOT / "main.py", "run", "pendulum", "--seconds", "0.002", "--json"],
+            env={**os.environ, "CATENA_CACHE_DIR": str(tmp_path)}, stdout=subprocess.PIPE,
+            stderr=terminal if on_a_terminal else subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        os.write(terminal, b"\n")  # so that there is something to read
+        said.append((run.stderr or "") + os.read(end, 10_000).decode())
+        os.close(end)
+        os.close(terminal)
+    line = r"^compiling once for this machine, about \d+ s\r$"
+    assert [len(re.findall(line, text, re.MULTILINE)) for text in said] == [int(on_a_terminal), 0]

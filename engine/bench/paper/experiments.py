@@ -19,7 +19,7 @@ from engine.bench.gpu_timing import quartiles
 from engine.bench.states import State, residual, some_rows, state
 from engine.bench.timer import alternate
 from engine.choice import LARGEST_RESIDUAL
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model

@@ -14,7 +14,7 @@ import numpy as np
 from engine.arguments import Array
 from engine.bench.peers.peer import Missing, Timing, centered
 from engine.bench.states import State, residual, some_rows
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.model import FREE, PRISMATIC, Model
 
 LARGEST_SHARE = 4096

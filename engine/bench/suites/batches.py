@@ -18,7 +18,7 @@ from engine.bench.results import NONE, Rows
 from engine.bench.states import State
 from engine.bench.suites import swarm
 from engine.bench.suites.threads import THREADS
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.dynamics import ForwardDynamics
 from engine.rollout import rollout
 

@@ -14,7 +14,7 @@ from engine.bench import intervals
 from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
 from engine.bench.timer import alternate, repeated
-from engine.cpu.helpers import cores
+from engine.cpu.cores import cores
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 

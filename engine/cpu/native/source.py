@@ -1,0 +1,72 @@
+"""The text of a function, and which of its names have one meaning throughout."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Source(NamedTuple):
+    """A function's parameters and body."""
+
+    parameters: tuple[str, ...]
+    body: list[ast.stmt]
+    settled: frozenset[str]
+    """Names that are assigned once, and read only where that must have happened."""
+    ends_with_return: bool
+    """The only `return` is the last statement."""
+
+
+@lru_cache(maxsize=256)
+def _functions(path: str) -> dict[int, ast.FunctionDef]:
+    """The functions of a file by the line that they begin with, decorators included."""
+    found = (node for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))) if isinstance(node, ast.FunctionDef))
+    return {min(node.lineno, *(x.lineno for x in node.decorator_list), node.lineno): node for node in found}
+
+
+@lru_cache(maxsize=1024)
+def of(function: Callable[..., Any]) -> Source:
+    """The source of a function."""
+    code = function.__code__
+    node = _functions(code.co_filename)[code.co_firstlineno]
+    parameters = tuple(argument.arg for argument in node.args.args)
+    returns = [x for x in ast.walk(node) if isinstance(x, ast.Return)]
+    last = bool(returns) and returns == [node.body[-1]]
+    return Source(parameters, node.body, _settled(node.body) - set(parameters), last or not returns)
+
+
+def _settled(body: list[ast.stmt]) -> frozenset[str]:
+    stored: dict[str, list[tuple[int, ...]]] = {}
+    loaded: dict[str, list[tuple[int, ...]]] = {}
+    for name, place in _names(body, ()):
+        into = loaded if isinstance(name.ctx, ast.Load) else stored
+        into.setdefault(name.id, []).append(place)
+    return frozenset(
+        name
+        for name, places in stored.items()
+        if len(places) == 1 and all(at[: len(places[0])] == places[0] for at in loaded.get(name, ()))
+    )
+
+
+def _names(suite: list[ast.stmt], place: tuple[int, ...]) -> Iterator[tuple[ast.Name, tuple[int, ...]]]:
+    """Every name of a suite and the suites that it stands in, outermost first."""
+    inside = (*place, id(suite))
+    for statement in suite:
+        suites = [getattr(statement, field, []) for field in ("body", "orelse")]
+        for field, value in ast.iter_fields(statement):
+            if field in ("body", "orelse"):
+                continue
+            at = (*inside, id(statement.body)) if field == "target" and isinstance(statement, ast.For) else inside
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, ast.AST):
+                    for node in ast.walk(part):
+                        if isinstance(node, ast.Name):
+                            yield node, at
+                            if isinstance(statement, ast.AugAssign) and node is statement.target:
+                                yield node, at  # changed, not only set
+        for inner in suites:
+            if inner:
+                yield from _names(inner, inside)

@@ -1,0 +1,117 @@
+"""What the names of a kernel stand for while it is translated.
+
+A value is one of: LLVM's value of a number (i64, double, float, or i1 for a truth); an `Array`; a `Record`, which is a
+tuple; or anything else of Python's, known as the kernel is translated: a number, a text, a module, a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+INT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(1), ir.DoubleType(), ir.FloatType()
+ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT}
+"""LLVM's types of the numbers in arrays, by NumPy's names."""
+FLAGS = ("contract", "nsz")
+"""a·b + c may become one fused instruction, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
+
+
+class Untranslatable(TypeError):
+    """A kernel that says what the translation does not know; the message names the line, once it is `located`."""
+
+    located = False
+
+
+@dataclass(frozen=True)
+class Array:
+    """A contiguous array; `owners` are the places among its function's arguments that it may be a part of."""
+
+    element: ir.Type
+    data: Any
+    shape: tuple[Any, ...]
+    owners: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Record:
+    """A tuple; `fields` are its names, if it has any."""
+
+    items: tuple[Any, ...]
+    fields: tuple[str, ...] = ()
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, known or not."""
+    return isinstance(value, ir.Value | int | float)
+
+
+def of_python(value: Any) -> Any:
+    """A constant as a value: tuples become records, NumPy's numbers Python's."""
+    if isinstance(value, tuple):
+        return Record(tuple(map(of_python, value)), getattr(value, "_fields", ()))
+    if isinstance(value, np.generic) and not isinstance(value, type):
+        return value.item()
+    return value
+
+
+def materialised(value: Any) -> Any:
+    """The same value with LLVM's constants for the numbers that are known."""
+    if isinstance(value, bool):
+        return ir.Constant(BOOL, int(value))
+    if isinstance(value, int):
+        return ir.Constant(INT, value)
+    if isinstance(value, float):
+        return ir.Constant(DOUBLE, value)
+    if isinstance(value, Array):
+        return Array(value.element, value.data, tuple(map(materialised, value.shape)), value.owners)
+    if isinstance(value, Record):
+        return Record(tuple(map(materialised, value.items)), value.fields)
+    return value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """LLVM's values that a value is made of."""
+    if isinstance(value, ir.Value):
+        yield value
+    elif isinstance(value, Array):
+        yield value.data
+        for extent in value.shape:
+            yield from leaves(extent)
+    elif isinstance(value, Record):
+        for item in value.items:
+            yield from leaves(item)
+
+
+def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = None) -> Any:
+    """A value like this one made of other leaves, its arrays with other owners where they are given."""
+    if isinstance(value, ir.Value):
+        return next(parts)
+    if isinstance(value, Array):
+        data = next(parts)
+        shape = tuple(rebuilt(extent, parts) for extent in value.shape)
+        return Array(value.element, data, shape, value.owners if owners is None else owners)
+    if isinstance(value, Record):
+        return Record(tuple(rebuilt(item, parts, owners) for item in value.items), value.fields)
+    return value
+
+
+def kind(value: Any) -> Any:
+    """What two values have in common that one translation of a function serves."""
+    if isinstance(value, ir.Value):
+        return str(value.type)
+    if isinstance(value, Array):
+        return "array", str(value.element), tuple(map(kind, value.shape))
+    if isinstance(value, Record):
+        return value.fields, tuple(map(kind, value.items))
+    return "known", repr(value)
+
+
+def constant(value: Any) -> bool:
+    """Whether it is known as the kernel is translated."""
+    if isinstance(value, Record):
+        return all(map(constant, value.items))
+    return not isinstance(value, ir.Value | Array)

@@ -1,0 +1,158 @@
+"""Compiled code on disk: shared by whoever has the same kernels, and never trusted where it is not whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import files
+from engine.cpu import cache, compile
+from engine.cpu.native import Function, machine, specialise
+
+ROOT = Path(__file__).parents[2]
+
+
+def _double(x):
+    x[0] *= 2.0
+
+
+def doubled(value: float = 3.0) -> float:
+    """What a kernel answers that nothing of this process has compiled yet."""
+    x = np.array([value])
+    specialise(Function(_double, inlined=False), x)(x)
+    return float(x[0])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache folder."""
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """How often something was compiled."""
+    calls = []
+    original = machine.compiled
+    monkeypatch.setattr(machine, "compiled", lambda text: calls.append(text) or original(text))
+    return calls
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.glob("code/*/*"))
+
+
+def test_code_is_compiled_once_and_then_read(folder, compiled):
+    assert [doubled(), doubled(), doubled(4.0)] == [6.0, 6.0, 8.0]
+    assert len(compiled) == 1
+    assert len(entries(folder)) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda whole: whole[:-10], lambda whole: whole[:0], lambda whole: whole + b"garbage", lambda whole: whole[::-1]],
+)
+def test_an_entry_that_is_not_whole_is_compiled_anew_in_silence(folder, compiled, capfd, damage):
+    doubled()
+    (entry,) = entries(folder)
+    whole = entry.read_bytes()
+    entry.write_bytes(damage(whole))
+    assert doubled() == 6.0
+    assert len(compiled) == 2
+    assert entry.read_bytes() == whole
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_entry_with_a_sum_of_its_own_that_is_no_code_of_numbas_is_compiled_anew(folder):
+    """Numba's entries are objects: what cannot be made an object of is no entry."""
+
+    def triple(x):
+        return 3 * x
+
+    assert compile.kernel(triple)(2) == 6
+    (entry,) = entries(folder)
+    cache.write(entry.name, b"no object")
+    assert compile.kernel(triple)(2) == 6
+    assert len(entry.read_bytes()) > 1000
+
+
+def test_other_kernels_versions_and_processors_have_entries_of_their_own(folder, compiled, monkeypatch):
+    doubled()
+    monkeypatch.setattr(machine, "describe", lambda: ("another processor",))
+    doubled()
+    monkeypatch.setattr(cache, "_origin", lambda: "other-sources")
+    doubled()
+    assert len(compiled) == len(entries(folder)) == 3
+
+
+def test_code_of_old_versions_goes_but_the_last_few(folder):
+    for age in range(12):
+        old = folder / "code" / f"version{age}"
+        old.mkdir(parents=True)
+        (old / "entry").write_bytes(b"x")
+        os.utime(old, (1e9 - age, 1e9 - age))
+    doubled()
+    names = {path.name for path in (folder / "code").iterdir()}
+    assert names == {*(f"version{age}" for age in range(cache.VERSIONS_KEPT)), cache._origin()}
+
+
+def test_a_folder_that_cannot_be_is_replaced_by_one_of_the_process(tmp_path, monkeypatch, compiled):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert [doubled(), doubled()] == [6.0, 6.0]
+    assert len(compiled) == 1
+    assert entries(files.temporary_cache())
+
+
+def test_a_user_without_a_home_has_a_folder_that_goes_with_the_process(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("CATENA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nobody)
+    assert files.cache_folder() == files.temporary_cache()
+    assert files.writable_cache().is_dir()
+
+
+SCRIPT = """
+import engine, numpy as np
+model = engine.chain(3)
+print(engine.forward_dynamics(model, *[np.zeros(3)] * 3).tobytes().hex())
+"""
+
+
+def start(cache: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "CATENA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", SCRIPT], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_two_programs_that_compile_at_once_and_one_that_is_killed_leave_whole_entries(folder):
+    both = [start(folder), start(folder)]
+    answers = {process.communicate() for process in both}
+    assert len(answers) == 1
+    assert answers.pop()[1] == ""
+    whole = {entry.name: entry.read_bytes() for entry in entries(folder)}
+    assert whole
+    for entry in entries(folder):
+        entry.unlink()
+    killed = start(folder)
+    while not entries(folder):
+        with suppress(subprocess.TimeoutExpired):
+            killed.wait(0.01)
+            break
+    killed.kill()
+    killed.communicate()
+    again = start(folder)
+    assert again.communicate()[1] == ""
+    assert {name: (entries(folder)[0].parent / name).read_bytes() for name in whole} == whole

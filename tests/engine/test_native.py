@@ -1,0 +1,235 @@
+"""Kernels from text to machine code: what they answer is what Python answers, and what is not known is refused."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from engine.cpu import spatial
+from engine.cpu.native import inline, kernel, specialise
+from engine.cpu.native.values import Untranslatable
+
+FACTOR = 3.0
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    scale: float
+
+
+@inline
+def _sign(x):
+    if x > 0.0:
+        return 1.0, 1
+    if x < 0.0:
+        return -1.0, -1
+    return 0.0, 0
+
+
+@inline
+def _last_negative(x, default):
+    found = default
+    for k in range(x.size - 1, -1, -1):
+        if x[k] >= 0.0:
+            continue
+        found = k
+        break
+    return found
+
+
+@kernel
+def whole_numbers(a, b, out):
+    out[0], out[1], out[2], out[3] = a // b, a % b, -(-a // b), a >> 1
+    out[4], out[5] = a & 6, abs(a)
+    out[6] = 1 if -5 <= a < b else 0
+    out[7] = min(a, b) - max(a, b)
+
+
+@kernel
+def branches(x, out):
+    total, count = 0.0, 0
+    for k in range(x.size):
+        value, step = _sign(x[k])
+        total += FACTOR * value if step != 0 and x[k] * step > 0.5 else 0.25
+        count += step
+    out[0], out[1], out[2] = total, count, _last_negative(x, -1)
+    i = 0
+    while True:
+        if i >= x.size or (x[i] < 0.0 and not x[i] < -1e9):
+            break
+        i += 1
+    out[3] = i
+
+
+@kernel
+def tuples(pair, matrix, row, out):
+    columns = ((matrix[0, 0], 1.0), (matrix[1, 0], 2.0), (matrix[2, 0], 3.0))
+    A, B = columns[row], pair.left[1:]
+    out[0], out[1] = A[0] * pair.scale, A[1]
+    A, B = B[0], (pair.left.shape[0], B.size)
+    out[2], out[3] = A, B[0] * 10 + B[1]
+    inner = matrix[row]
+    inner[1] += 100.0
+    out[4] = 1.0 if matrix.shape == (3, 2) else 0.0
+
+
+@kernel
+def extremes(x, y, out):
+    out[0], out[1], out[2] = min(x, y), max(x, y), abs(x)
+    out[3] = 1.0 if np.isfinite(x) else 0.0
+    out[4] = 1.0 if x != y else 0.0
+
+
+@kernel
+def single(x, out):
+    for k in range(x.size):
+        out[k] = (x[k] * 0.1 + x[k]) * x[k]
+
+
+@kernel
+def variants(kind, x):
+    if kind == "double":
+        x[0] *= 2.0
+        return 2
+    x[0] = undefined_where_it_is_not_wanted(x)  # noqa: F821
+    return 1
+
+
+@kernel
+def only_reads(x):
+    return x[0] > 0.0
+
+
+@kernel
+def writes_within(pair):
+    _store(pair.left, pair.scale)
+
+
+@kernel
+def _store(x, value):
+    x[0] = value
+
+
+@kernel
+def unknown(x):
+    x[0] = {1: 2.0}[1]
+
+
+@pytest.mark.parametrize("a", [7, -7, 8, 0])
+@pytest.mark.parametrize("b", [3, -3, 4])
+def test_whole_numbers_are_pythons(a, b):
+    compiled, expected = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    whole_numbers(a, b, compiled)
+    whole_numbers.function(a, b, expected)
+    assert compiled.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("x", [[1.0, -2.0, 0.0, 0.25], [2.0, 3.0], [-1.0], [0.0, 0.0]])
+def test_branches_loops_and_early_answers_are_pythons(x):
+    compiled, expected = np.zeros(4), np.zeros(4)
+    branches(np.array(x), compiled)
+    branches.function(np.array(x), expected)
+    assert compiled.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_tuples_parts_of_arrays_and_names_that_begin_anew(row):
+    pair, answers = Pair(np.array([4.0, 5.0, 6.0]), 2.0), []
+    for function in (tuples, tuples.function):
+        matrix, out = np.arange(6.0).reshape(3, 2), np.zeros(5)
+        function(pair, matrix, row, out)
+        answers.append((out.tolist(), matrix.tolist()))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("x", [1.5, -0.0, np.inf, np.nan])
+@pytest.mark.parametrize("y", [0.0, -2.0, np.nan])
+def test_extremes_treat_nan_as_pythons_do(x, y):
+    compiled, expected = np.zeros(5), np.zeros(5)
+    extremes(x, y, compiled)
+    extremes.function(x, y, expected)
+    np.testing.assert_array_equal(compiled, expected)
+
+
+def test_a_number_of_the_text_is_double_beside_single_ones():
+    x = np.array([0.3, 1.7, -2.9], np.float32)
+    out = np.zeros_like(x)
+    single(x, out)
+    wide = (x.astype(float) * 0.1 + x) * x
+    np.testing.assert_allclose(out, wide, rtol=6e-8)
+
+
+def test_a_branch_that_a_text_rules_out_is_not_even_read():
+    x = np.array([4.0])
+    assert variants("double", x) == 2
+    assert x[0] == 8.0
+    with pytest.raises(Untranslatable, match=r"test_native, line \d+: x\[0\] = undefined"):
+        variants("other", x)
+
+
+def test_what_is_not_known_is_refused_with_its_line():
+    with pytest.raises(Untranslatable, match=r"line \d+: x\[0\] = \{1: 2.0\}\[1\]"):
+        unknown(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros(1, np.float32), np.zeros((1, 1)), np.zeros(4)[::2], np.zeros(1, ">f8"), [0.0], 1.0, None,
+        np.ma.zeros(1),
+    ],
+    ids=["single", "matrix", "strided", "foreign", "list", "number", "none", "subclass"],
+)  # fmt: skip
+def test_a_specialised_kernel_takes_only_what_it_was_made_for(wrong):
+    made = specialise(only_reads, np.zeros(1))
+    assert made(np.ones(3)) is True
+    with pytest.raises(TypeError, match="only_reads is compiled for"):
+        made(wrong)
+    with pytest.raises(TypeError, match="only_reads is compiled for"):
+        made()
+
+
+def test_an_array_that_is_locked_is_taken_only_where_nothing_writes_to_it():
+    locked = np.ones(1)
+    locked.flags.writeable = False
+    assert specialise(only_reads, np.zeros(1))(locked)
+    free = Pair(np.zeros(1), 2.0)
+    made = specialise(writes_within, free)
+    made(free)
+    assert free.left[0] == 2.0
+    with pytest.raises(TypeError):
+        made(Pair(locked, 2.0))
+    assert locked[0] == 1.0
+
+
+def test_kernels_let_other_threads_run_and_are_compiled_once():
+    out = [np.zeros(8, np.int64) for _ in range(8)]
+    threads = [threading.Thread(target=whole_numbers, args=(k, 3, out[k])) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [int(row[0]) for row in out] == [k // 3 for k in range(8)]
+
+
+def test_numba_compiles_the_same_text_to_the_same_numbers(rng):
+    """What shares work between threads is compiled by Numba, and calls these."""
+
+    @kernel
+    def here(x, out):
+        s, c = spatial.sincos(x[0])
+        a = spatial.cross((x[0], x[1], x[2]), (s, c, x[3]))
+        out[0], out[1], out[2] = a
+        out[3] = spatial.dot(a, (s, s, c))
+
+    there = numba.njit(fastmath={"contract", "nsz"})(here.function)
+    for _ in range(20):
+        x = rng.normal(size=4)
+        ours, theirs = np.zeros(4), np.zeros(4)
+        here(x, ours)
+        there(x, theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=1e-15)
