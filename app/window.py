@@ -255,7 +255,7 @@ class Window(QMainWindow):
         events = self.workbench.poll()
         for event in events:
             self._react(event)
-        frame = self.workbench.frame()
+        frame = None if self.isMinimized() else self.workbench.frame()
         if frame is not None:
             self._show_frame(frame)
         if events:

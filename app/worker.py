@@ -30,6 +30,7 @@ import engine
 
 TICK = 1 / 60  # s, from one tick to the next
 DEADLINE = 0.012  # s of wall time that a tick may spend on steps
+LONGER = 0.040  # s of it after a tick that could not pay its debt: time to simulate rather than to show
 BURST = 0.004  # s that one call into compiled code may last
 PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
 MEMORY = 0.5  # s of wall time over which the achieved speed is measured
@@ -364,13 +365,14 @@ class Worker:
         """Pay the simulated time owed since the last tick, as far as the deadline allows."""
         dt, now = self._settings.dt, time.perf_counter()
         elapsed, self._last_tick = now - self._last_tick, now
+        deadline = LONGER if self._owed >= dt else DEADLINE
         self._owed = min(self._owed + self._speed * elapsed, self._speed * 2 * TICK + dt)
         while self._owed >= dt:
             affordable = int(BURST / self._step_cost) if self._step_cost else 1
             count = max(1, min(int(self._owed / dt), affordable))
             self._burst(count)
             self._owed -= count * dt
-            if time.perf_counter() - now > DEADLINE or not self._commands.empty():
+            if time.perf_counter() - now > deadline or not self._commands.empty():
                 break
 
     def _burst(self, count: int) -> None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1.0
 """Of a pixel: how far a level may lie from what it stands for."""
-SHARES = (0.5, 0.25, 0.12, 0.05, 0.02)
+SHARES = (0.4, 0.16, 0.06, 0.02)
 """Of its triangles, that the levels of a mesh from a file have."""
 SIMPLE = 400
 """Triangles, up to which a mesh has no coarser level."""
-SAMPLES = 200
+SAMPLES = 64
 """Points of a mesh that are looked at to tell how far a level lies from it."""
 SIDES = ((24, 1), (16, 1), (12, 0), (8, 0), (6, 0))
 """Of a round shape's levels, and the steps in which their edges are rounded."""

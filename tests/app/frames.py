@@ -130,12 +130,12 @@ class Bench:
         bench.play()
         self.spin(3.0)
         shares["playing"] = self.cpu(seconds)
-        bench.set_gravity(True)
         self.window.showMinimized()
         self.spin(1.0)
         shares["minimised"] = self.cpu(seconds)
         self.window.showNormal()
         bench.pause()
+        bench.set_gravity(True)
         return shares
 
     def orbit(self) -> float:

@@ -311,6 +311,18 @@ def test_a_thousand_rows_are_painted_only_in_sight(opened):
     assert panel.columnWidth(SLIDER) > 60
 
 
+def test_a_minimised_window_shows_nothing_until_it_is_back(qtbot, opened):
+    window = opened()
+    window.showMinimized()
+    window.workbench.play()
+    for _ in range(20):
+        with qtbot.waitSignal(window._timer.timeout):
+            pass
+    assert window.workbench.time == 0.0
+    window.showNormal()
+    wait(qtbot, lambda: window.workbench.time > 0.1)
+
+
 def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
     # The chain's axes are upright, so it needs a gravity that is not; it swings for minutes without diverging.
     window = opened(engine.chain(1000, straight=True).with_gravity((3.0, 0.0, -9.0)))
