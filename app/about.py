@@ -15,7 +15,7 @@ def show(parent: QWidget) -> None:
         f"<h3>Catena {_version()}</h3>"
         "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
         "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
-        "G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open</p>"
+        "H: hold or let go &nbsp; G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open</p>"
         "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms.</p>",
     )
 

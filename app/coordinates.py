@@ -37,6 +37,15 @@ class Coordinate:
     offset: float = 0.0
 
     @property
+    def driveable(self) -> bool:
+        """Whether a drive of its own can move it: no part of a free joint, and none that mimics."""
+        return self.leader is None and len(self.v) == 1
+
+    @property
+    def effort_unit(self) -> str:
+        return "N m" if self.angular else "N"
+
+    @property
     def unit(self) -> str:
         return "°" if self.angular else "mm"
 

@@ -112,6 +112,10 @@ class Viewport(QWidget):
             self._scene.load(self._mesh_read.emit, simplify=self._screen.drafts)
         self._change()
 
+    def show_hint(self, on: bool) -> None:
+        """Say how a robot is opened, while there is none and none is loading."""
+        self._hint.setVisible(on or self._hint.text() != HINT)
+
     def set_poses(self, link_poses: ArrayLike) -> None:
         """Where the links are now, (links, 4, 4); drawn with the next frame."""
         if self._scene is None or self._poses is None:

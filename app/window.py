@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-from PyQt6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer
-from PyQt6.QtGui import QAction, QActionGroup, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PyQt6.QtCore import QByteArray, QEvent, QSettings, QSize, Qt, QTimer
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
 from PyQt6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
     QDockWidget,
-    QFileDialog,
-    QLabel,
     QMainWindow,
     QMenu,
-    QProgressBar,
     QToolBar,
-    QToolButton,
     QWidget,
 )
 
 import engine
-from app import about, theme
+from app import about, dialogs, theme
+from app.actions import Choices, check, make_action
 from app.menus import PackageMenu, RecentMenu
+from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
+from app.status import Status
 from app.theme import ROBOTS
 from app.viewport import Viewport
 from app.workbench import Workbench
-from app.worker import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 
 TICK = 16  # ms between two looks at the simulation
 WORDS = 0.1  # s between two times that are told while it plays
 KEPT = 0.95  # of the speed asked for: a simulation that keeps less lacks time
 MESSAGE = 6000  # ms that a passing message stays
 COMPARE_HEIGHT = 440  # px, until the user gives it another
+SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
 SIDE_WIDTH = 360  # px that the panels on the right have at least
-TIME_STEPS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
-GRAVITY_NOTE = "gravity is off: floating base and no contacts"
-FALL_NOTE = "no contacts: the floating base falls"
 
 
 class Window(QMainWindow):
@@ -64,7 +65,7 @@ class Window(QMainWindow):
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
         self._make_actions()
-        self._make_choices()
+        self.choices = Choices(self, self.workbench)
         self._make_menus()
         self._make_toolbar()
         self._make_docks()
@@ -79,8 +80,11 @@ class Window(QMainWindow):
         self.timing.offer.asked.connect(self._measure)
         self.timing.offer.over.connect(self._measured)
         self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
-        self.resize(1440, 900)
-        self.restoreGeometry(settings.value("geometry", QByteArray()))
+        self._fit_before, self._run_stopped = 0.0, False  # simulated s, from which a reset goes back
+        self._mesh_findings: list[engine.Diagnostic] = []
+        restored = self.restoreGeometry(settings.value("geometry", QByteArray()))
+        available = self.screen().availableGeometry()
+        self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
         self.restoreState(settings.value("layout", QByteArray()))
         self.diagnostics_dock.hide()
         self._mirror()
@@ -90,28 +94,8 @@ class Window(QMainWindow):
 
     # Building.
 
-    def _action(
-        self,
-        text: str,
-        slot: Callable[..., object],
-        *keys: str | QKeySequence.StandardKey | Qt.Key,
-        icon: str = "",
-        tip: str = "",
-        checkable: bool = False,
-    ) -> QAction:
-        action = QAction(text, self, checkable=checkable)
-        action.setShortcuts([QKeySequence(key) for key in keys])
-        if icon:
-            action.setIcon(theme.icon(icon))
-        if tip:
-            shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            action.setToolTip(f"{tip} ({shown})" if shown else tip)
-        (action.toggled if checkable else action.triggered).connect(slot)
-        self.addAction(action)
-        return action
-
     def _make_actions(self) -> None:
-        make, bench, key = self._action, self.workbench, Qt.Key
+        make, key = partial(make_action, self), Qt.Key
         self.open_action = make(
             "&Open…", self._ask_file, QKeySequence.StandardKey.Open, icon="open", tip="Open a robot"
         )
@@ -120,9 +104,17 @@ class Window(QMainWindow):
         self.step_action = make(
             "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
         )
+        self.hold_action = make(
+            "&Hold",
+            self._set_held,
+            key.Key_H,
+            icon="hold",
+            tip="Hold every joint where it stands, or let go",
+            checkable=True,
+        )
         self.reset_action = make(
             "&Reset",
-            bench.reset,
+            self._reset,
             key.Key_R,
             icon="reset",
             tip="Back to where the run began; again: to the neutral pose",
@@ -140,21 +132,6 @@ class Window(QMainWindow):
         self.follow_action.setChecked(bool(self.viewport.follow))
         self.about_action = make("&About Catena", lambda: about.show(self))
 
-    def _make_choices(self) -> None:
-        """The exclusive choices of integrator, time step and algorithm."""
-        self.integrators, self.time_steps, self.algorithms = (QActionGroup(self) for _ in range(3))
-        for name in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
-            action = QAction(name, self.algorithms, checkable=True)
-            action.triggered.connect(lambda _, name=name: self.workbench.set_algorithm(name))
-        for name in engine.INTEGRATORS:
-            action = QAction(name, self.integrators, checkable=True)
-            action.triggered.connect(lambda _, name=name: self.workbench.set_integrator(name))
-            action.setChecked(name == self.workbench.settings.integrator)
-        for dt in TIME_STEPS:
-            action = QAction(f"{dt * 1e3:g} ms", self.time_steps, checkable=True)
-            action.triggered.connect(lambda _, dt=dt: self.workbench.set_dt(dt))
-            action.setChecked(dt == self.workbench.settings.dt)
-
     def _make_menus(self) -> None:
         bar = self.menuBar()
         files = bar.addMenu("&File")
@@ -168,13 +145,13 @@ class Window(QMainWindow):
         simulation = bar.addMenu("&Simulation")
         simulation.addActions([self.play_action, self.step_action, self.reset_action])
         simulation.addSeparator()
-        simulation.addActions([self.gravity_action, self.floating_action])
+        simulation.addActions([self.hold_action, self.gravity_action, self.floating_action])
         simulation.addSeparator()
         self.algorithm_menu = simulation.addMenu("&Algorithm")
-        self.algorithm_menu.addActions(self.algorithms.actions())
+        self.algorithm_menu.addActions(self.choices.algorithms.actions())
         self.timing.choice.setMenu(self.algorithm_menu)
-        simulation.addMenu("&Integrator").addActions(self.integrators.actions())
-        simulation.addMenu("&Time step").addActions(self.time_steps.actions())
+        self.step_menu = simulation.addMenu("&Time step and integrator")
+        self.choices.fill_steps(self.step_menu)
         self.view_menu = bar.addMenu("&View")
         self.view_menu.addActions([self.fit_action, self.follow_action])
         self.view_menu.addSeparator()
@@ -184,13 +161,14 @@ class Window(QMainWindow):
         bar = self.toolbar = QToolBar("Tools")
         bar.setObjectName("tools")
         bar.setMovable(False)
-        bar.setIconSize(QSize(22, 22))
+        bar.setIconSize(QSize(20, 20))
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         bar.addAction(self.open_action)
         bar.addSeparator()
         bar.addActions([self.play_action, self.step_action, self.reset_action])
         bar.addWidget(self.speed)
         bar.addSeparator()
-        bar.addActions([self.gravity_action, self.fit_action, self.follow_action])
+        bar.addActions([self.hold_action, self.gravity_action, self.fit_action, self.follow_action])
         self.addToolBar(bar)
         bar.toggleViewAction().setVisible(False)  # else a right click could lose it
 
@@ -231,22 +209,9 @@ class Window(QMainWindow):
         return dock
 
     def _make_status_bar(self) -> None:
-        bar = self.statusBar()
-        self.progress = QProgressBar(maximum=0, textVisible=False)
-        self.progress.setFixedWidth(90)
-        self.loading_label, self.note_label = QLabel(), QLabel()
-        self.note_label.setStyleSheet(f"color: {theme.COLORS['warning']}")
-        self.findings_button = QToolButton()
-        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.findings_button.setToolTip("Show or hide the diagnostics")
-        self.findings_button.clicked.connect(self.diagnostics_dock.toggleViewAction().trigger)
-        labels = [QLabel() for _ in range(4)]
-        self.name_label, self.size_label, self.algorithm_label, self.time_label = labels
-        self.time_label.setFont(theme.figures())
-        for widget in (self.progress, self.loading_label):
-            bar.addWidget(widget)
-        for each in (self.note_label, self.findings_button, *labels):
-            bar.addPermanentWidget(each)
+        self.status = Status(self.statusBar(), self.step_menu, self.algorithm_menu)
+        self.status.findings_button.clicked.connect(self.diagnostics_dock.toggleViewAction().trigger)
+        self.loading_label, self.time_label = self.status.loading_label, self.status.time_label
 
     # From the simulation to the window.
 
@@ -284,6 +249,7 @@ class Window(QMainWindow):
         self.timing.clear()
         self.timing.frames.clear()
         self.compare.form.set_loaded(event.model, self.workbench.floating)
+        self._mesh_findings = []
         self._show_findings(raised=False)
         self.statusBar().clearMessage()
 
@@ -291,6 +257,9 @@ class Window(QMainWindow):
         # Where the processor cannot keep up, the simulation comes before the picture.
         self.viewport.modest = frame.factor < KEPT * self.workbench.speed
         self.viewport.set_poses(frame.link_poses)
+        if frame.time < self._fit_before:
+            self._fit_before = 0.0
+            self.viewport.fit()
         self.joints.show_state(frame.q)
         if not self.workbench.playing or time.perf_counter() > self._words_due:
             self._words_due = time.perf_counter() + WORDS
@@ -313,10 +282,20 @@ class Window(QMainWindow):
 
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
         """What the viewport found while it read the meshes."""
+        self._mesh_findings = diagnostics
         self.diagnostics.add(diagnostics)
         self._mirror()
 
+    def _forget_the_stop(self) -> None:
+        """After a run that ended by itself: show the file's findings again."""
+        if self._run_stopped:
+            self._run_stopped = False
+            self._show_findings(raised=False)
+            self.diagnostics.add(self._mesh_findings)
+            self.statusBar().clearMessage()
+
     def _stopped(self, message: str, detail: str) -> None:
+        self._run_stopped = True
         cure = "press Reset, then try a smaller time step"
         if detail:
             print(detail, file=sys.stderr)
@@ -330,34 +309,28 @@ class Window(QMainWindow):
         """Bring every word, button and menu to the workbench's state."""
         bench, model = self.workbench, self.workbench.model
         measuring = self.timing.offer.measuring.running
-        for action in (self.reset_action, self.gravity_action, self.fit_action):
+        for action in (self.reset_action, self.gravity_action, self.fit_action, self.hold_action):
             action.setEnabled(model is not None)
         for action in (self.play_action, self.step_action):
             action.setEnabled(model is not None and not measuring)
         self.compare.setEnabled(not measuring)
         self.play_action.setIcon(theme.icon("pause" if bench.playing else "play"))
         self.play_action.setText("&Pause" if bench.playing else "&Play")
-        _check(self.gravity_action, bench.settings.gravity)
-        _check(self.floating_action, bench.floating)
+        check(self.gravity_action, bench.settings.gravity)
+        check(self.hold_action, bench.settings.held)
+        check(self.floating_action, bench.floating)
+        self.choices.show()
         self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
-        self.progress.setVisible(bool(bench.loading))
-        self.loading_label.setText(f"Loading {Path(bench.loading).name} …" if bench.loading else "")
-        note = FALL_NOTE if bench.settings.gravity else GRAVITY_NOTE
-        self.note_label.setText(note if bench.floats else "")
-        self.findings_button.setVisible(self.diagnostics.count > 0)
-        self.findings_button.setText(str(self.diagnostics.count))
+        self.status.show(bench)
+        button = self.status.findings_button
+        self.viewport.show_hint(model is None and not bench.loading)
+        button.setVisible(self.diagnostics.count > 0)
+        button.setText(str(self.diagnostics.count))
         severities = {each.severity for each in self.diagnostics.diagnostics}
-        self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+        button.setIcon(theme.icon("error" if "error" in severities else "warning"))
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
-        self.name_label.setText(model.name if model else "no robot")
-        self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
-        self.algorithm_label.setText(bench.algorithm)
-        self.algorithm_label.setToolTip(bench.why)
         self.timing.show_algorithm(bench.algorithm, bench.settings, bench.why, bench.unmeasured)
         self.algorithm_menu.setEnabled(model is not None)
-        for action in self.algorithms.actions():
-            _check(action, action.text() == bench.settings.algorithm)
-            action.setEnabled(action.text() in ("auto", *bench.algorithms))
 
     # From the user to the workbench.
 
@@ -368,8 +341,7 @@ class Window(QMainWindow):
 
     def _ask_file(self) -> None:
         folder = str(Path(self.workbench.path).parent) if self.workbench.path else str(ROBOTS)
-        path, _ = QFileDialog.getOpenFileName(self, "Open a robot", folder, FILES)
-        if path:
+        if path := dialogs.ask_file(self, folder):
             self.open(path)
 
     def _look_in(self) -> None:
@@ -381,11 +353,24 @@ class Window(QMainWindow):
             menu.addAction(path.stem.replace("_", " ")).triggered.connect(lambda _, path=path: self.open(path))
 
     def _toggle(self) -> None:
+        self._forget_the_stop()
         self.workbench.toggle()
         self._mirror()
 
     def _step(self) -> None:
+        self._forget_the_stop()
         self.workbench.step()
+        self._mirror()
+
+    def _reset(self) -> None:
+        self._forget_the_stop()
+        if self.workbench.floats and self.viewport.follow:
+            self._fit_before = self.workbench.time
+        self.workbench.reset()
+        self._mirror()
+
+    def _set_held(self, on: bool) -> None:
+        self.workbench.set_held(on)
         self._mirror()
 
     def _set_gravity(self, on: bool) -> None:
@@ -414,14 +399,29 @@ class Window(QMainWindow):
         self.viewport.follow = on
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped_file(event):
+        if _dropped_files(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        path = _dropped_file(event)
-        if path:
-            event.acceptProposedAction()
-            self.open(path)
+        first, *others = _dropped_files(event)
+        event.acceptProposedAction()
+        self.open(first)
+        if others:
+            names = ", ".join(Path(path).name for path in others)
+            self.statusBar().showMessage(f"one robot at a time: {Path(first).name} opens, {names} did not", MESSAGE)
+
+    def event(self, event: QEvent) -> bool:
+        """Leave Space to a focused control that has a use for it."""
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.ShortcutOverride
+            and event.key() == Qt.Key.Key_Space
+        ):
+            focused = QApplication.focusWidget()
+            if isinstance(focused, SPACE_USERS) and focused is not self.joints:
+                event.accept()
+                return True
+        return super().event(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, and end every thread."""
@@ -438,13 +438,6 @@ class Window(QMainWindow):
         super().closeEvent(event)
 
 
-def _check(action: QAction, on: bool) -> None:
-    """Show a state without acting on it."""
-    blocked = action.blockSignals(True)
-    action.setChecked(on)
-    action.blockSignals(blocked)
-
-
-def _dropped_file(event: QDropEvent) -> str:
-    """The first local file of a drop; empty where it carries none."""
-    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")
+def _dropped_files(event: QDropEvent) -> list[str]:
+    """The local files of a drop."""
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]

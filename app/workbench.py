@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 import engine
 from app.coordinates import Coordinate, coordinates
-from app.worker import Configured, Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped, Worker
+from app.messages import Compiling, Configured, Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped
+from app.worker import Worker
 
 SPEEDS = (0.1, 10.0)
 RECENT = 10
@@ -44,7 +45,9 @@ class Workbench:
         self.findings: Findings | None = None
         self.playing = False
         self.speed = 1.0
-        self.settings = Settings()
+        self.settings = Settings(automatic=True)
+        self.compiling = 0.0
+        """About how many seconds compiling takes, for which the robot waits; 0 while nothing is compiled."""
         self.time = 0.0
         self.algorithm = self.why = ""
         self.recent = list(recent or [])[:RECENT]
@@ -53,6 +56,8 @@ class Workbench:
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
         self._opening_file, self._opening_floating = "", False
+        self.newest: Snapshot | None = None
+        """What `frame` answered last."""
         self._frames: Latest | None = None
         self._worker = Worker()
 
@@ -131,11 +136,40 @@ class Workbench:
 
     def set_integrator(self, name: str) -> None:
         """One of `engine.INTEGRATORS`."""
-        self._configure(replace(self.settings, integrator=name))
+        self._configure(replace(self.settings, integrator=name, automatic=False))
 
     def set_dt(self, dt: float) -> None:
         """The time step, s."""
-        self._configure(replace(self.settings, dt=dt))
+        self._configure(replace(self.settings, dt=dt, automatic=False))
+
+    def choose_step(self) -> None:
+        """Go back to the suggested time step and integrator."""
+        self._configure(replace(self.settings, automatic=True))
+
+    def set_held(self, on: bool) -> None:
+        """Hold every joint where it stands by gains, or let go of all."""
+        self._configure(replace(self.settings, held=on, driven=frozenset()))
+
+    def drive(self, index: int, by_effort: bool) -> None:
+        """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
+        own = frozenset(self.coordinates[index].v)
+        driven = self.settings.driven | own if by_effort else self.settings.driven - own
+        self._configure(replace(self.settings, driven=driven))
+
+    def is_held(self, index: int) -> bool:
+        """Whether gains pull coordinate `index` to a target."""
+        row = self.coordinates[index]
+        return self.settings.held and row.driveable and row.v[0] not in self.settings.driven
+
+    def set_drive(self, index: int, value: float) -> None:
+        """The target of coordinate `index` in rad or m, where gains hold it; else its effort in N m or N."""
+        row = self.coordinates[index]
+        if not row.driveable:
+            raise ValueError(f"{row.name} has no drive; choose a joint of its own")
+        if self.is_held(index):
+            self._worker.set_target(row.v[0], min(max(value, row.lower), row.upper) if row.limited else value)
+        else:
+            self._worker.set_effort(row.v[0], value)
 
     def set_algorithm(self, name: str) -> None:
         """One of `algorithms`, or "auto"; also during play."""
@@ -175,8 +209,10 @@ class Workbench:
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
                 case Configured():
                     self.algorithm, self.why = event.algorithm, event.why
-                    if event.refusal:
+                    if event.refusal or (event.settings.automatic and self.settings.automatic):
                         self.settings = event.settings
+                case Compiling():
+                    self.compiling = event.seconds
                 case Stopped():
                     self.playing, self.loading = False, ""
         return events
@@ -187,8 +223,8 @@ class Workbench:
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
         self.algorithm, self.why = event.algorithm, event.why
-        self.settings = replace(self.settings, gravity=event.gravity, algorithm="auto")
-        self._frames = event.frames
+        self.settings = event.settings
+        self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
             self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
@@ -197,7 +233,7 @@ class Workbench:
         """The newest state of the present robot, valid until the next call; None if none is new."""
         frame = self._frames.take() if self._frames else None
         if frame is not None:
-            self.time = frame.time
+            self.time, self.newest = frame.time, frame
         return frame
 
     def close(self) -> None:

@@ -20,13 +20,26 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import engine
+from app.compiling import Compiler
+from app.messages import (
+    Compiling,
+    Configured,
+    Event,
+    Latest,
+    LimitsReached,
+    Loaded,
+    Refused,
+    Settings,
+    Snapshot,
+    Stopped,
+)
 
 TICK = 1 / 60  # s, from one tick to the next
 DEADLINE = 0.012  # s of wall time that a tick may spend on steps
@@ -34,110 +47,6 @@ LONGER = 0.040  # s of it after a tick that could not pay its debt: time to simu
 BURST = 0.004  # s that one call into compiled code may last
 PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
 MEMORY = 0.5  # s of wall time over which the achieved speed is measured
-
-
-class Snapshot:
-    """The state at one moment, in buffers that are used again."""
-
-    def __init__(self, model: engine.Model):
-        self.time = 0.0
-        """Simulated time, s."""
-        self.q = np.zeros(model.nq)
-        self.v = np.zeros(model.nv)
-        self.link_poses = np.zeros((len(model.link_names), 4, 4))
-        self.phases = np.full(len(engine.PHASES), math.nan)
-        """Seconds of each of `engine.PHASES` in the last step; NaN where none was taken since the last snapshot."""
-        self.factor = math.nan
-        """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
-
-
-class Latest:
-    """Hands snapshots from one thread to another: the latest wins, neither side waits for the other."""
-
-    def __init__(self, model: engine.Model):
-        self.back = Snapshot(model)
-        """The writer's own, to fill before `publish`."""
-        self._middle, self._front = Snapshot(model), Snapshot(model)
-        self._fresh = False
-        self._lock = threading.Lock()
-
-    def publish(self) -> None:
-        """Make the filled buffer the latest; whatever was there unfetched is dropped."""
-        with self._lock:
-            self.back, self._middle = self._middle, self.back
-            self._fresh = True
-
-    def withdraw(self) -> None:
-        """Take back what nobody fetched."""
-        with self._lock:
-            self._fresh = False
-
-    def take(self) -> Snapshot | None:
-        """The latest snapshot, valid until the next `take`; None if there is none since the last."""
-        with self._lock:
-            if not self._fresh:
-                return None
-            self._front, self._middle, self._fresh = self._middle, self._front, False
-            return self._front
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a simulation is set up."""
-
-    dt: float = 1e-3
-    integrator: str = "semi-implicit"
-    gravity: bool = True
-    algorithm: str = "auto"
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A robot was loaded and stands ready, paused at time zero. Its snapshots come through `frames`."""
-
-    model: engine.Model
-    path: str
-    frames: Latest
-    gravity: bool
-    algorithm: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A file was not loaded; the robot before it is still there."""
-
-    path: str
-    diagnostics: tuple[engine.Diagnostic, ...]
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """The run ended by itself: the state is no longer finite, or a fault in the program."""
-
-    message: str
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class LimitsReached:
-    """Joint coordinates that have just come to a position limit."""
-
-    time: float
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Configured:
-    """The settings in force from now on. `refusal`: why those asked for are not, in a sentence; else empty."""
-
-    settings: Settings
-    algorithm: str
-    why: str
-    refusal: str = ""
-
-
-Event = Loaded | Refused | Stopped | LimitsReached | Configured
 
 
 @dataclass
@@ -169,6 +78,9 @@ class Worker:
         self._settings = Settings()
         self._time_before = 0.0  # simulated before the present Simulation took over
         self._playing = self._quitting = self._changed = False
+        self._compiler = Compiler()
+        self._compiling = False
+        self._steps_asked = 0  # while it compiled
         self._speed = 1.0
         self._owed = self._step_cost = self._last_tick = 0.0
         self._achieved = _Achieved()
@@ -208,8 +120,16 @@ class Worker:
         self._command(partial(self._reset, q.copy()))
 
     def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
-        """Put q[q] to `value` (rad or m), and the velocities v to rest."""
+        """Put q[q] to `value` (rad or m), and v to rest; the target alone where gains hold the joint during play."""
         self._command(partial(self._set_coordinate, q, v, value))
+
+    def set_effort(self, v: int, value: float) -> None:
+        """Apply the effort `value` (N m or N) at the velocity v from now on."""
+        self._command(partial(self._set_effort, v, value))
+
+    def set_target(self, v: int, value: float) -> None:
+        """Have the gains pull the joint of the velocity v to `value` (rad or m)."""
+        self._command(partial(self._set_target, v, value))
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds asked for per wall second."""
@@ -244,7 +164,9 @@ class Worker:
         while not self._quitting:
             try:
                 self._obey()
-                if self._playing:
+                if not self._quitting:
+                    self._await_code()
+                if self._playing and not self._compiling and not self._quitting:
                     self._tick()
                 if self._changed:
                     self._publish()
@@ -254,9 +176,10 @@ class Worker:
                 self._stop(Stopped(f"the simulation stopped: {fault}", traceback.format_exc()))
 
     def _obey(self) -> None:
-        """Wait for a command, or while playing for the next tick; then obey all that are there."""
+        """Wait for a command, while playing for the next tick, or for a compiler; then obey all that are there."""
         try:
-            self._commands.get(timeout=self._rest() if self._playing else None)()
+            ticking = self._playing and not self._compiling
+            self._commands.get(timeout=self._rest() if ticking else self._compiler.patience)()
             while not self._quitting:
                 self._commands.get_nowait()()
         except queue.Empty:
@@ -281,10 +204,12 @@ class Worker:
         try:
             model = self._load(source, package_dirs, floating=floating) if isinstance(source, str) else source
             gravity = not any(joint.kind == "floating" for joint in model.joints)
-            settings = Settings(settings.dt, settings.integrator, gravity)
+            motors = bool(np.any(np.isfinite(model.effort_limit)))
+            settings = replace(
+                settings, gravity=gravity, algorithm="auto", held=settings.automatic and motors, driven=frozenset()
+            )
+            settings = _settled(model, settings)
             simulation = _simulation(model, settings)
-            simulation.step(1)  # compiles what is not compiled yet, before anyone waits for a picture
-            simulation.reset()
         except engine.ModelError as fault:
             self._events.put(Refused(path, fault.diagnostics or (_refusal(path, fault),)))
             return
@@ -296,7 +221,29 @@ class Worker:
         self._playing = False
         self._restart_clock(0.0)
         self._at_limit = np.ones(model.nv, bool)  # standing at a limit from the start is no event
-        self._events.put(Loaded(model, path, self._frames, gravity, simulation.algorithm, simulation.why))
+        self._begin_compiling()
+        self._events.put(Loaded(model, path, self._frames, settings, simulation.algorithm, simulation.why))
+
+    def _begin_compiling(self) -> None:
+        """Have made what the simulation lacks; until it is there nothing steps."""
+        self._steps_asked = 0
+        seconds = self._compiler.begin(self._simulation)
+        if seconds is not None or self._compiling:
+            self._events.put(Compiling(seconds or 0.0))
+        self._compiling = seconds is not None
+
+    def _await_code(self) -> None:
+        """Go on once the code is there; when there is nothing else to do, have made what may be wanted next."""
+        if not self._compiling:
+            self._compiler.go_on()
+        elif not self._compiler.waiting:
+            _simulation(self._model, self._settings).step(1)  # reads the code from disk
+            self._compiling = False
+            self._events.put(Compiling(0.0))
+            self._last_tick = time.perf_counter()
+            steps, self._steps_asked = self._steps_asked, 0
+            if steps:
+                self._burst(steps)
 
     def _restart_clock(self, time_before: float) -> None:
         self._time_before = time_before
@@ -319,19 +266,43 @@ class Worker:
 
     def _step(self, count: int) -> None:
         self._pause()
-        if self._simulation is not None:
+        if self._compiling:
+            self._steps_asked += count
+        elif self._simulation is not None:
             self._burst(count)
 
     def _reset(self, q: np.ndarray) -> None:
         if self._simulation is not None:
             self._simulation.reset(q[None])
+            self._aim()
+            self._steps_asked = 0
             self._restart_clock(0.0)
 
-    def _set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
+    def _aim(self) -> None:
+        """Hold every joint where it stands."""
+        simulation, scalar = self._simulation, self._model.q_of_v >= 0
+        simulation.target[:, scalar] = simulation.q[:, self._model.q_of_v[scalar]]
+
+    def _set_target(self, v: int, value: float) -> None:
         if self._simulation is not None:
+            self._simulation.target[0, v] = value
+            self._changed = True
+
+    def _set_effort(self, v: int, value: float) -> None:
+        if self._simulation is not None:
+            self._simulation.tau[0, v] = value
+            self._changed = True
+
+    def _set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
+        if self._simulation is None:
+            return
+        joint = len(v) == 1
+        if joint:
+            self._simulation.target[0, v[0]] = value
+        if not (joint and self._playing and self._settings.held and v[0] not in self._settings.driven):
             self._simulation.q[0, q] = value
             self._simulation.v[0, list(v)] = 0.0
-            self._changed = True
+        self._changed = True
 
     def _set_speed(self, speed: float) -> None:
         self._speed = speed
@@ -344,9 +315,18 @@ class Worker:
             return
         before, refusal = self._simulation, ""
         try:
+            settings = _settled(self._model, settings)
             after = _simulation(self._model, settings)
             after.reset(before.q.copy(), before.v.copy())
+            after.tau[:], after.target[:] = before.tau, before.target
+            taken_hold = settings.held and not self._settings.held
+            freed = self._settings.driven - settings.driven
             self._simulation, self._settings = after, settings
+            if taken_hold:
+                self._aim()
+            for v in freed:  # held again: where it stands, with no effort of its own
+                after.target[0, v], after.tau[0, v] = after.q[0, self._model.q_of_v[v]], 0.0
+            self._begin_compiling()
             self._frames.withdraw()  # its phases would be taken for the new settings'
             self._restart_clock(self._time_before + before.time)
         except ValueError as fault:
@@ -355,6 +335,7 @@ class Worker:
         self._events.put(Configured(self._settings, now.algorithm, now.why, refusal))
 
     def _quit(self) -> None:
+        self._compiler.close()
         self._quitting = True
 
     def _stop(self, event: Stopped) -> None:
@@ -393,6 +374,7 @@ class Worker:
         frame, simulation = self._frames.back, self._simulation
         frame.time = self._time_before + simulation.time
         frame.q[:], frame.v[:] = simulation.q[0], simulation.v[0]
+        frame.target[:], frame.tau[:] = simulation.target[0], simulation.tau[0]
         frame.link_poses[:] = engine.link_poses(self._model, frame.q)
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan
         self._watch_limits(frame)
@@ -414,9 +396,23 @@ class Worker:
             self._events.put(LimitsReached(frame.time, names))
 
 
+def _settled(model: engine.Model, settings: Settings) -> Settings:
+    """The settings with the step that is suggested, where that is what they ask for."""
+    if not settings.automatic:
+        return settings
+    step = engine.suggested_step(model, settings.held)
+    return replace(settings, dt=step.dt, integrator=step.integrator)
+
+
 def _simulation(model: engine.Model, settings: Settings) -> engine.Simulation:
+    kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
+    kp[sorted(settings.driven)] = kd[sorted(settings.driven)] = 0.0
+    if not settings.held:
+        kp[:] = kd[:] = 0.0
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    return engine.Simulation(model, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm)
+    return engine.Simulation(
+        model, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm, kp=kp, kd=kd
+    )
 
 
 def _refusal(path: str, fault: OSError | ValueError) -> engine.Diagnostic:

@@ -26,8 +26,8 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import theme
+from app.messages import Settings
 from app.panels.offer import MeasureOffer
-from app.worker import Settings
 
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 200  # ms between two pictures of the panel

@@ -7,9 +7,9 @@ from PyQt6.QtCore import Qt
 from windows import wait
 
 import engine
+from app.messages import Settings
 from app.panels.timing import BEFORE, MEDIAN, History, StackedPlot, TimingPanel, duration
 from app.window import Window
-from app.worker import Settings
 
 LINK = """<link name="{}"><inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>"""
@@ -37,7 +37,7 @@ def test_switching_while_it_plays(qtbot, opened):
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.playing
     assert bench.time > before
-    assert timing.choice.text() == window.algorithm_label.text() == "jsiia"
+    assert timing.choice.text() == window.status.algorithm_button.text() == "jsiia"
     assert timing.why.text() == "asked for"
     timing.table.refresh()
     steps = timing.table.seconds[: len(engine.PHASES) + 1]
@@ -108,16 +108,17 @@ def test_what_is_forgotten_is_shown_no_longer(qtbot):
 
 def test_the_state_goes_on_where_it_was(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
+    qtbot.keyClick(window, Qt.Key.Key_H)  # let go
     for _ in range(10):
         qtbot.keyClick(window, Qt.Key.Key_S)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.010 s")
     q = window.joints.table.q.copy()
     choose(window, "jsiia")
-    wait(qtbot, lambda: window.algorithm_label.text() == "jsiia")
+    wait(qtbot, lambda: window.status.algorithm_button.text() == "jsiia")
     np.testing.assert_array_equal(window.joints.table.q, q)
     qtbot.keyClick(window, Qt.Key.Key_S)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.011 s")
-    reference = engine.Simulation(window.workbench.model)
+    reference = engine.Simulation(window.workbench.model, integrator="implicit")
     reference.step(11)
     np.testing.assert_allclose(window.joints.table.q, reference.q[0], atol=1e-12)
 
@@ -126,7 +127,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
-    able = {action.text(): action.isEnabled() for action in window.algorithms.actions()}
+    able = {action.text(): action.isEnabled() for action in window.choices.algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True}
     window.workbench.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QFileDialog, QMessageBox
+from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QMessageBox
 from windows import ANSWER, gaps, press, wait, wait_loaded
 
 import engine
+from app import dialogs
 from app.panels.joints import SLIDER, VALUE
 from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
-from app.window import FALL_NOTE, GRAVITY_NOTE, ROBOTS, SIDE_WIDTH, Window
+from app.status import FALL_NOTE, GRAVITY_NOTE
+from app.theme import ROBOTS
+from app.window import SIDE_WIDTH, Window
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -70,16 +73,14 @@ def test_without_a_robot_there_is_nothing_to_play(window):
 
 def test_open_through_the_dialog(qtbot, window, monkeypatch):
     path = str(ROBOTS / "scara.urdf")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
+    monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
     qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     assert "scara.urdf" in window.loading_label.text()
-    assert window.progress.isVisible()
     wait_loaded(qtbot, window)
     model = window.workbench.model
     assert window.windowTitle().startswith(model.name)
-    assert window.size_label.text() == f"nq {model.nq}  nv {model.nv}"
+    assert window.status.size_label.text() == f"nq {model.nq}  nv {model.nv}"
     assert window.joints.table.rowCount() == model.nv
-    assert not window.progress.isVisible()
 
 
 def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, make_window):
@@ -219,9 +220,9 @@ def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
 def test_a_floating_robot_starts_without_gravity_and_says_so(qtbot, opened):
     window = opened(ROBOTS / "quadruped.urdf")
     assert not window.gravity_action.isChecked()
-    assert window.note_label.text() == GRAVITY_NOTE
+    assert window.status.note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.gravity_action)
-    assert window.note_label.text() == FALL_NOTE
+    assert window.status.note_label.text() == FALL_NOTE
     qtbot.keyClick(window, Qt.Key.Key_Space)
     base = window.workbench.model.joint_names.index("floating_base")
     assert base == 0
@@ -238,8 +239,8 @@ def test_the_speed_slider_is_logarithmic(opened):
 
 def test_choosing_integrator_and_time_step(qtbot, opened):
     window = opened()
-    next(action for action in window.integrators.actions() if action.text() == "rk4").trigger()
-    next(action for action in window.time_steps.actions() if action.text() == "5 ms").trigger()
+    next(action for action in window.choices.integrators.actions() if action.text() == "rk4").trigger()
+    next(action for action in window.choices.time_steps.actions() if action.text() == "5 ms").trigger()
     assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.step_action)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.005 s")
@@ -281,13 +282,19 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     path = tmp_path / "stiff.urdf"
     path.write_text(STIFF, encoding="utf-8")
     window = opened(path)
+    assert window.workbench.settings.integrator == "implicit"  # which holds also this robot
+    next(action for action in window.choices.integrators.actions() if action.text() == "semi-implicit").trigger()
+    wait(qtbot, lambda: window.loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.diagnostics_dock.isVisible)
     assert not window.workbench.playing
     assert "diverged" in window.diagnostics.diagnostics[0].fault
+    assert window.status.findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+    assert not window.status.findings_button.isVisible()
+    assert not window.diagnostics_dock.isVisible()
 
 
 def test_about_names_the_version(window, monkeypatch):
@@ -296,8 +303,8 @@ def test_about_names_the_version(window, monkeypatch):
     window.about_action.trigger()
     assert "Catena" in said[0]
     keys = {action.shortcut().toString() for action in window.actions()} | {window.compare_action.shortcut().toString()}
-    assert {key for key in keys if len(key) == 1} == set("SRGFC")
-    assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFC")
+    assert {key for key in keys if len(key) == 1} == set("SRGFCH")
+    assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFCH")
 
 
 def test_a_thousand_rows_are_painted_only_in_sight(opened):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import engine
+from app.messages import Event, Latest, LimitsReached, Loaded, Refused, Settings, Stopped
 from app.workbench import Workbench
-from app.worker import Event, Latest, LimitsReached, Loaded, Refused, Settings, Stopped, Worker
+from app.worker import Worker
 
 PATIENCE = 60.0  # s, for the first compilation of the engine
 
@@ -352,6 +357,74 @@ def test_recent_files_are_the_newest_first_without_repeats(bench, urdf):
     for path in (first, second, first):
         opened(bench, path)
     assert bench.recent == [first, second]
+
+
+ARM = PENDULUM.format(kind="revolute", more='<limit lower="-2" upper="2" effort="100" velocity="5"/>')
+
+
+def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains(bench, urdf):
+    opened(bench, urdf(ARM))
+    assert bench.settings.held
+    assert bench.is_held(0)
+    seen = []
+
+    def at(q: float) -> bool:
+        frame = bench.frame()
+        if frame is not None:
+            seen.append(frame.q[0])
+        return bool(seen) and abs(seen[-1] - q) < 0.01
+
+    bench.play()
+    until(lambda: bench.frame() and bench.time > 0.1)
+    bench.set_coordinate(0, 1.0)
+    until(lambda: at(1.0))
+    assert any(0.1 < q < 0.9 for q in seen), "it was put there at once"
+    bench.drive(0, by_effort=True)
+    assert not bench.is_held(0)
+    bench.set_drive(0, -20.0)
+    until(lambda: at(-2.0))
+    bench.drive(0, by_effort=False)
+    bench.set_drive(0, 0.5)
+    until(lambda: at(0.5))
+
+
+def test_a_robot_without_motors_swings_and_one_is_let_go_and_held_where_it_is(bench, urdf):
+    opened(bench, urdf(SWINGING))
+    assert not bench.settings.held
+    bench.set_coordinate(0, 1.0)
+    bench.step()
+    until(lambda: (frame := bench.frame()) and frame.v[0] != 0)
+    bench.set_held(True)
+    bench.play()
+    until(lambda: (frame := bench.frame()) and frame.time > 0.5)
+    assert bench.newest.q[0] == pytest.approx(1.0, abs=0.02)
+
+
+FIRST_START = """
+import sys, time
+from app.workbench import Workbench
+bench = Workbench()
+bench.open(sys.argv[1])
+while bench.model is None:
+    bench.poll(), time.sleep(0.01)
+assert bench.compiling > 0
+while bench.frame() is None:
+    bench.poll(), time.sleep(0.01)
+assert bench.compiling > 0
+bench.play()
+began = time.monotonic()
+bench.close()
+assert time.monotonic() - began < 1, time.monotonic() - began
+"""
+
+
+def test_the_robot_is_there_before_its_code_and_closing_ends_the_compiler(urdf, tmp_path):
+    environment = {**os.environ, "CATENA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", FIRST_START, urdf(SWINGING)]
+    done = subprocess.run(
+        command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_speed_stays_within_its_range(bench):

@@ -1,0 +1,89 @@
+"""Actions of the window: making one, showing its state, and the exclusive choices of how to simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
+from PyQt6.QtWidgets import QMenu, QWidget
+
+import engine
+from app import theme
+from app.workbench import Workbench
+
+TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
+
+
+def make_action(
+    window: QWidget,
+    text: str,
+    slot: Callable[..., object],
+    *keys: str | QKeySequence.StandardKey | Qt.Key,
+    icon: str = "",
+    tip: str = "",
+    checkable: bool = False,
+) -> QAction:
+    """An action of the window, with its shortcuts, the first of which its tip names."""
+    action = QAction(text, window, checkable=checkable)
+    action.setShortcuts([QKeySequence(key) for key in keys])
+    if icon:
+        action.setIcon(theme.icon(icon))
+    if tip:
+        shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        action.setToolTip(f"{tip} ({shown})" if shown else tip)
+    (action.toggled if checkable else action.triggered).connect(slot)
+    window.addAction(action)
+    return action
+
+
+def check(action: QAction, on: bool) -> None:
+    """Show a state without acting on it."""
+    blocked = action.blockSignals(True)
+    action.setChecked(on)
+    action.blockSignals(blocked)
+
+
+class Choices:
+    """The exclusive choices of integrator, time step and algorithm, as menus show them."""
+
+    def __init__(self, window: QWidget, bench: Workbench):
+        self._bench = bench
+        self.integrators, self.time_steps, self.algorithms = (QActionGroup(window) for _ in range(3))
+        self.chosen = QAction("Chosen for the robot", window, checkable=True)
+        self.chosen.triggered.connect(self._choose)
+        for name in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
+            self._add(self.algorithms, name, partial(bench.set_algorithm, name))
+        for name in engine.INTEGRATORS:
+            self._add(self.integrators, name, partial(bench.set_integrator, name))
+        for dt in TIME_STEPS:
+            self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.set_dt, dt))
+
+    def _add(self, group: QActionGroup, text: str, choose: Callable[[], None]) -> None:
+        action = QAction(text, group, checkable=True)
+        action.triggered.connect(lambda: choose())  # without Qt's argument
+        action.triggered.connect(self.show)
+
+    def _choose(self) -> None:
+        self._bench.choose_step()
+        self.show()
+
+    def fill_steps(self, menu: QMenu) -> None:
+        """The entries of the menu for time steps and integrators."""
+        menu.addAction(self.chosen)
+        for group in (self.time_steps, self.integrators):
+            menu.addSeparator()
+            menu.addActions(group.actions())
+
+    def show(self, *_: object) -> None:
+        """Mark what is in force, and enable what serves the robot."""
+        settings = self._bench.settings
+        check(self.chosen, settings.automatic)
+        for action, dt in zip(self.time_steps.actions(), TIME_STEPS, strict=True):
+            check(action, dt == settings.dt)
+        for action in self.integrators.actions():
+            check(action, action.text() == settings.integrator)
+        for action in self.algorithms.actions():
+            check(action, action.text() == settings.algorithm)
+            action.setEnabled(action.text() in ("auto", *self._bench.algorithms))

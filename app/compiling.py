@@ -1,0 +1,67 @@
+"""Machine code for the simulation's thread: what it waits for first, and then, standing back, what it may want next."""
+
+from __future__ import annotations
+
+import time
+
+import engine
+
+LATER = 5.0  # s of rest before the other integrators and algorithms are compiled
+NICE = 19  # how far that stands back
+
+
+class Compiler:
+    """Has one simulation's code made in a process of its own; belongs to the simulation's thread."""
+
+    def __init__(self) -> None:
+        self._needed: engine.Compilation | None = None
+        self._others: list[engine.Compilation] = []
+        self._running: engine.Compilation | None = None
+        self._source: engine.Compilation | None = None
+        self._since = 0.0
+
+    def begin(self, simulation: engine.Simulation) -> float | None:
+        """Start what the simulation lacks, in place of what was under way; about how many seconds, None if nothing."""
+        self.close()
+        compilation = engine.Compilation(simulation)
+        self._source, self._since = compilation, time.monotonic()
+        if not compilation.needed:
+            return None
+        self._needed = compilation
+        seconds = compilation.seconds
+        compilation.start()
+        return seconds
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the simulation cannot step yet."""
+        if self._needed is not None and self._needed.wait(0):
+            self._needed, self._since = None, time.monotonic()
+        return self._needed is not None
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until the next look is due; None where nothing is under way and nothing is left to do."""
+        if self._needed is not None:
+            return 0.05
+        return 1.0 if self._source is not None or self._others or self._running is not None else None
+
+    def go_on(self) -> None:
+        """Once the simulation has rested for a while: one after the other, what it takes with other settings."""
+        if self._needed is not None or time.monotonic() - self._since < LATER:
+            return
+        if self._source is not None:
+            self._others, self._source = self._source.others(), None
+        if self._running is not None and self._running.running:
+            return
+        self._running = self._others.pop(0) if self._others else None
+        if self._running is not None:
+            self._running.start(NICE)
+
+    def close(self) -> None:
+        """End every process."""
+        for compilation in (self._needed, self._running):
+            if compilation is not None:
+                compilation.cancel()
+        self._needed = self._running = self._source = None
+        self._others = []

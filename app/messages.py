@@ -1,0 +1,132 @@
+"""What passes between the simulation's thread and the window: settings in, snapshots and events out."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+import engine
+
+
+class Snapshot:
+    """The state at one moment, in buffers that are used again."""
+
+    def __init__(self, model: engine.Model):
+        self.time = 0.0
+        """Simulated time, s."""
+        self.q = np.zeros(model.nq)
+        self.v = np.zeros(model.nv)
+        self.target = np.zeros(model.nv)
+        """Where the joints that are held are pulled to, rad or m."""
+        self.tau = np.zeros(model.nv)
+        """What efforts are applied, N m or N."""
+        self.link_poses = np.zeros((len(model.link_names), 4, 4))
+        self.phases = np.full(len(engine.PHASES), math.nan)
+        """Seconds of each of `engine.PHASES` in the last step; NaN where none was taken since the last snapshot."""
+        self.factor = math.nan
+        """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
+
+
+class Latest:
+    """Hands snapshots from one thread to another: the latest wins, neither side waits for the other."""
+
+    def __init__(self, model: engine.Model):
+        self.back = Snapshot(model)
+        """The writer's own, to fill before `publish`."""
+        self._middle, self._front = Snapshot(model), Snapshot(model)
+        self._fresh = False
+        self._lock = threading.Lock()
+
+    def publish(self) -> None:
+        """Make the filled buffer the latest; whatever was there unfetched is dropped."""
+        with self._lock:
+            self.back, self._middle = self._middle, self.back
+            self._fresh = True
+
+    def withdraw(self) -> None:
+        """Take back what nobody fetched."""
+        with self._lock:
+            self._fresh = False
+
+    def take(self) -> Snapshot | None:
+        """The latest snapshot, valid until the next `take`; None if there is none since the last."""
+        with self._lock:
+            if not self._fresh:
+                return None
+            self._front, self._middle, self._fresh = self._middle, self._front, False
+            return self._front
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a simulation is set up."""
+
+    dt: float = 1e-3
+    integrator: str = "semi-implicit"
+    gravity: bool = True
+    algorithm: str = "auto"
+    automatic: bool = False
+    """`dt` and `integrator` are those that `engine.suggested_step` gives."""
+    held: bool = False
+    """`engine.holding_gains` pull the joints to their targets; but for those that are driven by an effort alone."""
+    driven: frozenset[int] = frozenset()
+    """The velocities whose joints no gains hold."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A robot was loaded and stands ready, paused at time zero. Its snapshots come through `frames`."""
+
+    model: engine.Model
+    path: str
+    frames: Latest
+    settings: Settings
+    algorithm: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """The simulation waits for machine code, about so many seconds; 0 once it is there."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file was not loaded; the robot before it is still there."""
+
+    path: str
+    diagnostics: tuple[engine.Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The run ended by itself: the state is no longer finite, or a fault in the program."""
+
+    message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class LimitsReached:
+    """Joint coordinates that have just come to a position limit."""
+
+    time: float
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The settings in force from now on. `refusal`: why those asked for are not, in a sentence; else empty."""
+
+    settings: Settings
+    algorithm: str
+    why: str
+    refusal: str = ""
+
+
+Event = Loaded | Compiling | Refused | Stopped | LimitsReached | Configured

@@ -1,0 +1,75 @@
+"""The status bar: what the window is busy with, and by what the robot is simulated, each a button that changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QLabel, QMenu, QStatusBar, QToolButton, QWidget
+
+from app import theme
+from app.workbench import Workbench
+
+GRAVITY_NOTE = "gravity is off: floating base and no contacts"
+FALL_NOTE = "no contacts: the floating base falls"
+STEP_TIP = "Time step and integrator: click to change them"
+CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
+
+
+class Status:
+    """The labels and buttons of a window's status bar."""
+
+    def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu):
+        self.loading_label, self.note_label = QLabel(), QLabel()
+        self.note_label.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        self.findings_button = QToolButton()
+        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.findings_button.setToolTip("Show or hide the diagnostics")
+        self.name_label, self.size_label, self.time_label, self.device_label = (QLabel() for _ in range(4))
+        self.device_label.setText("CPU")
+        self.device_label.setToolTip("The window simulates on the CPU; batches run on a GPU from Python")
+        self.time_label.setFont(theme.figures())
+        self.step_button, self.algorithm_button = _menu_button(steps), _menu_button(algorithms)
+        bar.addWidget(self.loading_label)
+        shown: tuple[QWidget, ...] = (
+            self.note_label,
+            self.findings_button,
+            self.name_label,
+            self.size_label,
+            self.step_button,
+            self.algorithm_button,
+            self.device_label,
+            self.time_label,
+        )
+        for each in shown:
+            bar.addPermanentWidget(each)
+
+    def show(self, bench: Workbench) -> None:
+        """Say what that workbench does."""
+        model, settings = bench.model, bench.settings
+        self.loading_label.setText(_busy(bench))
+        note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
+        self.note_label.setText(note if bench.floats else "")
+        self.name_label.setText(model.name if model else "no robot")
+        self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
+        for button in (self.step_button, self.algorithm_button, self.device_label):
+            button.setVisible(model is not None)
+        self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
+        self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
+        if settings.automatic:
+            self.step_button.setText(f"{self.step_button.text()}  (chosen)")
+        self.algorithm_button.setText(bench.algorithm)
+        self.algorithm_button.setToolTip(bench.why)
+
+
+def _busy(bench: Workbench) -> str:
+    if bench.loading:
+        return f"Loading {Path(bench.loading).name} …"
+    return f"compiling once for this machine, about {max(1, round(bench.compiling))} s" if bench.compiling else ""
+
+
+def _menu_button(menu: QMenu) -> QToolButton:
+    button = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(menu)
+    button.setAutoRaise(True)
+    return button

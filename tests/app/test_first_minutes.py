@@ -1,0 +1,79 @@
+"""What a newcomer meets in the window: held arms, chosen steps, dropped files, keys, and where it opens."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QRect, Qt
+from test_window import drop
+from windows import press, wait, wait_loaded
+
+from app import dialogs
+from app.theme import ROBOTS
+
+
+def test_an_arm_is_held_when_it_plays_until_it_is_let_go_and_held_again(qtbot, opened):
+    window = opened(ROBOTS / "arm7.urdf")
+    assert window.hold_action.isChecked()
+    q = window.joints.table.q.copy()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > 0.5)
+    assert np.degrees(np.abs(window.joints.table.q - q).max()) < 1
+    qtbot.keyClick(window, Qt.Key.Key_H)
+    wait(qtbot, lambda: np.degrees(np.abs(window.joints.table.q - q).max()) > 20)
+    press(qtbot, window, window.hold_action)
+
+    def rests() -> bool:
+        frame = window.workbench.newest
+        return frame is not None and window.hold_action.isChecked() and np.abs(frame.v).max() < 1e-3
+
+    wait(qtbot, rests)
+    target = window.workbench.newest.target
+    assert np.degrees(np.abs(window.joints.table.q - target).max()) < 1
+    assert np.degrees(np.abs(window.joints.table.q - q).max()) > 5
+
+
+def test_two_files_dropped_open_the_first_and_name_the_other(qtbot, window):
+    assert drop(window, ROBOTS / "pendulum.urdf", ROBOTS / "scara.urdf")
+    assert "scara.urdf did not" in window.statusBar().currentMessage()
+    wait_loaded(qtbot, window)
+    assert window.workbench.path.endswith("pendulum.urdf")
+
+
+def test_space_is_left_to_a_list_that_has_the_focus(qtbot, opened):
+    window = opened()
+    press(qtbot, window, window.compare_action)
+    listed = window.compare.form.algorithms
+    listed.setFocus(Qt.FocusReason.OtherFocusReason)
+    wait(qtbot, listed.hasFocus)
+    qtbot.keyClick(listed, Qt.Key.Key_Space)
+    assert not window.workbench.playing
+
+
+def test_a_reset_brings_a_followed_robot_back_into_view(qtbot, opened):
+    window = opened(ROBOTS / "quadruped.urdf")
+    press(qtbot, window, window.gravity_action)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.joints.table.q[2] < -3.0)
+    window.follow_action.trigger()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: abs(window.viewport.camera.target[2] - window.joints.table.q[2]) < 0.6)
+    assert window.joints.table.q[2] == 0
+
+
+def test_a_window_lies_on_its_screen_whatever_was_remembered():
+    screen = QRect(0, 0, 1366, 728)
+    for wanted in (QRect(0, 0, 1440, 900), QRect(2000, 1500, 800, 600), QRect(-500, -20, 800, 600)):
+        assert screen.contains(dialogs.place(wanted, screen))
+    for size in ((1366, 728), (1000, 650), (800, 500), (3840, 2100)):
+        available = QRect(10, 20, *size)
+        assert available.contains(dialogs.first_place(available))
+
+
+def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
+    window = opened(ROBOTS / "arm7.urdf")
+    assert window.status.step_button.text() == "1 ms  implicit  (chosen)"
+    next(action for action in window.choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
+    wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
+    window.choices.chosen.trigger()
+    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit  (chosen)")
