@@ -167,18 +167,21 @@ def _articulated(model: Model) -> Array:
     R = model.home_rotation @ lie.rotation_from_rpy(rolled)
     X = lie.Ad(*lie.inverse(R, model.home_position))
     articulated = model.J.copy()
+    free, parent = (model.kind == FREE).tolist(), model.parent.tolist()
+    axis = np.where(model.kind == REVOLUTE, 2, 5).tolist()
     shares = np.zeros(n)
     for i in reversed(range(n)):
         I_A = articulated[i]
-        if model.kind[i] == FREE:
+        if free[i]:
             moments = np.linalg.eigvalsh(I_A)
             shares[i] = moments[0] / (np.abs(moments).max() or 1.0)
             continue
-        k = 2 if model.kind[i] == REVOLUTE else 5
-        D = I_A[k, k]
-        shares[i] = D / (abs(np.trace(I_A[k - 2 : k + 1, k - 2 : k + 1])) or 1.0)
-        if shares[i] > SINGULAR:
-            I_A = I_A - np.outer(I_A[k], I_A[k]) / D
-        if model.parent[i] >= 0:
-            articulated[model.parent[i]] += X[i].T @ I_A @ X[i]
+        k = axis[i]
+        a, b, D = I_A.diagonal()[k - 2 : k + 1].tolist()
+        shares[i] = share = D / (abs(a + b + D) or 1.0)
+        if parent[i] >= 0:
+            if share > SINGULAR:
+                row = I_A[k]
+                I_A = I_A - row[:, None] * (row / D)
+            articulated[parent[i]] += X[i].T @ I_A @ X[i]
     return shares

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from engine.description.elements import TYPES, Joint, Limits, Mimic
 from engine.description.markup import NO_LIMIT, Document, Element, Repair, Vector
@@ -15,18 +14,16 @@ def read_joint(document: Document, element: Element) -> Joint:
     """The joint of a <joint>."""
     name, kind = document.name(element, "name") or "", _type(document, element)
     xyz, rpy = document.origin(element)
-    joint = Joint(
-        name, kind or "fixed", _end(document, element, "parent"), _end(document, element, "child"), element, xyz, rpy
-    )
-    if joint.type in ("fixed", "floating"):
-        if joint.type == "floating":
-            _unused(document, element, ("limit", "dynamics", "mimic"), joint.type)
-        return joint
-    joint = replace(joint, axis=_axis(document, element))
-    if joint.type == "planar":
-        _unused(document, element, ("limit", "dynamics", "mimic"), joint.type)
-        return joint
-    return replace(joint, limits=_limits(document, element, joint.type), mimic=_mimic(document, element))
+    kind = kind or "fixed"
+    parent, child = _end(document, element, "parent"), _end(document, element, "child")
+    axis, limits, mimic = Joint.axis, Joint.limits, None
+    if kind not in ("fixed", "floating"):
+        axis = _axis(document, element)
+    if kind in ("floating", "planar"):
+        _unused(document, element, ("limit", "dynamics", "mimic"), kind)
+    elif kind != "fixed":
+        limits, mimic = _limits(document, element, kind), _mimic(document, element)
+    return Joint(name, kind, parent, child, element, xyz, rpy, axis, limits, mimic)
 
 
 def _type(document: Document, element: Element) -> str | None:

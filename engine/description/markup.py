@@ -60,6 +60,8 @@ class Document:
         self.found: list[Diagnostic] = []
         self._unlisted: Counter[str] = Counter()
         self._labels: dict[Element, str] = {}
+        self._parent: Element | None = None
+        self._children: dict[str, list[Element]] = {}
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
         try:
@@ -189,7 +191,11 @@ class Document:
 
     def one(self, element: Element, tag: str) -> Element | None:
         """The child of that tag, the first where there are more, or None."""
-        children = element.findall(tag)
+        if element is not self._parent:  # its children are asked for tag by tag
+            self._parent, self._children = element, {}
+            for child in element:
+                self._children.setdefault(child.tag, []).append(child)
+        children = self._children.get(tag, [])
         for child in children[1:]:
             if tag in ("parent", "child"):
                 self.error(child, f"a second <{tag}>", f"keep one <{tag}>: a joint joins two links")
@@ -215,6 +221,9 @@ class Document:
         if text is None:
             self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
             return None
+        simple = numerals.plain(text, count)
+        if simple is not None and max(map(abs, simple)) <= largest:
+            return simple
         came = f'{attribute}="{shortened(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, attribute)
@@ -255,6 +264,9 @@ class Document:
         text = element.get(attribute)
         if text is None:
             return none
+        simple = numerals.plain(text, 1)
+        if simple is not None and abs(simple[0]) < UNLIMITED:
+            return simple[0]
         if numerals.is_infinite(text):
             plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
             repair = self.write(element, **{attribute: plain})

@@ -17,6 +17,21 @@ _LETTERS = str.maketrans({"\u2212": "-", "\u2013": "-", "d": "e", "D": "e"})
 """Minus and dash of a word processor, and the exponent of Fortran."""
 
 
+_PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
+"""Letters of which Python's float makes what `read` does."""
+
+
+def plain(text: str, count: int) -> tuple[float, ...] | None:
+    """`count` numbers that are written as they should be; None, without a reason, where `read` is to look at them."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        values = tuple(map(float, text.split()))
+    except ValueError:
+        return None
+    return values if len(values) == count else None
+
+
 class Numbers(NamedTuple):
     """What was read; `oddity` says what was odd about it ("": nothing), `text` how it is written."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import engine
 from engine import diagnostics
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -140,6 +141,18 @@ def test_time_grows_with_the_file(tmp_path: Path, case: Callable[[int], str]) ->
     short.write_text(case(60_000))
     long.write_text(case(240_000))
     assert seconds(long) < 9 * max(seconds(short), 0.01)  # 4 where it is linear, 16 where it is quadratic
+
+
+def test_a_chain_of_100_000_links_loads_in_proportion(tmp_path: Path) -> None:
+    taken = []
+    for n in (10_000, 100_000):
+        path = tmp_path / f"{n}.urdf"
+        path.write_text(tree(n))
+        start = time.process_time()
+        model = engine.load(path)
+        taken.append(time.process_time() - start)
+        assert (model.nv, model.diagnostics) == (n, ())
+    assert taken[1] < 20 * taken[0]  # ten where it is linear, a hundred where it is quadratic
 
 
 CHECKED = """\
