@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QRect, QSize
-from PyQt6.QtGui import QIcon, QPainter, QPixmap
+from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
-
-from app import theme
 
 FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 SIZE = QSize(1440, 900)
@@ -15,7 +13,7 @@ NAME_WIDTH = 300  # px
 
 
 def file_dialog(parent: QWidget, folder: str) -> QFileDialog:
-    """A dialog for one robot's file, with room for its columns and icons that are seen on a dark ground."""
+    """A dialog for one robot's file, with room for its columns and icons that can be seen on a dark ground."""
     dialog = QFileDialog(parent, "Open a robot", folder, FILES)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     for button in dialog.findChildren(QToolButton):
@@ -40,13 +38,10 @@ def ask_file(parent: QWidget, folder: str) -> str:
 
 
 def _light(icon: QIcon, size: QSize) -> QIcon:
-    """The same shape in the text's colour."""
-    pixmap = QPixmap(icon.pixmap(size))
-    painter = QPainter(pixmap)
-    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
-    painter.fillRect(pixmap.rect(), theme.color("text"))
-    painter.end()
-    return QIcon(pixmap)
+    """The same picture with dark and light exchanged."""
+    image = icon.pixmap(size).toImage()
+    image.invertPixels()
+    return QIcon(QPixmap.fromImage(image))
 
 
 def place(wanted: QRect, available: QRect) -> QRect:

@@ -17,8 +17,10 @@ from PyQt6.QtWidgets import (
     QApplication,
     QComboBox,
     QDockWidget,
+    QFrame,
     QMainWindow,
     QMenu,
+    QScrollArea,
     QToolBar,
     QWidget,
 )
@@ -177,7 +179,9 @@ class Window(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
         self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
-        self.compare_dock = self._dock("Compare", self.compare, area.BottomDockWidgetArea)
+        room = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
+        room.setWidget(self.compare)
+        self.compare_dock = self._dock("Compare", room, area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
         self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
         self.compare_dock.hide()

@@ -24,7 +24,7 @@ class SpeedControl(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(-STEPS, STEPS)
         self.slider.setPageStep(STEPS // 4)
-        self.slider.setFixedWidth(150)
+        self.slider.setFixedWidth(110)
         self.slider.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.slider.setToolTip("Speed, from 0.1 to 10 times real time")
         self.asked, self.achieved = QLabel(), QLabel()

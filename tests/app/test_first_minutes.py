@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QRect, Qt
+from PyQt6.QtWidgets import QToolButton, QTreeView
 from test_window import drop
 from windows import press, wait, wait_loaded
 
@@ -77,3 +78,28 @@ def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
     window.choices.chosen.trigger()
     wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit  (chosen)")
+
+
+def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
+    window = opened()
+    window.resize(940, 610)
+    wait(qtbot, lambda: window.width() == 940)
+    assert window.toolbar.widgetForAction(window.compare_action).isVisible()
+    press(qtbot, window, window.compare_action)
+    wait(qtbot, window.compare.isVisible)
+    wait(qtbot, lambda: window.compare_dock.height() > 100)
+    assert window.width() == 940
+
+
+def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbot, window):
+    dialog = dialogs.file_dialog(window, str(ROBOTS))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    view = next(view for view in dialog.findChildren(QTreeView) if view.isVisible())
+    wait(qtbot, lambda: view.model().rowCount(view.rootIndex()) > 5)
+    header = view.header()
+    assert sum(header.sectionSize(column) for column in range(header.count())) <= view.viewport().width() + 2
+    for button in dialog.findChildren(QToolButton):
+        image = button.icon().pixmap(button.iconSize()).toImage()
+        pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+        assert any(pixel.alpha() > 100 and pixel.lightness() > 100 for pixel in pixels)
