@@ -88,6 +88,10 @@ class ContestForm(QWidget):
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
         self.links_label = QLabel()
         self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("chain of 4096 links"))
+        self.length = QSpinBox()
+        self.length.setRange(1, 1 << LONGEST)
+        self.length.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
+        self.length.setToolTip(self.links.toolTip())
         self.batch, self.seconds = QSpinBox(), QDoubleSpinBox()
         for box in (self.batch, self.seconds):
             box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
@@ -103,8 +107,11 @@ class ContestForm(QWidget):
         self.own.clicked.connect(self._ask_own)
         for widget in (self.measure, self.devices, self.dtypes, self.links, self.own):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
+        self.links.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # for its arrow keys; it has no use for Space
         self._arrange()
-        self.links.valueChanged.connect(self._mirror)
+        self.links.valueChanged.connect(lambda: self.length.setValue(self._slid()))
+        self.length.valueChanged.connect(self._put)
+        self.length.valueChanged.connect(self._mirror)
         self.measure.currentIndexChanged.connect(self._mirror)
         self.robots.itemChanged.connect(self.changed)
         self.algorithms.itemChanged.connect(self.changed)
@@ -145,6 +152,7 @@ class ContestForm(QWidget):
         slider = QGridLayout()
         slider.addWidget(self.links_label, 0, 0)
         slider.addWidget(self.links, 0, 1)
+        slider.addWidget(self.length, 0, 2)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
@@ -155,7 +163,18 @@ class ContestForm(QWidget):
 
     @property
     def chain_length(self) -> int:
-        """The links of the generated chain: powers of two and of ten, and between them numbers of two digits."""
+        """The links of the generated chain."""
+        return self.length.value()
+
+    def _put(self, links: int) -> None:
+        """Bring the slider to a number that was typed."""
+        if links != self._slid():
+            blocked = self.links.blockSignals(True)
+            self.links.setValue(round(math.log2(links) * STEPS))
+            self.links.blockSignals(blocked)
+
+    def _slid(self) -> int:
+        """Where the slider stands: powers of two and of ten, and between them numbers of two digits."""
         octave, rest = divmod(self.links.value(), STEPS)
         links = 2 ** (octave + rest / STEPS)
         ten = 10 ** round(math.log10(links))

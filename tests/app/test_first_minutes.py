@@ -103,3 +103,17 @@ def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbo
         image = button.icon().pixmap(button.iconSize()).toImage()
         pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
         assert any(pixel.alpha() > 100 and pixel.lightness() > 100 for pixel in pixels)
+
+
+def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
+    form = window.compare.form
+    form.length.setValue(777)
+    assert form.chain_length == 777
+    assert "777" in form.links_label.text()
+    form.links.setValue(form.links.minimum())
+    assert form.chain_length == 1
+    for _ in range(16):
+        qtbot.keyClick(form.links, Qt.Key.Key_Right)
+    assert form.chain_length == 2
+    qtbot.keyClick(form.length, Qt.Key.Key_Up)
+    assert form.chain_length == 3
