@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from engine.description.markup import Document, Element
+from engine.description.markup import Document, Element, tag_of
 
 _TAGS = {
     "implicitSpringDamper": "a spring and damper",
@@ -40,7 +40,7 @@ def name_once(document: Document, root: Element) -> None:
     first: dict[str, Element] = {}
     count: Counter[str] = Counter()
     for element in root.iter(*_TAGS, *(f"{{*}}{tag.partition(':')[2]}" for tag in _TAGS if ":" in tag), *_ATTRIBUTES):
-        tag = f"{element.prefix}:{element.tag.partition('}')[2]}" if element.prefix else element.tag
+        tag = tag_of(element)
         said = [f"gives {_TAGS[tag]}, and is not of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
         said += [f"{attribute} bears on the motion, and is not of URDF" for attribute in given]

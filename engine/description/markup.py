@@ -64,6 +64,8 @@ class Document:
         self._children: dict[str, list[Element]] = {}
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
+        self.unread: set[tuple[Element, str]] = set()
+        """Attributes whose text cannot be read at all, which has been told."""
         try:
             if content is None:
                 content = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
@@ -163,7 +165,7 @@ class Document:
         if element.tag in ("link", "joint", "material") and name and parent is not None:
             own = f"{element.tag} {shortened(name, 100)!r}"
         else:
-            own = f"<{element.tag}>"
+            own = f"<{shortened(tag_of(element), 100)}>"
         if parent is None or parent.getparent() is None:
             return own
         if parent not in self._labels:
@@ -224,6 +226,8 @@ class Document:
         simple = numerals.plain(text, count)
         if simple is not None and max(map(abs, simple)) <= largest:
             return simple
+        if (element, attribute) in self.unread:
+            return None
         came = f'{attribute}="{shortened(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, attribute)
@@ -285,3 +289,9 @@ class Document:
 
 def shortened(text: str, length: int = LONGEST) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def tag_of(element: Element) -> str:
+    """An element's tag with its prefix, as the file writes it, whether or not the prefix is declared."""
+    tag = str(element.tag)
+    return f"{element.prefix}:{tag.partition('}')[2]}" if element.prefix else tag

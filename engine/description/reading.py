@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from engine.description import foreign
+from engine.description import foreign, substitution
 from engine.description.elements import Color, Description, Inertial, Link, Shape
 from engine.description.joints import read_joint
 from engine.description.markup import Document, Element, Vector
@@ -35,10 +35,8 @@ def read(document: Document, resources: Resources) -> Description | None:
     if root.tag != "robot":
         document.error(root, f"the outermost element is <{root.tag}>", "a URDF is one <robot> element")
         return None
-    if b"<xacro:" in document.source.data and any(
-        element.prefix == "xacro" or element.tag.startswith("xacro:") for element in root.iter("*")
-    ):
-        document.error(root, "has elements of xacro, unexpanded", "name the file .urdf.xacro, or expand it first")
+    if not document.expanded and any(mark in document.source.data for mark in (b"<xacro:", b"${", b"$(")):
+        substitution.substitute(document, root)
     foreign.name_once(document, root)
     return _Reader(document, resources).robot(root)
 

@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
     "attribute twice": ("error", 3, "malformed redefined", GOOD.replace('<link name="b"', '<link name="b" name="c"')),
     "not a robot": ("error", 1, "<sdf> <robot>", "<sdf/>"),
     "unexpanded xacro": (
-        "error", 1, "xacro expand", robot(link("a"), "<xacro:m/>").replace("<robot", '<robot xmlns:xacro="http://x"'),
+        "error", 3, "<xacro:m> xacro expand", robot(link("a"), "<xacro:m/>").replace("<robot", '<robot xmlns:xacro="http://x"'),
     ),
     "no robot name": ("warning", 1, "<robot> no name 'bad'", f"<robot>\n{link('a')}</robot>"),
     "no links": ("error", 1, "<robot> no links", robot()),

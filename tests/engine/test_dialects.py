@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ READ: dict[str, Callable[[Model], Any]] = {
     "effort": lambda model: model.effort_limit[0],
     "damping": lambda model: model.damping[0],
     "mass": lambda model: model.mass[0],
+    "first_moment": lambda model: model.link_rotation[1].T @ model.first_moment[0],
     "position": lambda model: model.home_position[0],
     "axis": lambda model: model.home_rotation[0][:, 2],
     "yaw": lambda model: math.atan2(*engine.link_poses(model, model.neutral())[1, [1, 0], 0]),
@@ -73,8 +75,9 @@ def test_what_is_said_and_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOADED)
 def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(name: str, tmp_path: Path) -> None:
-    path, copy = DIALECTS / f"{name}.urdf", tmp_path / f"{name}.urdf"
-    (tmp_path / "plate.obj").write_bytes((DIALECTS / "plate.obj").read_bytes())
+    path, copy = DIALECTS / f"{name}.urdf", tmp_path / "dialects" / f"{name}.urdf"
+    copy.parent.mkdir()
+    (copy.parent / "plate.obj").write_bytes((DIALECTS / "plate.obj").read_bytes())
     before = path.read_bytes()
     count, left = engine.repair(path, copy)
     assert path.read_bytes() == before
@@ -152,3 +155,28 @@ def test_a_copy_never_takes_the_place_of_anything_unasked(tmp_path: Path) -> Non
         engine.repair(tmp_path / "r.urdf.xacro", copy)
     assert engine.repair(path, copy, overwrite=True) == (1, [])
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.urdf", "r.urdf"]
+
+
+@pytest.mark.parametrize(
+    "oddity",
+    [
+        "<link name='{}'><visual><origin xyz='0,0,1'/></visual></link>",
+        "<link name='${{{}+1}}'/>",
+        "<joint name='{}' type='Fixed'><parent link='a'/><child link='b'/><origin/><origin/></joint>",
+        "<!-- {} -- -->",
+    ],
+)
+def test_checking_and_repairing_take_time_in_proportion_to_the_text(oddity: str, tmp_path: Path) -> None:
+    """All on one line: four times as much takes no sixteen times as long."""
+    path, copy = tmp_path / "r.urdf", tmp_path / "copy.urdf"
+    times = []
+    for count in (1000, 4000):
+        path.write_text(f"<robot name='r'>{''.join(map(oddity.format, range(count)))}</robot>", encoding="utf-8")
+        rounds = []
+        for _ in range(3):
+            began = time.process_time()
+            repairs, _ = engine.repair(path, copy, overwrite=True)
+            rounds.append(time.process_time() - began)
+        assert repairs >= count
+        times.append(min(rounds))
+    assert times[1] < 9 * times[0]
