@@ -37,6 +37,7 @@ from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 
 DONE, NO, WRONG_CALL = 0, 1, 2
+ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -378,17 +379,13 @@ def info(args: argparse.Namespace) -> int:
     console.print(f"served by {', '.join(serves.algorithms(model))}")
     for reason, names in serves.unserved(model).items():
         console.print(f"not by {', '.join(names)}: {reason}", markup=False)
-    table = Table(
-        "joint", "type", "q", "v", "position", "velocity", "effort", "damping", "friction", box=None, pad_edge=False
-    )
-    for joint in joints:
-        table.add_row(
-            *(
-                str(joint[key])
-                for key in ("name", "type", "q", "v", "position", "velocity", "effort", "damping", "friction")
-            )
-        )
+    columns = ("type", "q", "v", "position", "velocity", "effort", "damping", "friction")
+    table = Table("joint", *columns, box=None, pad_edge=False)
+    for joint in joints[:ROWS]:
+        table.add_row(*(str(joint[key]) for key in ("name", *columns)))
     console.print(table)
+    if len(joints) > ROWS:
+        console.print(f"and {len(joints) - ROWS} more joints; --json lists them all")
     return DONE
 
 

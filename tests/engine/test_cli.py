@@ -183,3 +183,13 @@ def test_a_reader_that_leaves_early_is_no_fault():
         program.stdout.close()
         assert program.stderr.read() == ""
     assert program.returncode == 1
+
+
+def test_info_shows_the_first_joints_of_a_long_chain(tmp_path, capsys):
+    path = tmp_path / "chain.urdf"
+    assert main.main(["generate", "chain", "1200", "--out", str(path)]) == 0
+    assert main.main(["info", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "joint1000 " in shown
+    assert "joint1001 " not in shown
+    assert "and 200 more joints; --json lists them all" in shown
