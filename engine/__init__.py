@@ -44,6 +44,7 @@ from engine.urdf import load
 if TYPE_CHECKING:
     from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
     from engine.bench.intervals import Interval
+    from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
 
 __version__ = "0.1.0"
@@ -52,6 +53,7 @@ _OF_THE_BENCH = {
         ("Comparison", "Crossing", "Growth", "Point", "Scaling", "Standing", "Standings"), "engine.bench.compare"
     ),
     "Interval": "engine.bench.intervals",
+    "algorithm_color": "engine.bench.plots",
     "measure_algorithms": "engine.bench.suites.measure",
 }
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
@@ -89,6 +91,7 @@ __all__ = [
     "SuggestedStep",
     "Trajectory",
     "Visual",
+    "algorithm_color",
     "algorithms",
     "bias",
     "chain",

@@ -16,7 +16,9 @@ from app import theme
 COLUMNS = ("algorithm", "time of one call", "median", "× the fastest", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
-LABEL_WIDTH = 56  # px, of a number on the axis and some room
+LABEL_WIDTH = 76  # px, of a number on the axis and some room
+WIDE = 20  # times as long: then the bars are multiples of the fastest
+BARS = 60  # px that they have at least
 NAMES = 0.26  # of the view's width may be names
 PICTURE_WIDTH, PICTURE_SCALE = 980, 2
 BADGES = {"wrong": "error", "failed": "error", "refused": "faint", "waiting": "faint"}
@@ -36,23 +38,45 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """A logarithmic axis over whole decades, s."""
+    """Times from nought on; where they differ by more than `WIDE`, multiples of the fastest from 1 on, logarithmic."""
 
-    low: int
-    high: int
+    first: float
+    """The fastest's median, s."""
+    last: float
+    """The largest median or bound of one, s."""
 
     @classmethod
     def of(cls, rows: list[engine.Standing]) -> Axis | None:
         """One on which all medians and intervals fit; None where there are none."""
-        times = [row.host for row in rows if row.host] + [x for row in rows for x in row.host_interval or () if x > 0]
-        if not times:
+        medians = [row.host for row in rows if row.host]
+        if not medians:
             return None
-        low = math.floor(math.log10(0.9 * min(times)))
-        return cls(low, max(math.ceil(math.log10(max(times))), low + 1))
+        return cls(min(medians), max(medians + [row.host_interval.high for row in rows if row.host_interval]))
+
+    @property
+    def multiples(self) -> bool:
+        return self.last > WIDE * self.first
 
     def place(self, seconds: float) -> float:
         """0 at its left end, 1 at its right end."""
-        return (math.log10(seconds) - self.low) / (self.high - self.low)
+        if self.multiples:
+            return max(0.0, math.log(seconds / self.first) / math.log(self.last / self.first))
+        return seconds / self.last
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Some marks, at most so many, by their places, with their words."""
+        if self.multiples:
+            decades = int(math.log10(self.last / self.first))
+            stride = max(1, math.ceil((decades + 1) / most))
+            powers = [10**power for power in range(0, decades + 1, stride)]
+            return [
+                (self.place(self.first * power), f"{power:,} ×" if power > 1 else "1 × fastest") for power in powers
+            ]
+        rough = self.last / max(1, most - 1)
+        ten = 10.0 ** math.floor(math.log10(rough))
+        step = next(ten * factor for factor in (1, 2, 5, 10) if ten * factor >= rough * (1 - 1e-9))
+        count = int(self.last / step + 1e-9)
+        return [(self.place(step * number), duration(step * number) if number else "0") for number in range(count + 1)]
 
 
 @dataclass(frozen=True)
@@ -137,7 +161,8 @@ class BarTable(QAbstractTableModel):
 
 HINTS = (
     "The algorithm, and the device it runs on",
-    "Seconds of one call for the whole batch, until its answer is there; the light line is the median's interval",
+    "One call for the whole batch, until its answer is there: from 0 on, or as multiples of the fastest from 1 × on, "
+    "logarithmic, where the times differ much; the light line is where another comparison's median lies",
     "The median of one call's time on the host, until its answer is there",
     "The time as a multiple of the fastest one's, with its interval: measured in turns, compared turn by turn",
     "The time between two events on the GPU",
@@ -177,17 +202,23 @@ def hover(row: engine.Standing) -> str:
     if row.reason:
         lines.append(f"{row.verdict}: {row.reason}")
     if row.host is not None:
-        lines.append(f"one call: {duration(row.host)}, median of {row.turns} turns")
+        lines.append(f"one call: {duration(row.host)}, the middle of {row.turns} turns")
         if row.batch > 1:
             lines.append(f"one robot: {duration(row.host / row.batch)}")
     if row.host_interval is not None:
-        lines.append(f"interval of the median: {duration(row.host_interval.low)} to {duration(row.host_interval.high)}")
+        low, _, high = map(duration, row.host_interval)
+        lines.append(f"another comparison would find {low} to {high}")
+    if len(row.host_runs) > 1:
+        least, most = duration(min(row.host_runs)), duration(max(row.host_runs))
+        lines.append(f"medians of the {len(row.host_runs)} processes: {least} to {most}")
     if row.on_device is not None:
         lines.append(f"on the GPU: {duration(row.on_device)}")
     if row.ratio is not None and row.ratio.low != row.ratio.high:
         low, middle, high = row.ratio
         doubt = ", no difference beyond doubt" if row.level else ""
         lines.append(f"{middle:.3f} times the fastest ({low:.3f} to {high:.3f}){doubt}")
+        if len(row.ratio_runs) > 1:
+            lines.append(f"by process {min(row.ratio_runs):.3f} to {max(row.ratio_runs):.3f} times")
     if row.residual is not None:
         lines.append(f"residual: {row.residual:.2g}")
     if row.first is not None:
@@ -239,30 +270,29 @@ class Painter(QStyledItemDelegate):
 
 def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
     painter.setPen(theme.color("faint"))
-    if axis is None:
+    if axis is None or track.width() < 2 * LABEL_WIDTH:
         return
-    stride = math.ceil(LABEL_WIDTH * (axis.high - axis.low) / max(track.width(), 1))
-    for decade in range(axis.low, axis.high + 1, stride):
-        x = track.left() + (decade - axis.low) / (axis.high - axis.low) * track.width()
+    for place, words in axis.ticks(int(track.width() / LABEL_WIDTH)):
+        x = track.left() + place * track.width()
         box = QRectF(x - 40, track.top(), 80, track.height() - 3)
         side = Qt.AlignmentFlag.AlignHCenter
-        if decade == axis.low:
+        if place == 0:
             box, side = QRectF(x, box.top(), 80, box.height()), Qt.AlignmentFlag.AlignLeft
-        painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, duration(10.0**decade))
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, words)
 
 
 def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.Standing) -> None:
     if axis is None:
         return
     painter.setPen(theme.color("raised"))
-    for decade in range(axis.low, axis.high + 1):
-        x = track.left() + (decade - axis.low) / (axis.high - axis.low) * track.width()
+    for place, _ in axis.ticks(max(2, int(track.width() / LABEL_WIDTH))):
+        x = track.left() + place * track.width()
         painter.drawLine(round(x), round(track.top()), round(x), round(track.bottom()))
     if row.host is None:
         return
-    bar = QRectF(track.left(), track.top() + 5, axis.place(row.host) * track.width(), track.height() - 10)
+    bar = QRectF(track.left(), track.top() + 5, max(3.0, axis.place(row.host) * track.width()), track.height() - 10)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.color("good" if row.level and row.ratio else "accent"))
+    painter.setBrush(QColor(engine.algorithm_color(row.algorithm)))
     painter.drawRoundedRect(bar, 2, 2)
     if row.host_interval is not None:
         low, _, high = row.host_interval
@@ -312,6 +342,7 @@ class BarView(QTableView):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header = self.horizontalHeader()
         header.setHighlightSections(False)
+        header.setMinimumSectionSize(20)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(BAR, QHeaderView.ResizeMode.Stretch)
         advance = self.fontMetrics().horizontalAdvance
@@ -339,8 +370,12 @@ class BarView(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        """Give the names the room that they need, and leave most of it to the bars."""
-        self.setColumnWidth(NAME, min(max(self._longest + 24, 120), int(NAMES * self.width())))
+        """Give the names the room that they need, and most to the bars; residuals go where there is little."""
+        names, width = min(max(self._longest + 24, 120), int(NAMES * self.width())), self.viewport().width()
+        self.setColumnWidth(NAME, names)
+        numbers = sum(self.columnWidth(column) for column in (MEDIAN, RATIO, DEVICE) if not self.isColumnHidden(column))
+        residual = self.fontMetrics().horizontalAdvance(COLUMNS[RESIDUAL]) + 22
+        self.setColumnHidden(RESIDUAL, names + BARS + numbers + residual > width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -72,12 +72,13 @@ class GrowthPlot(pg.PlotWidget):
         curves = growth.curves()
         if set(self._curves) - set(curves):
             self._forget()
-        names = list(dict.fromkeys(point.curve for point in growth.points))
+        both = any(name.endswith(" on cuda") for name in curves)
         for name, curve in curves.items():
             if name not in self._curves:
-                tint = _tint(names.index(name))
+                tint = _tint(name)
+                style = Qt.PenStyle.DashLine if both and name.endswith(" on cpu") else Qt.PenStyle.SolidLine
                 self._curves[name] = self.plot(
-                    pen=pg.mkPen(tint, width=2), symbol="o", symbolSize=7, symbolBrush=tint, symbolPen=None
+                    pen=pg.mkPen(tint, width=2, style=style), symbol="o", symbolSize=7, symbolBrush=tint, symbolPen=None
                 )
             sizes = sorted(curve)
             self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
@@ -102,10 +103,13 @@ class GrowthPlot(pg.PlotWidget):
             dot = pg.ScatterPlotItem(
                 [place[0]], [place[1]], symbol="o", size=15, pen=pg.mkPen(theme.COLORS["text"], width=1.5), brush=None
             )
-            label = pg.TextItem(f"{round(crossing.size):,}", color=theme.COLORS["text"], anchor=(0.5, 1.4))
+            label = pg.TextItem(crossing.words().removeprefix("about "), color=theme.COLORS["text"], anchor=(0.5, 1.4))
             label.setPos(*place)
             dot.setToolTip(told(crossing, growth.axis))
-            for mark in (dot, label):
+            low, high = (crossing.low or min(curves[crossing.faster]), crossing.high or max(curves[crossing.faster]))
+            band = pg.PlotDataItem([low, high], [seconds] * 2, pen=pg.mkPen(theme.COLORS["text"], width=1.5))
+            band.setLogMode(True, True)
+            for mark in (band, dot, label):
                 self.addItem(mark, ignoreBounds=True)
                 self._marks.append(mark)
 
@@ -152,7 +156,7 @@ class GrowthView(QWidget):
         """Show the curves as far as they are known."""
         self.plot.show_growth(growth)
         curves = dict.fromkeys(point.curve for point in growth.points)
-        dots = (f'<span style="color:{_tint(i)}">●</span>&nbsp;{escape(name)}' for i, name in enumerate(curves))
+        dots = (f'<span style="color:{_tint(name)}">●</span>&nbsp;{escape(name)}' for name in curves)
         self.names.setText(" &nbsp; ".join(dots))
 
     def picture(self) -> QPixmap:
@@ -164,15 +168,15 @@ class GrowthView(QWidget):
         return pixmap
 
 
-def _tint(number: int) -> str:
-    return theme.PHASE_COLORS[number % len(theme.PHASE_COLORS)]
+def _tint(curve: str) -> str:
+    return engine.algorithm_color(curve.rpartition(" on ")[0])
 
 
 def told(crossing: engine.Crossing, axis: str) -> str:
     """A crossing in words, where times grow along the axis "links" or "batch"."""
-    size = round(crossing.size)
-    unit = {"links": "link", "batch": "robot"}[axis] + ("" if size == 1 else "s")
-    return f"{crossing.faster} is faster than {crossing.slower} from about {size:,} {unit} on"
+    words = crossing.words()
+    unit = {"links": "link", "batch": "robot"}[axis] + ("" if words == "about 1" else "s")
+    return f"{crossing.faster} is faster than {crossing.slower} from {words} {unit} on"
 
 
 def _time_at(curve: dict[int, float], size: float) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt, QTimer
-from PyQt6.QtGui import QFont, QResizeEvent
+from PyQt6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -32,9 +32,10 @@ from app.panels.offer import MeasureOffer
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 200  # ms between two pictures of the panel
 COLUMNS = ("now", "min", "99 %", "median", "before")
-MINIMUM, MEDIAN, BEFORE = 1, 3, 4
+MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
+MARGIN = 12  # px, beside a figure in its cell
 UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
 MEANINGS = {
@@ -286,8 +287,9 @@ class TimingPanel(QWidget):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         view.setColumnHidden(1 + BEFORE, True)
         view.setColumnWidth(0, view.fontMetrics().horizontalAdvance("inertia recursion") + 30)
-        widest = max(map(view.fontMetrics().horizontalAdvance, WIDEST))
-        header.setMinimumSectionSize(widest + 8)
+        bold = QFont(view.font())
+        bold.setBold(True)
+        header.setMinimumSectionSize(max(map(QFontMetrics(bold).horizontalAdvance, WIDEST)) + MARGIN)
         header.setFixedHeight(2 * view.fontMetrics().height() + 8)
         view.setMinimumHeight(header.height() + 3 * ROW_HEIGHT)
         view.setMaximumHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
@@ -312,10 +314,12 @@ class TimingPanel(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out the minimum where not all columns have the room that their figures need."""
+        """Leave out the minimum, and then the 99th percentile, where not all figures have room; rows tell on hover."""
         shown = len(COLUMNS) - self.view.isColumnHidden(1 + BEFORE)
-        needed = self.view.columnWidth(0) + shown * self.view.horizontalHeader().minimumSectionSize()
-        self.view.setColumnHidden(1 + MINIMUM, needed > self.view.viewport().width())
+        room = self.view.viewport().width() - self.view.columnWidth(0)
+        surplus = shown - room // self.view.horizontalHeader().minimumSectionSize()
+        self.view.setColumnHidden(1 + MINIMUM, surplus > 0)
+        self.view.setColumnHidden(1 + MOST, surplus > 1)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

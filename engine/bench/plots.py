@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".svg", ".png", ".pdf")
 MARKS = {
-    "abia": ("#000000", "o"),
+    "abia": ("#7f8794", "o"),
     "dca": ("#d55e00", "s"),
     "jsiia": ("#0072b2", "^"),
     "abia-hybrid": ("#009e73", "D"),
@@ -25,8 +25,22 @@ MARKS = {
     "pinocchio": ("#e69f00", "P"),
     "mujoco-warp": ("#56b4e9", "X"),
 }
-"""Each algorithm's and peer's colour, which colour-blind readers tell apart (M. Okabe, K. Ito 2008), and its marker."""
+"""Each algorithm's and peer's colour, which colour-blind readers tell apart (M. Okabe, K. Ito 2008; for its black a
+grey that shows on dark grounds too), and its marker. The window's are the same."""
+OWN = ("#e6ab02", "#7570b3", "#66a61e", "#e7298a", "#a6761d")
+"""Those of users' algorithms."""
 SEQUENCE = ("#56b4e9", "#0072b2", "#009e73", "#e69f00", "#d55e00")
+
+
+def mark(algorithm: str) -> tuple[str, str]:
+    """An algorithm's colour and marker, wherever it is drawn; of a user's it depends on its name alone."""
+    name = algorithm.partition(" (")[0]
+    return MARKS.get(name, (OWN[sum(name.encode()) % len(OWN)], "*"))
+
+
+def algorithm_color(algorithm: str) -> str:
+    """The colour, as #rrggbb, in which an algorithm is drawn in every picture: its name, or ``file.py:function``."""
+    return mark(algorithm)[0]
 
 
 def require(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QFont, QFontMetrics
 from windows import wait
 
 import engine
@@ -77,8 +78,10 @@ def test_no_figure_of_the_timing_table_is_cut(qtbot):
         assert not timing.view.isColumnHidden(1 + BEFORE)
         for column in range(1, timing.table.columnCount()):
             words = [timing.table.data(timing.table.index(row, column)) for row in range(timing.table.rowCount())]
-            widest = max(map(timing.view.fontMetrics().horizontalAdvance, words))
-            assert timing.view.isColumnHidden(column) or timing.view.columnWidth(column) >= widest + 2
+            bold = QFont(timing.view.font())
+            bold.setBold(True)
+            widest = max(map(QFontMetrics(bold).horizontalAdvance, words))
+            assert timing.view.isColumnHidden(column) or timing.view.columnWidth(column) >= widest + 10
 
 
 def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtGui import QImage
+from PyQt6.QtGui import QColor, QImage
 from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
 from windows import ANSWER, gaps, press, wait
 
@@ -140,14 +140,15 @@ def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkey
     assert [float(line["host"]) for line in table] == [row.host for row in rows.values()]
     click(qtbot, panel.picture_button)
     picture = QImage(str(tmp_path / "times.png"))
-    assert count(picture, "good") + count(picture, "accent") > 1000
+    assert count(picture, engine.algorithm_color("jsiia")) > 1000
+    assert count(picture, engine.algorithm_color("abia")) > 20
 
 
-def count(picture: QImage, name: str) -> int:
-    """The pixels of a colour of the palette."""
+def count(picture: QImage, color: str) -> int:
+    """The pixels of a colour."""
     picture = picture.convertToFormat(QImage.Format.Format_RGB32)
     bits = np.frombuffer(picture.constBits().asstring(picture.sizeInBytes()), np.uint32)
-    return int(np.sum(bits & 0xFFFFFF == theme.color(name).rgb() & 0xFFFFFF))
+    return int(np.sum(bits & 0xFFFFFF == QColor(color).rgb() & 0xFFFFFF))
 
 
 def test_bars_fill_in_as_results_come(qtbot, panel):
@@ -255,7 +256,7 @@ def test_own_algorithms_wrong_failing_and_slow(qtbot, panel, own):
     assert "NameError" in panel.findings.text()
     assert "own.py, line 7" in panel.findings.text()
     picture = panel.bars.picture().toImage()
-    assert count(picture, "error") > 50
+    assert count(picture, theme.COLORS["error"]) > 50
 
 
 def test_a_file_that_is_no_python_is_told_with_its_line(qtbot, panel, own):
@@ -300,7 +301,7 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     click(qtbot, panel.picture_button)
     picture = QImage(str(tmp_path / "growth.png"))
     assert picture.width() == 2 * panel.growth.width()
-    assert count(picture, "accent") > 100
+    assert count(picture, engine.algorithm_color("jsiia")) > 100
 
 
 def test_growth_with_the_batch(qtbot, panel):
@@ -318,19 +319,26 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     qtbot.addWidget(plot)
     times = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}}
     points = tuple(
-        engine.Point(size, replace(STANDING, algorithm=name, host=seconds))
+        engine.Point(size, replace(STANDING, algorithm=name, host=seconds, host_interval=None))
         for name, curve in times.items()
         for size, seconds in curve.items()
     )
     plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
     assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8"]
+    vague = tuple(
+        replace(point.standing, host_interval=engine.Interval(*(point.standing.host * x for x in (0.7, 1, 1.4))))
+        for point in points
+    )
+    wide = tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True))
+    plot.show_growth(engine.Growth("links", wide, 1.0, None, "done"))
+    assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8 (4 to 16)"]
 
 
 @pytest.mark.parametrize(
     ("size", "axis", "words"), [(35.1, "links", "about 35 links on"), (1.2, "batch", "about 1 robot on")]
 )
 def test_a_crossing_in_words(size, axis, words):
-    assert told(engine.Crossing(size, "dca", "abia"), axis) == f"dca is faster than abia from {words}"
+    assert told(engine.Crossing(size, "dca", "abia", size, size), axis) == f"dca is faster than abia from {words}"
 
 
 @pytest.mark.parametrize("part", ["robots", "algorithms"])
@@ -400,12 +408,17 @@ def test_a_gpu_has_its_column(qtbot):
     assert "on the GPU: 4 µs" in hover(on_gpu)
 
 
-def test_axes_and_durations():
-    axis = Axis.of([STANDING, replace(STANDING, host=3e-4, host_interval=None)])
-    assert (axis.low, axis.high) == (-6, -3)
-    assert axis.place(1e-6) == pytest.approx(0)
-    assert axis.place(1e-3) == pytest.approx(1)
+def test_axes_start_at_nought_or_are_multiples_of_the_fastest():
+    axis = Axis.of([STANDING, replace(STANDING, host=10e-6, host_interval=None)])
+    assert [axis.place(x) for x in (0, 5e-6, 10e-6)] == pytest.approx([0, 0.5, 1])
+    assert axis.ticks(3) == [(0, "0"), (pytest.approx(0.5), "5 µs"), (pytest.approx(1), "10 µs")]
+    wide = Axis.of([STANDING, replace(STANDING, host=2e-4, host_interval=None)])
+    assert [wide.place(x) for x in (1.9e-6, 2e-6, 2e-5, 2e-4)] == pytest.approx([0, 0, 0.5, 1])
+    assert [words for _, words in wide.ticks(5)] == ["1 × fastest", "10 ×", "100 ×"]
     assert Axis.of([replace(STANDING, host=None, host_interval=None)]) is None
+
+
+def test_durations_have_units_that_suit():
     assert [duration(x) for x in (2e-9, 1.234e-6, 0.9996e-3, 0.05, 12.3)] == [
         "2 ns",
         "1.23 µs",

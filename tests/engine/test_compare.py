@@ -307,7 +307,18 @@ def test_curves_over_links_cross_where_one_overtakes_the_other():
         ("links", "2", "abia-hybrid"), ("links", "64", "abia-hybrid"),
     ]  # fmt: skip
     size = engine.Growth("links", _points({"a": {1: 1.0, 4: 4.0}, "b": {1: 2.0, 4: 2.0}}), 1, 0, "").crossings()
-    assert size == (engine.Crossing(pytest.approx(2), "b on cpu", "a on cpu"),)
+    assert size == (engine.Crossing(*(pytest.approx(2), "b on cpu", "a on cpu", pytest.approx(2), pytest.approx(2))),)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (None, None, "about 350 (the smallest to beyond the largest)"), (301, 412, "about 350 (300 to 410)"),
+        (None, 412, "about 350 (the smallest to 410)"), (349, 352, "about 350"),
+    ],
+)  # fmt: skip
+def test_a_crossing_is_told_with_its_band_in_two_digits(low, high, words):
+    assert engine.Crossing(351, "dca", "abia", low, high).words() == words
 
 
 def _points(curves):

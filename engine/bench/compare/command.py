@@ -22,7 +22,7 @@ from engine.bench import facts, plots
 from engine.bench.child import Children
 from engine.bench.compare import own, pictures, robots
 from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, distinct
-from engine.bench.compare.scaling import Growth, Point, Scaling
+from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.compare.standing import Standing, Standings, table, times
 from engine.bench.results import Results
 from engine.choice import in_words
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     growth = Growth(args.over, tuple(Point(part.size, row) for part, row in rows if part.size), 1, 0, "")
     standings = Standings(tuple(row for _, row in rows), 1, 0, "")
     plain = growth.plain() if args.over else [row.plain() for row in standings.rows]
-    findings = [_crossed(args.over, *found) for found in growth.crossings()] if args.over else standings.findings()
+    findings = [_crossed(args.over, found) for found in growth.crossings()] if args.over else standings.findings()
     if args.csv is not None:
         with files.replacing(args.csv, "w") as file:
             file.write(table(plain))
@@ -245,5 +245,6 @@ def _reasons(rows: Rows) -> list[str]:
     return [f"{reason} ({', '.join(dict.fromkeys(names))})" for reason, names in shared.items()]
 
 
-def _crossed(axis: str, size: float, faster: str, slower: str) -> str:
-    return f"from about {round(size):,} {'links' if axis == 'links' else 'robots'} on, {faster} is faster than {slower}"
+def _crossed(axis: str, found: Crossing) -> str:
+    unit = "links" if axis == "links" else "robots"
+    return f"from {found.words()} {unit} on, {found.faster} is faster than {found.slower}"

@@ -27,6 +27,21 @@ class Crossing(NamedTuple):
     size: float
     faster: str
     slower: str
+    low: float | None = None
+    """From here on it may be so, by the times' intervals; None: at all sizes."""
+    high: float | None = None
+    """From here on it is so beyond doubt; None: at none that was measured."""
+
+    def words(self) -> str:
+        """The size, or between which sizes it lies, in two digits."""
+        low, high = (None if size is None else _two_digits(size) for size in (self.low, self.high))
+        if low is not None and low == high:
+            return f"about {low}"
+        return f"about {_two_digits(self.size)} ({low or 'the smallest'} to {high or 'beyond the largest'})"
+
+
+def _two_digits(size: float) -> str:
+    return f"{float(f'{size:.2g}'):,.0f}"
 
 
 class Point(NamedTuple):
@@ -61,12 +76,25 @@ class Growth:
 
     def crossings(self) -> tuple[Crossing, ...]:
         """Where one curve falls below another for good, by rising size."""
-        found, curves = [], self.curves()
+        found, curves, bounds = [], self.curves(), self._bounds()
         for one, other in combinations(curves, 2):
             if where := crossing(curves[one], curves[other]):
                 size, first = where
-                found.append(Crossing(size, *((one, other) if first else (other, one))))
-        return tuple(sorted(found))
+                faster, slower = (one, other) if first else (other, one)
+                early = crossing(bounds[faster][0], bounds[slower][1])
+                late = crossing(bounds[faster][1], bounds[slower][0])
+                found.append(Crossing(size, faster, slower, early and early[0], late and late[0]))
+        return tuple(sorted(found, key=lambda each: each[:3]))
+
+    def _bounds(self) -> dict[str, tuple[dict[int, float], dict[int, float]]]:
+        """The lower and upper bounds of `curves`; where there is no interval, the times themselves."""
+        found: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
+        for point in self.points:
+            if (host := point.standing.host) is not None:
+                low, _, high = point.standing.host_interval or (host,) * 3
+                for bound, curve in zip((low, high), found.setdefault(point.curve, ({}, {})), strict=True):
+                    curve[point.size] = bound
+        return found
 
     def csv(self) -> str:
         """The points as comma-separated values below a line of names, times in s."""
