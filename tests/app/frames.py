@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -78,7 +79,7 @@ class Bench:
         return round(1e3 * self.longest, 1)
 
     def load(self, robot: Any) -> float:
-        """Open a robot; the longest wait until it stands there with all its meshes, ms."""
+        """Open a robot; the longest wait until it stands there with all its meshes and their coarser levels, ms."""
         bench, viewport = self.window.workbench, self.window.viewport
         began: list[object] = [viewport._scene]
         bench.open(robot)
@@ -87,15 +88,16 @@ class Bench:
             scene = viewport._scene
             return not bench.loading and scene is not None and scene is not began[0] and bool(scene.ready)
 
+        def simple() -> bool:
+            return not any(thread.name == "mesh loader" for thread in threading.enumerate())
+
         waited = self.answer(LONG, there)
-        return max(waited, self.answer(3.0))
+        return max(waited, self.answer(3.0), self.answer(LONG, simple))
 
     def playing(self, seconds: float) -> dict[str, Any]:
         """Frames while the robot falls from a pose in which it cannot stay."""
         bench = self.window.workbench
-        for name in ("release", "let_go"):
-            if hasattr(bench, name):
-                getattr(bench, name)()
+        bench.set_held(False)
         for index, row in enumerate(bench.coordinates):
             if row.leader is None:
                 bench.set_coordinate(index, 0.4)
