@@ -30,7 +30,7 @@ from app.messages import Settings
 from app.panels.offer import MeasureOffer
 
 MEMORY = 300  # samples that the statistics and the plots look back on
-REFRESH = 200  # ms between two pictures of the panel
+REFRESH = 250  # ms between two pictures of the panel
 COLUMNS = ("now", "min", "99 %", "median", "before")
 MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 FRAME_PHASES = ("upload", "draw")
@@ -354,7 +354,8 @@ class TimingPanel(QWidget):
         changes = (self.steps.changes, self.frames.changes)
         if changes == self._drawn or not self.isVisible():
             return
-        self._drawn = changes
+        before, self._drawn = self._drawn, changes
         self.table.refresh()
-        for plot in self._plots:
-            plot.refresh()
+        for plot, now, last in zip(self._plots, changes, before, strict=True):
+            if now != last:
+                plot.refresh()
