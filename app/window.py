@@ -73,6 +73,8 @@ class Window(QMainWindow):
         self._make_docks()
         self._make_status_bar()
         self.joints.moved.connect(self.workbench.set_coordinate)
+        self.joints.table.driven.connect(self.workbench.set_drive)
+        self.joints.mode_asked.connect(self.workbench.drive)
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.diagnostics.open_copy.connect(self.open)
@@ -264,7 +266,7 @@ class Window(QMainWindow):
         if frame.time < self._fit_before:
             self._fit_before = 0.0
             self.viewport.fit()
-        self.joints.show_state(frame.q)
+        self.joints.show_state(frame.q, frame.target, frame.tau)
         if not self.workbench.playing or time.perf_counter() > self._words_due:
             self._words_due = time.perf_counter() + WORDS
             self.time_label.setText(f"{frame.time:9.3f} s")
@@ -322,6 +324,7 @@ class Window(QMainWindow):
         self.play_action.setText("&Pause" if bench.playing else "&Play")
         check(self.gravity_action, bench.settings.gravity)
         check(self.hold_action, bench.settings.held)
+        self.joints.show_held(bench.held_rows)
         check(self.floating_action, bench.floating)
         self.choices.show()
         self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))

@@ -153,13 +153,21 @@ class Workbench:
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
         own = frozenset(self.coordinates[index].v)
-        driven = self.settings.driven | own if by_effort else self.settings.driven - own
-        self._configure(replace(self.settings, driven=driven))
+        before = self.settings
+        every = frozenset(v for row in self.coordinates if row.driveable for v in row.v)
+        driven = before.driven if before.held else every
+        driven = driven | own if by_effort else driven - own
+        self._configure(replace(before, driven=driven, held=bool(every - driven)))
 
     def is_held(self, index: int) -> bool:
         """Whether gains pull coordinate `index` to a target."""
         row = self.coordinates[index]
         return self.settings.held and row.driveable and row.v[0] not in self.settings.driven
+
+    @property
+    def held_rows(self) -> frozenset[int]:
+        """The indices of all coordinates that gains hold."""
+        return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
 
     def set_drive(self, index: int, value: float) -> None:
         """The target of coordinate `index` in rad or m, where gains hold it; else its effort in N m or N."""

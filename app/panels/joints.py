@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QMouseEvent, QPainter, QResizeEvent
+from PyQt6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
     QHeaderView,
+    QMenu,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -25,7 +26,7 @@ from PyQt6.QtWidgets import (
 from app import theme
 from app.coordinates import Coordinate
 
-NAME, SLIDER, VALUE = range(3)
+NAME, SLIDER, VALUE, DRIVE = range(4)
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 NAMES = 0.4  # of the width, that the names take at most
@@ -38,11 +39,15 @@ class JointTable(QAbstractTableModel):
 
     edited = pyqtSignal(int, float)
     """Row, and the value asked for in rad or m."""
+    driven = pyqtSignal(int, float)
+    """Row, and its target in rad or m where it is held, else its effort in N m or N."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rows: Sequence[Coordinate] = ()
-        self.q = np.zeros(0)
+        self.held: frozenset[int] = frozenset()
+        """The rows that gains pull to a target; the others are driven by an effort."""
+        self.q = self.target = self.tau = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         self.beginResetModel()
@@ -53,11 +58,11 @@ class JointTable(QAbstractTableModel):
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else 3
+        return 0 if parent is not None and parent.isValid() else 4
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
-            return ("joint", "position", "")[section]
+            return ("joint", "position", "", "drive")[section]
         if role == Role.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
@@ -65,10 +70,14 @@ class JointTable(QAbstractTableModel):
     def flags(self, index: QModelIndex) -> Qt.ItemFlag:
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         free = self.rows[index.row()].leader is None
-        return flags | Qt.ItemFlag.ItemIsEditable if free and index.column() == VALUE else flags
+        row = self.rows[index.row()]
+        can = free if index.column() == VALUE else row.driveable and index.column() == DRIVE
+        return flags | Qt.ItemFlag.ItemIsEditable if can else flags
 
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = self.rows[index.row()], index.column()
+        if column == DRIVE and role in (Role.DisplayRole, Role.EditRole):
+            return self._drive(index.row(), role)
         if role == Role.DisplayRole and column != SLIDER:
             # Adding zero turns −0 into 0.
             return row.name if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
@@ -76,17 +85,32 @@ class JointTable(QAbstractTableModel):
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
             return self._hint(row)
-        if role == Role.TextAlignmentRole and column == VALUE:
+        if role == Role.TextAlignmentRole and column >= VALUE:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        if role == Role.ForegroundRole and row.leader is not None:
+        if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
             return theme.color("faint")
         return None
 
     def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
+        if role == Role.EditRole and index.column() == DRIVE:
+            scale = self.rows[index.row()].scale if index.row() in self.held else 1.0
+            self.driven.emit(index.row(), float(value) / scale)
+            return True
         if role != Role.EditRole or index.column() != VALUE:
             return False
         self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
         return True
+
+    def _drive(self, number: int, role: int) -> object:
+        """The target, or the effort, of a row: in words or as a number in the unit shown."""
+        row = self.rows[number]
+        if not row.driveable or row.v[0] >= len(self.target):
+            return None
+        held = number in self.held
+        value = self.target[row.v[0]] * row.scale if held else self.tau[row.v[0]]
+        if role == Role.EditRole:
+            return float(value)
+        return f"→ {value + 0.0:.1f} {row.unit}" if held else f"{value + 0.0:.1f} {row.effort_unit}"
 
     @staticmethod
     def _hint(row: Coordinate) -> str:
@@ -125,15 +149,21 @@ class Painter(QStyledItemDelegate):
         if row.leader is None:
             painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
             painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
+        if index.row() in table.held and row.v[0] < len(table.target):
+            place = _place(row, float(table.target[row.v[0]]), groove)
+            painter.setBrush(theme.color("text"))
+            painter.drawRect(QRectF(place - 1.0, groove.center().y() - 9.0, 2.0, 18.0))
         painter.restore()
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
-        row = _table(index).rows[index.row()]
+        row, held = _table(index).rows[index.row()], index.row() in _table(index).held
         box = QDoubleSpinBox(parent)
         box.setDecimals(2)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
         box.setRange(reach[0] * row.scale, reach[1] * row.scale)
+        if index.column() == DRIVE and not held:
+            box.setRange(-1e5, 1e5)
         return box
 
 
@@ -156,6 +186,8 @@ class JointPanel(QTableView):
 
     moved = pyqtSignal(int, float)
     """Row, and the value asked for in rad or m."""
+    mode_asked = pyqtSignal(int, bool)
+    """Row, and whether an effort is to drive it, rather than gains that hold it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +209,8 @@ class JointPanel(QTableView):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
-        self.setColumnWidth(VALUE, self.fontMetrics().horizontalAdvance("-00000.0 mm") + 18)
+        self.setColumnWidth(DRIVE, self.fontMetrics().horizontalAdvance("→ -000.0 mm") + 14)
+        self.setColumnWidth(VALUE, self.fontMetrics().horizontalAdvance("-0000.0 mm") + 14)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
@@ -194,11 +227,33 @@ class JointPanel(QTableView):
         super().resizeEvent(event)
         self._fit()
 
-    def show_state(self, q: np.ndarray) -> None:
-        """Follow the state q, (nq,). A held row asks for its value again, since the state moves on."""
-        if self._held is None and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
+    def show_held(self, rows: frozenset[int]) -> None:
+        """Which rows gains hold."""
+        self.table.held = rows
+        self.viewport().update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        row = self.indexAt(event.pos()).row()
+        if row >= 0 and self.table.rows[row].driveable:
+            self.mode_menu(row).exec(event.globalPos())
+
+    def mode_menu(self, row: int) -> QMenu:
+        """The choice of what drives a row."""
+        menu = QMenu(self)
+        for text, by_effort in (("Hold at a target", False), ("Drive by an effort", True)):
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(by_effort == (row not in self.table.held))
+            action.triggered.connect(lambda _, by_effort=by_effort: self.mode_asked.emit(row, by_effort))
+        return menu
+
+    def show_state(self, q: np.ndarray, target: np.ndarray, tau: np.ndarray) -> None:
+        """Follow the state q, (nq,), the targets and efforts, (nv,). A row in the hand asks for its value again."""
+        same = np.array_equal(target, self.table.target) and np.array_equal(tau, self.table.tau)
+        if self._held is None and same and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
             return
         self.table.q[:] = q
+        self.table.target, self.table.tau = target.copy(), tau.copy()
         if self._held is not None:
             self._move(*self._held)
         self.viewport().update()

@@ -9,6 +9,7 @@ from test_window import drop
 from windows import press, wait, wait_loaded
 
 from app import dialogs
+from app.panels.joints import DRIVE
 from app.theme import ROBOTS
 
 
@@ -117,3 +118,18 @@ def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
     assert form.chain_length == 2
     qtbot.keyClick(form.length, Qt.Key.Key_Up)
     assert form.chain_length == 3
+
+
+def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbot, opened):
+    window = opened(ROBOTS / "arm7.urdf")
+    table = window.joints.table
+    cell = table.index(1, DRIVE)
+    wait(qtbot, lambda: "→" in str(table.data(cell)))
+    window.joints.mode_menu(1).actions()[1].trigger()
+    wait(qtbot, lambda: table.data(cell) == "0.0 N m")
+    table.setData(cell, 2.5)
+    wait(qtbot, lambda: table.data(cell) == "2.5 N m")
+    window.joints.mode_menu(1).actions()[0].trigger()
+    wait(qtbot, lambda: "→" in str(table.data(cell)))
+    table.setData(cell, 10.0)
+    wait(qtbot, lambda: table.data(cell) == "→ 10.0 °")
