@@ -214,9 +214,9 @@ def hover(row: engine.Standing) -> str:
     if row.on_device is not None:
         lines.append(f"on the GPU: {duration(row.on_device)}")
     if row.ratio is not None and row.ratio.low != row.ratio.high:
-        low, middle, high = row.ratio
+        least_ratio, middle, most_ratio = row.ratio
         doubt = ", no difference beyond doubt" if row.level else ""
-        lines.append(f"{middle:.3f} times the fastest ({low:.3f} to {high:.3f}){doubt}")
+        lines.append(f"{middle:.3f} times the fastest ({least_ratio:.3f} to {most_ratio:.3f}){doubt}")
         if len(row.ratio_runs) > 1:
             lines.append(f"by process {min(row.ratio_runs):.3f} to {max(row.ratio_runs):.3f} times")
     if row.residual is not None:
