@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QToolButton, QTreeView
@@ -133,3 +136,9 @@ def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbo
     wait(qtbot, lambda: "→" in str(table.data(cell)))
     table.setData(cell, 10.0)
     wait(qtbot, lambda: table.data(cell) == "→ 10.0 °")
+
+
+def test_the_window_opens_without_what_only_mesh_files_need():
+    late = ("trimesh", "scipy")
+    program = f"import sys, app.window; print([name for name in {late} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
