@@ -263,6 +263,16 @@ class Document:
         values = self.numbers(element, attribute, 1)
         return values[0] if values else None
 
+    def each(self, element: Element, attributes: tuple[str, ...]) -> list[float | None]:
+        """`number` of several attributes."""
+        texts = [element.get(attribute, "") for attribute in attributes]
+        joined = " ".join(texts)
+        if all(texts) and joined.count(" ") == len(texts) - 1:  # else one of them is not a single number
+            simple = numerals.plain(joined, len(texts))
+            if simple is not None and max(map(abs, simple)) <= LARGEST:
+                return [*simple]
+        return [self.number(element, attribute) for attribute in attributes]
+
     def limit(self, element: Element, attribute: str, none: float) -> float | None:
         """One number, `none` (an infinity) where it is absent or too large to limit anything."""
         text = element.get(attribute)

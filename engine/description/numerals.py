@@ -6,6 +6,7 @@ Every pattern here has one way to match, so that reading takes time in proportio
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
@@ -21,6 +22,7 @@ _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
 """Letters of which Python's float makes what `read` does."""
 
 
+@lru_cache(maxsize=4096)  # files say the same zeros, sizes and colours again and again
 def plain(text: str, count: int) -> tuple[float, ...] | None:
     """`count` numbers that are written as they should be; None, without a reason, where `read` is to look at them."""
     if not _PLAIN.fullmatch(text):

@@ -84,8 +84,7 @@ class _Reader:
                 element, "no <inertia>", 'add <inertia ixx="…" ixy="…" ixz="…" iyy="…" iyz="…" izz="…"/>'
             )
             return Inertial(1.0, xyz, rpy, UNIT, element)
-        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        moments = [self.document.number(tensor, name) for name in names]
+        moments = self.document.each(tensor, ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
         if mass is None or None in moments:
             return Inertial(1.0, xyz, rpy, UNIT, element)
         return Inertial(mass, xyz, rpy, cast(tuple[float, ...], tuple(moments)), element)
