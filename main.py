@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _is_for_the_window(word: str) -> bool:
     """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
-    if word.startswith("--package-dir"):
+    if word.startswith(("--package-dir", "--trust-xacro")):
         return True
     return bool(Path(word).suffix) or Path(word).is_file() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
 

@@ -30,6 +30,7 @@ def run_app(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
+    parser.add_argument("--trust-xacro", action="store_true", help="let that xacro file run any Python, as xacro does")
     args = parser.parse_args(argv)
     if _no_screen():
         print(
@@ -38,7 +39,7 @@ def run_app(argv: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    return _show_window(args.robot, args.package_dir)
+    return _show_window(args.robot, args.package_dir, args.trust_xacro)
 
 
 def _no_screen() -> bool:
@@ -46,7 +47,7 @@ def _no_screen() -> bool:
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
 
-def _show_window(robot: str | None, package_dirs: Sequence[str]) -> int:
+def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool) -> int:
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
@@ -74,7 +75,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str]) -> int:
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))
-        window.open(robot)
+        window.open(robot, trust_xacro=trust_xacro)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())
     return application.exec()

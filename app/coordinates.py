@@ -35,6 +35,8 @@ class Coordinate:
     leader: str | None = None
     multiplier: float = 1.0
     offset: float = 0.0
+    effort: float = math.inf
+    """The most that its drive can give, N m or N."""
 
     @property
     def driveable(self) -> bool:
@@ -85,7 +87,16 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     for index, dof in zip(range(start, joint.q.stop), range(joint.v.start, joint.v.stop), strict=True):
         angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and index == joint.q.stop - 1)
         lower, upper, limited = _span(model, dof, angular)
-        yield Coordinate(model.coordinate_names[dof], index, (dof,), lower, upper, angular, limited)
+        yield Coordinate(
+            model.coordinate_names[dof],
+            index,
+            (dof,),
+            lower,
+            upper,
+            angular,
+            limited,
+            effort=float(model.effort_limit[dof]),
+        )
 
 
 def _follower(model: engine.Model, joint: engine.Joint) -> Coordinate:

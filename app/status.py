@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PyQt6.QtCore import Qt
@@ -12,6 +13,7 @@ from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no contacts"
 FALL_NOTE = "no contacts: the floating base falls"
+NAMED = 3  # joints that a passing message names
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
 
@@ -49,7 +51,10 @@ class Status:
         model, settings = bench.model, bench.settings
         self.loading_label.setText(_busy(bench))
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
-        self.note_label.setText(note if bench.floats else "")
+        count = len(bench.overloaded)
+        heavy = f"{count} joint{'s sink' if count > 1 else ' sinks'}: too weak for the weight" if count else ""
+        self.note_label.setText(note if bench.floats else heavy)
+        self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         for button in (self.step_button, self.algorithm_button, self.device_label):
@@ -60,6 +65,14 @@ class Status:
             self.step_button.setText(f"{self.step_button.text()}  (chosen)")
         self.algorithm_button.setText(bench.algorithm)
         self.algorithm_button.setToolTip(bench.why)
+
+
+def too_heavy(names: Sequence[str], every: bool = False) -> str:
+    """Which joints sink though they are held, in a sentence that names the first, or every one."""
+    shown = names if every or len(names) <= NAMED + 1 else names[:NAMED]
+    *others, last = [*shown, f"{len(names) - NAMED} more joints"] if len(shown) < len(names) else shown
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed} will sink: less effort is allowed than the weight needs"
 
 
 def _busy(bench: Workbench) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -28,6 +27,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app import about, dialogs, theme
 from app.actions import Choices, check, make_action
+from app.findings import FindingsView
 from app.menus import PackageMenu, RecentMenu
 from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 from app.panels.compare import ComparePanel
@@ -35,7 +35,7 @@ from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
-from app.status import Status
+from app.status import Status, too_heavy
 from app.theme import ROBOTS
 from app.viewport import Viewport
 from app.workbench import Workbench
@@ -78,14 +78,16 @@ class Window(QMainWindow):
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.diagnostics.open_copy.connect(self.open)
+        self.diagnostics.trusted.connect(
+            lambda path: self.open(path, self.workbench.opening_floating, trust_xacro=True)
+        )
         self.viewport.drawn.connect(self._drawn)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._look_in)
         self.timing.offer.asked.connect(self._measure)
         self.timing.offer.over.connect(self._measured)
         self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
-        self._fit_before, self._run_stopped = 0.0, False  # simulated s, from which a reset goes back
-        self._mesh_findings: list[engine.Diagnostic] = []
+        self._fit_before = 0.0  # simulated s, from which a reset goes back
         restored = self.restoreGeometry(settings.value("geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
@@ -185,6 +187,7 @@ class Window(QMainWindow):
         room.setWidget(self.compare)
         self.compare_dock = self._dock("Compare", room, area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
+        self.findings = FindingsView(self.diagnostics, self.diagnostics_dock, self.workbench)
         self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
         self.compare_dock.hide()
         self.compare_action = self.compare_dock.toggleViewAction()
@@ -237,10 +240,10 @@ class Window(QMainWindow):
             case Loaded():
                 self._show_robot(event)
             case Refused():
-                self._show_findings(raised=True)
+                self.findings.show_file(raised=True)
             case Stopped(message, detail):
                 self.statusBar().showMessage(message)
-                self._stopped(message, detail)
+                self.findings.show_stop(message, detail)
             case Configured(_, algorithm, _, refusal):
                 if algorithm == self.timing.table.algorithm:
                     self.timing.clear()
@@ -255,8 +258,7 @@ class Window(QMainWindow):
         self.timing.clear()
         self.timing.frames.clear()
         self.compare.form.set_loaded(event.model, self.workbench.floating)
-        self._mesh_findings = []
-        self._show_findings(raised=False)
+        self.findings.show_file(raised=False)
         self.statusBar().clearMessage()
 
     def _show_frame(self, frame: Snapshot) -> None:
@@ -278,38 +280,14 @@ class Window(QMainWindow):
         upload = self.viewport.upload_seconds
         self.timing.add_frame(upload, seconds - upload)
 
-    def _show_findings(self, raised: bool) -> None:
-        findings = self.workbench.findings
-        title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
-        self.diagnostics.show_file(findings.path, title, findings.diagnostics, self.workbench.package_dirs)
-        self.diagnostics_dock.setVisible(raised)
-        if raised:
-            self.diagnostics_dock.raise_()
-
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
         """What the viewport found while it read the meshes."""
-        self._mesh_findings = diagnostics
-        self.diagnostics.add(diagnostics)
+        self.findings.add_of_meshes(diagnostics)
         self._mirror()
 
     def _forget_the_stop(self) -> None:
-        """After a run that ended by itself: show the file's findings again."""
-        if self._run_stopped:
-            self._run_stopped = False
-            self._show_findings(raised=False)
-            self.diagnostics.add(self._mesh_findings)
+        if self.findings.forget_stop():
             self.statusBar().clearMessage()
-
-    def _stopped(self, message: str, detail: str) -> None:
-        self._run_stopped = True
-        cure = "press Reset, then try a smaller time step"
-        if detail:
-            print(detail, file=sys.stderr)
-            cure = "this is a fault of Catena: please report it with what the terminal says"
-        diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
-        self.diagnostics.show_file(self.workbench.path, "The run stopped", [diagnostic])
-        self.diagnostics_dock.show()
-        self.diagnostics_dock.raise_()
 
     def _mirror(self) -> None:
         """Bring every word, button and menu to the workbench's state."""
@@ -341,9 +319,9 @@ class Window(QMainWindow):
 
     # From the user to the workbench.
 
-    def open(self, path: str | Path, floating: bool = False) -> None:
-        """Load a robot's file; the window stays usable meanwhile."""
-        self.workbench.open(path, floating)
+    def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
+        """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
+        self.workbench.open(path, floating, trust_xacro)
         self._mirror()
 
     def _ask_file(self) -> None:
@@ -362,6 +340,8 @@ class Window(QMainWindow):
     def _toggle(self) -> None:
         self._forget_the_stop()
         self.workbench.toggle()
+        if self.workbench.playing and self.workbench.overloaded:
+            self.statusBar().showMessage(too_heavy(self.workbench.overloaded), MESSAGE)
         self._mirror()
 
     def _step(self) -> None:
@@ -385,7 +365,7 @@ class Window(QMainWindow):
         self._mirror()
 
     def _set_floating(self, on: bool) -> None:
-        self.open(self.workbench.path, floating=on)
+        self.open(self.workbench.path, floating=on, trust_xacro=self.workbench.trusted)
 
     def _measure(self) -> None:
         """Measure for the automatic choice; what would disturb it rests meanwhile."""

@@ -20,6 +20,7 @@ from app.worker import Worker
 
 SPEEDS = (0.1, 10.0)
 RECENT = 10
+TRUST = "--trust-xacro"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Findings:
     path: str
     diagnostics: tuple[engine.Diagnostic, ...]
     refused: bool
+
+    @property
+    def wants_trust(self) -> bool:
+        """Whether the file was refused for what only a trusted xacro file may do, as its cure then says."""
+        return self.refused and any(TRUST in each.cure for each in self.diagnostics)
 
 
 class Workbench:
@@ -55,7 +61,11 @@ class Workbench:
         """(nq,): where `reset` goes back to."""
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
-        self._opening_file, self._opening_floating = "", False
+        self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
+        self.trusted = False
+        """Whether the file might run any Python, if it was a xacro file."""
+        self.overloaded: tuple[str, ...] = ()
+        """The held joints whose effort limits did not carry their weight when the robot last began to play."""
         self.newest: Snapshot | None = None
         """What `frame` answered last."""
         self._frames: Latest | None = None
@@ -66,29 +76,38 @@ class Workbench:
         """Whether the robot has a free joint, and so falls without end under gravity: there are no contacts."""
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
-    def open(self, source: str | Path | engine.Model, floating: bool = False) -> None:
+    def open(self, source: str | Path | engine.Model, floating: bool = False, trust_xacro: bool = False) -> None:
         """Load a URDF, or take a ready model. The present robot stays until the new one is there, or is refused.
 
-        `floating` sets the file's root link free of the world.
+        `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python.
         """
         self.pause()
-        self._opening_file, self._opening_floating = "", floating
+        self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
             source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
-        self._worker.open(source, self.settings, floating, self.package_dirs)
+        self._worker.open(source, self.settings, floating, self.package_dirs, trust_xacro)
 
     def look_in(self, package_dirs: Iterable[str]) -> None:
         """Look for packages in these folders from now on, and read the file that was asked for last again."""
         self.package_dirs = tuple(package_dirs)
         if self._opening_file:
-            self.open(self._opening_file, self._opening_floating)
+            self.open(self._opening_file, self.opening_floating, self._opening_trusted)
 
     def play(self) -> None:
         if self.model is not None and not self.playing:
             self.playing = True
+            self.overloaded = self._overloaded()
             self._worker.play()
+
+    def _overloaded(self) -> tuple[str, ...]:
+        """The held joints whose effort limits do not carry their weight where the robot stands."""
+        if self.floats or not (self.settings.gravity and self.settings.held):
+            return ()
+        q = self.initial if self.newest is None else self.newest.q
+        heavy = np.abs(engine.static_loads(self.model, q)) > self.model.effort_limit
+        return tuple(row.name for k, row in enumerate(self.coordinates) if self.is_held(k) and heavy[row.v[0]])
 
     def pause(self) -> None:
         if self.playing:
@@ -170,14 +189,17 @@ class Workbench:
         return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
 
     def set_drive(self, index: int, value: float) -> None:
-        """The target of coordinate `index` in rad or m, where gains hold it; else its effort in N m or N."""
+        """The target of coordinate `index` in rad or m, where gains hold it; else its effort in N m or N.
+
+        Both within the joint's limits.
+        """
         row = self.coordinates[index]
         if not row.driveable:
             raise ValueError(f"{row.name} has no drive; choose a joint of its own")
         if self.is_held(index):
             self._worker.set_target(row.v[0], min(max(value, row.lower), row.upper) if row.limited else value)
         else:
-            self._worker.set_effort(row.v[0], value)
+            self._worker.set_effort(row.v[0], min(max(value, -row.effort), row.effort))
 
     def set_algorithm(self, name: str) -> None:
         """One of `algorithms`, or "auto"; also during play."""
@@ -203,6 +225,7 @@ class Workbench:
     def _configure(self, settings: Settings) -> None:
         if settings != self.settings:
             self.settings = settings
+            self.overloaded = self._overloaded() if self.playing else ()
             self._worker.configure(settings)
 
     def poll(self) -> list[Event]:
@@ -227,7 +250,7 @@ class Workbench:
 
     def _adopt(self, event: Loaded) -> None:
         self.model, self.path, self.loading = event.model, event.path, ""
-        self.floating = self._opening_floating
+        self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
         self.algorithm, self.why = event.algorithm, event.why

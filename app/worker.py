@@ -97,13 +97,15 @@ class Worker:
         settings: Settings,
         floating: bool = False,
         package_dirs: tuple[str, ...] = (),
+        trust_xacro: bool = False,
     ) -> None:
         """Load a file, or take a ready model, and replace the robot.
 
         Gravity starts off on a floating base, and the algorithm is chosen anew.
         """
         self._newest_open += 1
-        self._commands.put(partial(self._open, self._newest_open, source, settings, floating, package_dirs))
+        load = partial(self._load, package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
+        self._commands.put(partial(self._open, self._newest_open, source, settings, load))
 
     def play(self) -> None:
         self._command(self._play)
@@ -195,14 +197,13 @@ class Worker:
         number: int,
         source: str | engine.Model,
         settings: Settings,
-        floating: bool,
-        package_dirs: tuple[str, ...],
+        load: Callable[[str], engine.Model],
     ) -> None:
         if number != self._newest_open:
             return  # a later one is on its way
         path = source if isinstance(source, str) else source.source or source.name
         try:
-            model = self._load(source, package_dirs, floating=floating) if isinstance(source, str) else source
+            model = load(source) if isinstance(source, str) else source
             gravity = not any(joint.kind == "floating" for joint in model.joints)
             motors = bool(np.any(np.isfinite(model.effort_limit)))
             settings = replace(

@@ -29,7 +29,7 @@ from engine.dynamics import (
 )
 from engine.files import find_robot, replacing
 from engine.generate import chain, tree
-from engine.holding import holding_gains
+from engine.holding import holding_gains, static_loads
 from engine.measurements import measured
 from engine.model import Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.parameters import Parameters
@@ -110,6 +110,7 @@ __all__ = [
     "repair",
     "replacing",
     "rollout",
+    "static_loads",
     "suggested_step",
     "tree",
 ]

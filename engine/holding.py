@@ -53,9 +53,7 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
     All bodies beyond a joint are one rigid body, the sums over a run of the depth-first order. Where joints mimic,
     both are upper bounds. 0 for free joints.
     """
-    T = poses.body_poses(model, q[None])[0]
-    R, p = T[:, :3, :3], T[:, :3, 3]
-    moment = (R @ model.first_moment[..., None])[..., 0]
+    R, p, moment = _placed(model, q)
     # Each body's inertia about the world's origin, from that about its own.
     P, H = lie.skew(p), lie.skew(moment)
     about = R @ model.inertia @ np.swapaxes(R, 1, 2) - P @ H - H @ P - model.mass[:, None, None] * (P @ P)
@@ -75,6 +73,31 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
     np.add.at(root, model.coupling.v_index[at], G * np.sqrt(np.maximum(inertia[scalar], 0.0)))
     np.add.at(load, model.coupling.v_index[at], G * weight[scalar])
     return root * root, load
+
+
+def static_loads(model: Model, q: ArrayLike) -> Array:
+    """The efforts that hold the model at rest at q (nq,) against its weight, (nv,), N m or N, without compiled code.
+
+    What `inverse_dynamics` answers for no velocity and no acceleration; but 0 for free joints.
+    """
+    (pose,), _ = arguments.states(model, q=q)
+    R, p, moment = _placed(model, pose[0])
+    mass, first = (_sums(x, _ends(model)) for x in (model.mass, moment + model.mass[:, None] * p))
+    axis = R[:, :, 2]
+    turning = np.cross(first - mass[:, None] * p, model.gravity)
+    pull = np.where((model.kind == PRISMATIC)[:, None], mass[:, None] * model.gravity, turning)
+    scalar = model.kind != FREE
+    at = model.v_start[scalar]
+    load = np.zeros(model.nv)
+    np.add.at(load, model.coupling.v_index[at], -model.coupling.v_scale[at] * np.sum(axis * pull, 1)[scalar])
+    return load
+
+
+def _placed(model: Model, q: Array) -> tuple[Array, Array, Array]:
+    """The bodies' rotations (n, 3, 3), origins (n, 3), and first moments about these (n, 3), in the world, at q."""
+    T = poses.body_poses(model, q[None])[0]
+    R = T[:, :3, :3]
+    return R, T[:, :3, 3], (R @ model.first_moment[..., None])[..., 0]
 
 
 def mobility(model: Model) -> Array:

@@ -266,7 +266,8 @@ class Renderer:
     ) -> Iterator[None]:
         """The shadow map, unless it is still there: the camera alone may have moved."""
         shadow = self._shadow
-        if shadow.content is self._content and np.array_equal(shadow.poses, poses):
+        drawn = shadow.poses is not None  # a new map holds whatever the memory held, also where there is no robot
+        if drawn and shadow.content is self._content and np.array_equal(shadow.poses, poses):
             return
         shadow.content = shadow.poses = None
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, shadow.map.framebuffer)

@@ -28,6 +28,10 @@ from app.repairing import Repaired, Repairing
 
 COLUMNS = ("line", "element", "fault", "cure")
 POLL = 50  # ms between looks at the copy that is being written
+TRUST_TIP = (
+    "Let this xacro file run any Python, with all that you may do on this computer, and open it;\n"
+    "only if you know where it comes from. It is asked anew each time."
+)
 EXCERPT = 2  # lines of the file before and after the one at fault
 
 
@@ -36,6 +40,8 @@ class DiagnosticsPanel(QWidget):
 
     open_copy = pyqtSignal(str)
     """The path of a repaired copy that is to be opened."""
+    trusted = pyqtSignal(str)
+    """The path of a xacro file that the user trusts, this once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,6 +66,8 @@ class DiagnosticsPanel(QWidget):
         self.repair_button.clicked.connect(self._ask)
         self.open_button = QPushButton("Open the copy", toolTip="Load the repaired copy in place of the file")
         self.open_button.clicked.connect(lambda: self.open_copy.emit(self._copied))
+        self.trust_button = QPushButton("Trust this file and open it", toolTip=TRUST_TIP)
+        self.trust_button.clicked.connect(lambda: self.trusted.emit(self._path))
         self._copy = QPushButton("Copy")
         self._copy.setToolTip("Copy the chosen diagnostics, or all, as text")
         self._copy.clicked.connect(self.copy)
@@ -90,6 +98,7 @@ class DiagnosticsPanel(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
         bar.addWidget(self.summary, 1)
+        bar.addWidget(self.trust_button)
         bar.addWidget(self.open_button)
         bar.addWidget(self.repair_button)
         bar.addWidget(self._copy)
@@ -120,6 +129,7 @@ class DiagnosticsPanel(QWidget):
         self._path, self._title, self.diagnostics = path, title, []
         self._package_dirs = tuple(package_dirs)
         self._tell("")
+        self.offer_trust(False)
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
         self.list.clear()
@@ -127,6 +137,10 @@ class DiagnosticsPanel(QWidget):
         self.add(diagnostics)
         if self.list.topLevelItemCount():
             self.list.setCurrentItem(self.list.topLevelItem(0))
+
+    def offer_trust(self, on: bool) -> None:
+        """Whether the file was refused for what only a trusted xacro file may do."""
+        self.trust_button.setVisible(on)
 
     def add(self, diagnostics: Iterable[engine.Diagnostic]) -> None:
         """Append what was found later, for instance a mesh that could not be read."""

@@ -5,6 +5,7 @@ The sliders are painted, not widgets, so that a thousand rows cost no more than 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from app.coordinates import Coordinate
 NAME, SLIDER, VALUE, DRIVE = range(4)
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
+MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort limit
 NAMES = 0.4  # of the width, that the names take at most
 
 Role = Qt.ItemDataRole
@@ -84,7 +86,7 @@ class JointTable(QAbstractTableModel):
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
-            return self._hint(row)
+            return self._drive_hint(index.row()) if column == DRIVE and row.driveable else self._hint(row)
         if role == Role.TextAlignmentRole and column >= VALUE:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
@@ -111,6 +113,13 @@ class JointTable(QAbstractTableModel):
         if role == Role.EditRole:
             return float(value)
         return f"→ {value + 0.0:.1f} {row.unit}" if held else f"{value + 0.0:.1f} {row.effort_unit}"
+
+    def _drive_hint(self, number: int) -> str:
+        row = self.rows[number]
+        most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
+        if number in self.held:
+            return f"{row.name}: the target that it is held at, in {row.unit}; the effort is {most}"
+        return f"{row.name}: the effort that drives it, in {row.effort_unit}, {most}"
 
     @staticmethod
     def _hint(row: Coordinate) -> str:
@@ -163,7 +172,8 @@ class Painter(QStyledItemDelegate):
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
         box.setRange(reach[0] * row.scale, reach[1] * row.scale)
         if index.column() == DRIVE and not held:
-            box.setRange(-1e5, 1e5)
+            most = min(row.effort, MOST_EFFORT)
+            box.setRange(-most, most)
         return box
 
 

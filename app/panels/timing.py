@@ -36,6 +36,7 @@ MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
 MARGIN = 12  # px, beside a figure in its cell
+LOWEST = 70  # px, for a plot whose axis can be read
 UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
 MEANINGS = {
@@ -187,7 +188,7 @@ class StackedPlot(pg.PlotWidget):
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
-        self.setMinimumHeight(20)
+        self.setMinimumHeight(LOWEST)
         self.getPlotItem().setContentsMargins(0, 8, 10, 8)
         self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
@@ -243,11 +244,13 @@ class TimingPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)  # see minimumSizeHint
         layout.addLayout(self._heading())
         self.view = self._view()
         layout.addWidget(self.view, 100)  # all its rows, before the plots get more than they need
         for plot, stretch in zip(self._plots, (3, 2), strict=True):
             layout.addWidget(plot, stretch)
+        layout.addStretch()
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
@@ -321,10 +324,17 @@ class TimingPanel(QWidget):
         self.view.setColumnHidden(1 + MINIMUM, surplus > 0)
         self.view.setColumnHidden(1 + MOST, surplus > 1)
 
+    def minimumSizeHint(self) -> QSize:
+        """The plots ask for no room: they are left out where the table leaves too little for them."""
+        return QSize(super().minimumSizeHint().width(), self.view.y() + self.view.minimumHeight())
+
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self.layout().activate()
         self._fit()
+        room = self.height() - self.view.y() - self.view.maximumHeight()
+        for count, plot in enumerate(self._plots, start=1):
+            plot.setVisible(room >= count * LOWEST)
 
     def show_algorithm(self, name: str, settings: Settings, why: str, unmeasured: bool) -> None:
         """The algorithm in use, how the simulation was asked for, and the reason in one sentence.

@@ -7,12 +7,13 @@ import sys
 
 import numpy as np
 from PyQt6.QtCore import QRect, Qt
-from PyQt6.QtWidgets import QToolButton, QTreeView
+from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QToolButton, QTreeView
 from test_window import drop
 from windows import press, wait, wait_loaded
 
 from app import dialogs
-from app.panels.joints import DRIVE
+from app.panels.joints import DRIVE, VALUE
+from app.panels.timing import LOWEST, StackedPlot, TimingPanel
 from app.theme import ROBOTS
 
 
@@ -136,6 +137,84 @@ def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbo
     wait(qtbot, lambda: "→" in str(table.data(cell)))
     table.setData(cell, 10.0)
     wait(qtbot, lambda: table.data(cell) == "→ 10.0 °")
+
+
+def test_an_effort_stays_within_the_joints_limit_which_its_cell_tells(qtbot, opened):
+    window = opened(ROBOTS / "arm7.urdf")
+    table, most = window.joints.table, float(window.workbench.model.effort_limit[1])
+    cell = table.index(1, DRIVE)
+    window.workbench.drive(1, by_effort=True)
+    wait(qtbot, lambda: table.data(cell) == "0.0 N m")
+    assert f"at most {most:g} N m" in table.data(cell, Qt.ItemDataRole.ToolTipRole)
+    window.joints.edit(cell)
+    box = window.joints.findChild(QDoubleSpinBox)
+    assert (box.minimum(), box.maximum()) == (-most, most)
+    table.setData(cell, 2 * most)
+    wait(qtbot, lambda: table.data(cell) == f"{most:.1f} N m")
+
+
+def test_space_plays_from_the_joint_table_but_not_while_a_cell_is_edited(qtbot, opened):
+    window = opened(ROBOTS / "arm7.urdf")
+    window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
+    window.joints.setCurrentIndex(window.joints.table.index(1, VALUE))
+    qtbot.keyClick(window.joints, Qt.Key.Key_Space)
+    assert window.workbench.playing
+    qtbot.keyClick(window.joints, Qt.Key.Key_Space)
+    assert not window.workbench.playing
+    window.joints.edit(window.joints.table.index(1, VALUE))
+    box = window.joints.findChild(QDoubleSpinBox)
+    wait(qtbot, box.hasFocus)
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    assert not window.workbench.playing
+
+
+def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
+    panel = TimingPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    shown = []
+    for height in range(300, 700, 25):
+        panel.resize(430, height)
+        QApplication.processEvents()
+        heights = [plot.height() for plot in panel.findChildren(StackedPlot) if plot.isVisible()]
+        assert min(heights, default=LOWEST) >= LOWEST
+        shown.append(len(heights))
+    assert shown == sorted(shown)
+    assert set(shown) == {0, 1, 2}
+
+
+def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtbot, opened):
+    window = opened(ROBOTS / "snake50.urdf")
+    assert window.status.note_label.text() == ""
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    heavy = window.workbench.overloaded
+    assert heavy[0] == "joint2"
+    assert window.statusBar().currentMessage().startswith("joint2, joint4, joint6 and ")
+    assert f"{len(heavy)} joints sink" in window.status.note_label.text()
+    qtbot.keyClick(window, Qt.Key.Key_H)
+    assert window.status.note_label.text() == ""
+
+
+def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened, tmp_path):
+    robot = tmp_path / "robot.xacro"
+    robot.write_text(
+        '<?xml version="1.0"?><robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        """<link name="a${len('%1000d' % 1)}"><inertial><mass value="1"/>"""
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></robot>'
+    )
+    window = opened()
+    trust = window.diagnostics.trust_button
+    window.open(robot)
+    wait(qtbot, lambda: not window.workbench.loading)
+    assert trust.isVisible()
+    qtbot.mouseClick(trust, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.source == str(robot))
+    assert not trust.isVisible()
+    window.floating_action.trigger()  # reads the file again, trusted still
+    wait(qtbot, lambda: window.workbench.floats)
+    window.open(robot)
+    wait(qtbot, lambda: not window.workbench.loading)
+    assert trust.isVisible()
 
 
 def test_the_window_opens_without_what_only_mesh_files_need():

@@ -202,7 +202,7 @@ def test_of_several_files_the_last_asked_for_is_loaded(urdf):
     gate = threading.Event()
     loads = []
 
-    def load(path: str, _package_dirs: tuple[str, ...], floating: bool = False) -> engine.Model:
+    def load(path: str, floating: bool, **_: object) -> engine.Model:
         gate.wait(PATIENCE)
         loads.append(path)
         return engine.load(path, floating=floating)

@@ -52,6 +52,14 @@ def test_what_joints_carry_bounds_the_mass_matrix_where_joints_mimic(example_rob
     assert np.all(np.abs(engine.bias(model, q, np.zeros(model.nv))) <= weight * (1 + 1e-9))
 
 
+def test_static_loads_are_what_inverse_dynamics_says_of_rest(load, example_robots, rng):
+    mimics = next(path for path in example_robots if path.name == "tiago_pro.urdf")
+    for model in (*map(load, SHIPPED), engine.load(mimics, mimic=True)):
+        q, still = model.random(rng), np.zeros(model.nv)
+        expected = np.where(model.q_of_v >= 0, engine.inverse_dynamics(model, q, still, still), 0.0)
+        np.testing.assert_allclose(engine.static_loads(model, q), expected, atol=1e-9 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "snake50"])
 def test_shipped_robots_stay_where_they_are_held(load, name):
     assert np.degrees(after_holding(load(name)).max()) < 0.3
