@@ -109,7 +109,7 @@ class Viewport(QWidget):
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
             self._settle()
-            self._scene.load(self._mesh_read.emit, simplify=self._screen.drafts)
+            self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
         self._change()
 
     def show_hint(self, on: bool) -> None:
@@ -123,6 +123,8 @@ class Viewport(QWidget):
         poses = np.array(link_poses, float)
         if poses.shape != self._poses.shape:
             raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
+        if self._framed and np.array_equal(poses, self._poses):
+            return
         step = poses[self._root, :3, 3] - self._poses[self._root, :3, 3]
         self._poses = poses
         if not self._framed:
@@ -230,9 +232,8 @@ class Viewport(QWidget):
 
     def _take_meshes(self) -> None:
         scene = self._scene
-        if scene is None:
+        if scene is None or not scene.update():
             return
-        scene.update()
         self._settle()
         if scene.ready and not self._told:
             self._told = True

@@ -59,7 +59,6 @@ class Window(QMainWindow):
         self.recent_menu = RecentMenu(self, lambda: self.workbench.recent)
         self.package_menu = PackageMenu(self, settings, package_dirs)
         self.workbench.package_dirs = self.package_menu.folders
-        self._words_due = 0.0
         self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
         self.viewport = Viewport()
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -87,6 +86,7 @@ class Window(QMainWindow):
         self.timing.offer.asked.connect(self._measure)
         self.timing.offer.over.connect(self._measured)
         self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
+        self._words_due = 0.0
         self._fit_before = 0.0  # simulated s, from which a reset goes back
         restored = self.restoreGeometry(settings.value("geometry", QByteArray()))
         available = self.screen().availableGeometry()
@@ -229,11 +229,12 @@ class Window(QMainWindow):
         events = self.workbench.poll()
         for event in events:
             self._react(event)
-        frame = None if self.isMinimized() else self.workbench.frame()
-        if frame is not None:
-            self._show_frame(frame)
         if events:
             self._mirror()
+        if Loaded in map(type, events):
+            return  # a new robot is enough for one answer to the user
+        if (frame := self.workbench.frame(seen=not self.isMinimized())) is not None:
+            self._show_frame(frame)
 
     def _react(self, event: Event) -> None:
         match event:
@@ -277,8 +278,7 @@ class Window(QMainWindow):
             self.timing.add_step(frame.phases, self.workbench.speed)
 
     def _drawn(self, seconds: float) -> None:
-        upload = self.viewport.upload_seconds
-        self.timing.add_frame(upload, seconds - upload)
+        self.timing.add_frame(self.viewport.upload_seconds, seconds - self.viewport.upload_seconds)
 
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
         """What the viewport found while it read the meshes."""

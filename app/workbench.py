@@ -260,8 +260,14 @@ class Workbench:
         if event.model.source is not None:
             self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
 
-    def frame(self) -> Snapshot | None:
-        """The newest state of the present robot, valid until the next call; None if none is new."""
+    def frame(self, seen: bool = True) -> Snapshot | None:
+        """The newest state of the present robot, valid until the next call; None if none is new, or `seen` by nobody.
+
+        What nobody sees comes less often.
+        """
+        self._worker.seen = seen
+        if not seen:
+            return None
         frame = self._frames.take() if self._frames else None
         if frame is not None:
             self.time, self.newest = frame.time, frame

@@ -42,9 +42,14 @@ from app.messages import (
 )
 
 TICK = 1 / 60  # s, from one tick to the next
-DEADLINE = 0.012  # s of wall time that a tick may spend on steps
-LONGER = 0.040  # s of it after a tick that could not pay its debt: time to simulate rather than to show
+RESTING = 1 / 20  # s, instead, while nothing moves: nothing is to be seen of it
+UNSEEN = 1 / 10  # s, while nobody sees the window
+STILL = 1e-5  # rad or m, by which no coordinate may have moved for `CALM` s of wall time: then nothing moves
+CALM = 0.5
+DEADLINE = 0.72  # of a tick: wall time that it may spend on steps
+LONGER = 0.080  # s of it after a tick that could not pay its debt: time to simulate rather than to show
 BURST = 0.004  # s that one call into compiled code may last
+LONG_BURST = 0.012  # s, in such a tick: after each call the thread waits for the interpreter's lock
 PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
 MEMORY = 0.5  # s of wall time over which the achieved speed is measured
 
@@ -70,6 +75,8 @@ class Worker:
         self._load = load
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.seen = True
+        """Whether anybody sees the states that it publishes; to be set from any thread."""
         self._newest_open = 0
         self._known: Latest | None = None
         self._model: engine.Model | None = None
@@ -84,6 +91,8 @@ class Worker:
         self._speed = 1.0
         self._owed = self._step_cost = self._last_tick = 0.0
         self._achieved = _Achieved()
+        self._pace = TICK  # s, until the next tick
+        self._anchor, self._moved = np.zeros(0), 0.0  # where it was when it last moved, and when that was
         self._at_limit = np.zeros(0, bool)
         # A daemon only for a program that dies before it can close: `close` ends the thread and waits.
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
@@ -190,7 +199,7 @@ class Worker:
     def _rest(self) -> float:
         if self._owed > self._settings.dt:
             return PATIENCE
-        return max(PATIENCE, self._last_tick + TICK - time.perf_counter())
+        return max(PATIENCE, self._last_tick + self._pace - time.perf_counter())
 
     def _open(
         self,
@@ -258,7 +267,7 @@ class Worker:
 
     def _play(self) -> None:
         self._playing = self._simulation is not None
-        self._owed, self._last_tick = 0.0, time.perf_counter()
+        self._owed, self._last_tick, self._pace = 0.0, time.perf_counter(), TICK
         self._achieved = _Achieved()
 
     def _pause(self) -> None:
@@ -347,15 +356,18 @@ class Worker:
         """Pay the simulated time owed since the last tick, as far as the deadline allows."""
         dt, now = self._settings.dt, time.perf_counter()
         elapsed, self._last_tick = now - self._last_tick, now
-        deadline = LONGER if self._owed >= dt else DEADLINE
-        self._owed = min(self._owed + self._speed * elapsed, self._speed * 2 * TICK + dt)
+        late = self._owed >= dt
+        deadline, burst = (LONGER, LONG_BURST) if late else (DEADLINE * self._pace, BURST)
+        self._owed = min(self._owed + self._speed * elapsed, self._speed * (self._pace + TICK) + dt)
         while self._owed >= dt:
-            affordable = int(BURST / self._step_cost) if self._step_cost else 1
+            affordable = int(burst / self._step_cost) if self._step_cost else 1
             count = max(1, min(int(self._owed / dt), affordable))
             self._burst(count)
             self._owed -= count * dt
             if time.perf_counter() - now > deadline or not self._commands.empty():
                 break
+        calm = time.perf_counter() - self._moved > CALM
+        self._pace = UNSEEN if not self.seen else RESTING if calm else TICK
 
     def _burst(self, count: int) -> None:
         """`count` steps in one call."""
@@ -378,6 +390,8 @@ class Worker:
         frame.target[:], frame.tau[:] = simulation.target[0], simulation.tau[0]
         frame.link_poses[:] = engine.link_poses(self._model, frame.q)
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan
+        if len(self._anchor) != len(frame.q) or np.abs(frame.q - self._anchor).max(initial=0.0) > STILL:
+            self._anchor, self._moved = frame.q.copy(), time.perf_counter()
         self._watch_limits(frame)
         self._frames.publish()
         self._frames.back.phases[:] = math.nan

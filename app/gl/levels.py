@@ -2,15 +2,13 @@
 
 Each `Level` knows how far it may lie from what it stands for. The coarsest whose error is below a share of a pixel is
 drawn; `choose` finds it for all meshes at once. Round shapes are made anew with fewer sides. Meshes from files are
-simplified by quadric error (fast-simplification), in a process of its own, since that code lets no other thread run.
+simplified by quadric error (fast-simplification), which takes seconds; until then crude levels, made by putting the
+vertices of each cell of a grid together, stand for them in what moves.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +30,10 @@ SIMPLE = 400
 """Triangles, up to which a mesh has no coarser level."""
 SAMPLES = 100
 """Points of a mesh that are looked at to tell how far a level lies from it."""
+CELLS = (24, 12, 8)
+"""Of the grids for the crude levels, along the longest side of a mesh."""
+HASTE = 8.0
+"""Times as far as another level, a crude one may lie from what it stands for."""
 SIDES = ((24, 1), (16, 1), (12, 0), (8, 0), (6, 0))
 """Of a round shape's levels, and the steps in which their edges are rounded."""
 
@@ -42,6 +44,7 @@ class Level:
 
     source: Mesh | Recipe
     error: float
+    crude: bool = False
 
     @cached_property
     def mesh(self) -> Mesh:
@@ -63,6 +66,31 @@ def _error(recipe: Recipe, sides: int, steps: int) -> float:
         return min(recipe.size) / 16 * (0.4 if steps == 0 else 0.1)
     rim = 0.03 if recipe.shape == "cylinder" and recipe.steps and not steps else 0.0
     return recipe.size[0] * (1 - float(np.cos(np.pi / sides)) + rim)
+
+
+def clustered(mesh: Mesh) -> tuple[Level, ...]:
+    """Crude levels of a mesh, in milliseconds."""
+    lower = mesh.vertices.min(0)
+    extent = max(float((mesh.vertices.max(0) - lower).max()), 1e-30)
+    levels: list[Level] = []
+    for cells in CELLS:
+        place = ((mesh.vertices - lower) * (cells / extent)).astype(np.int64) @ (1 << np.array([40, 20, 0]))
+        _, joined, count = np.unique(place, return_inverse=True, return_counts=True)
+        joined = joined.reshape(-1)
+        points = np.stack([np.bincount(joined, mesh.vertices[:, k]) for k in range(3)], 1) / count[:, None]
+        faces = joined[mesh.faces]
+        first = faces.argmin(1)[:, None]
+        turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, 1)
+        whole = (turned[:, 0] != turned[:, 1]) & (turned[:, 1] != turned[:, 2]) & (turned[:, 0] != turned[:, 2])
+        among = turned[whole] @ np.array([len(points) ** 2, len(points), 1])
+        kept = np.flatnonzero(whole)[np.unique(among, return_index=True)[1]]
+        if not len(kept):
+            break
+        corner = mesh.faces[kept].reshape(-1)
+        made = from_corners(points, faces[kept], mesh.normals[corner].astype(float), mesh.colors[corner], mesh.painted)
+        # A vertex goes to the mean of its cell: half a diagonal is far for one.
+        levels.append(Level(replace(made, color=mesh.color), 0.5 * np.sqrt(3) * extent / cells, crude=True))
+    return tuple(levels)
 
 
 def simplified(mesh: Mesh) -> tuple[Level, ...]:
@@ -135,13 +163,6 @@ def _distance(fine: Mesh, coarse: Mesh) -> float:
     return float(np.percentile(least, 97))
 
 
-def simplifier() -> ProcessPoolExecutor:
-    """A process for `simplified`."""
-    # Ctrl-C is for the program, which then ends this process too.
-    quiet = signal.SIGINT, signal.SIG_IGN
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), signal.signal, quiet)
-
-
 def scales(content: Content) -> NDArray[np.float64]:
     """(M,): the most that any copy of each mesh stretches it."""
     grown = np.linalg.norm(content.instances.local[:, :3, :3], axis=1).max(1)
@@ -185,5 +206,5 @@ def choose(levels: Sequence[tuple[Level, ...]], pixels: NDArray[np.float64]) -> 
     most = max((len(each) for each in levels), default=0)
     errors = np.full((len(levels), most), np.inf)
     for row, each in zip(errors, levels, strict=True):
-        row[: len(each)] = [level.error for level in each]
+        row[: len(each)] = [level.error / (HASTE if level.crude else 1.0) for level in each]
     return np.asarray((errors <= TOLERANCE / np.maximum(pixels, 1e-9)[:, None]).sum(1), np.int64)

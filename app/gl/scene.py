@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import engine
-from app.gl import levels, mesh, meshfile, skeleton
+from app.gl import levels, mesh, reader, skeleton
 from app.gl.levels import Level
 from app.gl.mesh import Mesh
+from app.gl.reader import Answer, MeshReader, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The colour of what no one gave a colour."""
@@ -51,7 +51,8 @@ class Instances:
 class Content:
     """What a scene holds at one moment: it does not change, so that it can be drawn in another thread.
 
-    `levels` has for each mesh what can stand for it where it is small, from fine to coarse; those of files come later.
+    `levels` has for each mesh what can stand for it where it is small, from fine to coarse; those of files come later,
+    with another content of the same `instances`.
     `hulls` (I, 26, 3) are points of each copy in its link's frame that reach as far as it does.
     """
 
@@ -109,8 +110,9 @@ class Scene:
         self._levels: list[tuple[Level, ...]] = []
         shown = model.visuals or skeleton.visuals(model)
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
-        self._read: queue.SimpleQueue[tuple[str, Mesh | meshfile.MeshError]] = queue.SimpleQueue()
+        self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
+        self._reader: MeshReader | None = None
         self._loader: threading.Thread | None = None
         self._index_meshes()
         self._place()
@@ -152,75 +154,72 @@ class Scene:
         hulls = np.array([each.hull for each in self._meshes]).reshape(-1, 26, 3)[self._mesh]
         hulls = hulls @ local[:, :3, :3].transpose(0, 2, 1) + local[:, None, :3, 3]
         instances = Instances(self._mesh, link, local, color, start)
-        self.content = Content(list(self._meshes), self._levels, instances, hulls)
+        self.content = Content(list(self._meshes), list(self._levels), instances, hulls)
 
     @property
     def ready(self) -> bool:
         """Whether every mesh file has been read, or found wanting."""
         return self._unread == 0
 
-    def load(self, on_read: Callable[[], None] | None = None, simplify: bool = False) -> None:
-        """Start reading the mesh files in a thread; `on_read` is called there after each of them.
+    def load(self, on_read: Callable[[], None] | None = None, apart: bool = False, simplify: bool = False) -> None:
+        """Start reading the mesh files in a thread; `on_read` is called there whenever there is something to update.
 
-        With `simplify` their coarser levels follow, once all are read.
+        With `apart` a process of its own reads them, so that no other thread has to wait; where it fails, the thread
+        does. That process can `simplify` too: coarser levels follow, once all are read.
         """
         if self._files and self._loader is None:
-            arguments = on_read or (lambda: None), simplify
+            arguments = on_read or (lambda: None), apart, simplify
             self._loader = threading.Thread(target=self._load, args=arguments, name="mesh loader", daemon=True)
             self._loader.start()
 
-    def _load(self, on_read: Callable[[], None], simplify: bool) -> None:
-        made: dict[str, Mesh] = {}
-        for path in self._files:
+    def _load(self, on_read: Callable[[], None], apart: bool, simplify: bool) -> None:
+        unread = dict.fromkeys(self._files)
+        for answer in self._answers(unread, apart, simplify):
+            unread.pop(answer.path, None)
+            self._read.put(answer)
             if self._stop.is_set():
                 return
-            try:
-                made[path] = meshfile.read(path)
-                self._read.put((path, made[path]))
-            except meshfile.MeshError as fault:
-                self._read.put((path, fault))
-            if not self._stop.is_set():
-                on_read()
-        many = {path: each for path, each in made.items() if len(each.faces) > levels.SIMPLE}
-        if simplify and many:
-            self._simplify(many)
+            on_read()
 
-    def _simplify(self, made: dict[str, Mesh]) -> None:
-        """Have the coarser levels made, the largest meshes first; what cannot be made is drawn as it is."""
-        with levels.simplifier() as pool:
-            order = sorted(made, key=lambda path: -len(made[path].faces))
-            asked: dict[Future[tuple[Level, ...]], str] = {}
-            for path in order:
-                asked[pool.submit(levels.simplified, made[path])] = path
-            try:
-                for answer in as_completed(asked):
-                    if self._stop.is_set():
-                        break
-                    self._levels[self._files[asked[answer]]] = answer.result()
-            except BrokenProcessPool:  # the process was ended: pictures go on, slower
+    def _answers(self, unread: Mapping[str, None], apart: bool, simplify: bool) -> Iterator[Answer | Refinement]:
+        """What has become of each file; `unread` are those that have not been answered for."""
+        if apart and not self._stop.is_set():
+            with suppress(OSError):  # the system starts no process: the thread reads
+                self._reader = MeshReader(unread, simplify)
+            if self._reader is not None:
+                if self._stop.is_set():  # since it was looked at before
+                    self._reader.end()
+                yield from self._reader.answers()
+        for path in tuple(unread):
+            if self._stop.is_set():
                 return
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+            yield reader.read(path)
 
     def update(self) -> bool:
-        """Take in what has been read since the last time; whether that was anything."""
-        changed = False
+        """Take in what has come since the last time; whether any of it was a mesh, so that it can be seen."""
+        read = refined = False
         while not self._read.empty():
-            path, result = self._read.get()
-            changed = True
-            index = self._files[path]
-            self._unread -= 1
-            if isinstance(result, Mesh):
-                self._meshes[index] = result
-                continue
-            self._meshes[index] = MISSING
-            if not Path(path).is_absolute():
-                continue  # `engine.load` did not find it, and has told with its line
-            cure = "put the mesh there or correct the filename; a cross is drawn in its place"
-            self.diagnostics.append(engine.Diagnostic("warning", None, f"mesh {Path(path).name}", str(result), cure))
-        if changed:
+            answer = self._read.get()
+            refined = True
+            index = self._files[answer.path]
+            self._levels[index] = answer.levels
+            if isinstance(answer, Answer):
+                read = True
+                self._unread -= 1
+                self._meshes[index] = answer.mesh if isinstance(answer.mesh, Mesh) else self._miss(answer)
+        if read:
             self._place()
-        return changed
+        elif refined:
+            self.content = replace(self.content, levels=list(self._levels))
+        return read
+
+    def _miss(self, answer: Answer) -> Mesh:
+        """What stands for a mesh that could not be read, which is told."""
+        if Path(answer.path).is_absolute():  # else `engine.load` did not find it, and has told with its line
+            name = f"mesh {Path(answer.path).name}"
+            cure = "put the mesh there or correct the filename; a cross is drawn in its place"
+            self.diagnostics.append(engine.Diagnostic("warning", None, name, str(answer.mesh), cure))
+        return MISSING
 
     def wait(self) -> None:
         """Wait until `load` has read everything, and take it in."""
@@ -229,8 +228,10 @@ class Scene:
         self.update()
 
     def close(self, wait: bool = True) -> None:
-        """Stop reading after the file that is being read; with `wait`, return when the thread has ended."""
+        """Stop reading, in a thread after the file that is being read; with `wait`, return when that has ended."""
         self._stop.set()
+        if self._reader is not None:
+            self._reader.end()
         if wait and self._loader is not None:
             self._loader.join()
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.gl.camera import Camera
-from app.gl.scene import Content
+from app.gl.scene import Content, Instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,15 @@ class View:
     ground: float
     size: tuple[int, int]
 
+    @property
+    def _instances(self) -> Instances | None:
+        """What there is, which better levels of detail leave as it is."""
+        return self.content.instances if self.content is not None else None
+
     def pixels_from(self, other: View) -> float:
         """By how many pixels anything has moved at most, about; infinite where more than links and target differ."""
         mine, yours = self.camera, other.camera
-        if self.content is not other.content or (self.ground, self.size) != (other.ground, other.size):
+        if self._instances is not other._instances or (self.ground, self.size) != (other.ground, other.size):
             return np.inf
         if (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation):
             return np.inf

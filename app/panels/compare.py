@@ -243,10 +243,10 @@ class ComparePanel(QWidget):
 def _words(report: Report) -> list[str]:
     """What went wrong, and at the end what was found."""
     found = report.found
+    if found is None:  # looked at first, since what measures is imported where it is named
+        return []
     if isinstance(found, engine.Standings):
         return _faults(found.rows) + (found.findings() if report.over else [])
-    if found is None:
-        return []
     crossings = [told(crossing, found.axis) for crossing in found.crossings()[:TOLD]] if report.over else []
     return _faults(point.standing for point in found.points) + crossings
 

@@ -34,6 +34,11 @@ MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort lim
 NAMES = 0.4  # of the width, that the names take at most
 
 Role = Qt.ItemDataRole
+# Put together here, since a table asks for them for each of its cells whenever it is painted.
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+READ = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+TYPED = READ | Qt.ItemFlag.ItemIsEditable
 
 
 class JointTable(QAbstractTableModel):
@@ -66,15 +71,14 @@ class JointTable(QAbstractTableModel):
         if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
             return ("joint", "position", "", "drive")[section]
         if role == Role.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            return LEFT
         return None
 
     def flags(self, index: QModelIndex) -> Qt.ItemFlag:
-        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         free = self.rows[index.row()].leader is None
         row = self.rows[index.row()]
         can = free if index.column() == VALUE else row.driveable and index.column() == DRIVE
-        return flags | Qt.ItemFlag.ItemIsEditable if can else flags
+        return TYPED if can else READ
 
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = self.rows[index.row()], index.column()
@@ -88,7 +92,7 @@ class JointTable(QAbstractTableModel):
         if role == Role.ToolTipRole:
             return self._drive_hint(index.row()) if column == DRIVE and row.driveable else self._hint(row)
         if role == Role.TextAlignmentRole and column >= VALUE:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            return RIGHT
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
             return theme.color("faint")
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import trimesh
@@ -10,6 +12,7 @@ import engine
 from app.gl import levels, mesh
 from app.gl.camera import Camera
 from app.gl.scene import Scene
+from app.gl.view import View
 
 
 @pytest.mark.parametrize(("shape", "size"), [("cylinder", (0.1, 0.5)), ("sphere", (0.1,)), ("capsule", (0.1, 0.4))])
@@ -35,6 +38,34 @@ def test_a_simplified_ball_keeps_its_shape_and_its_normals():
         assert len(level.mesh.faces) <= share * len(ball.faces) + 1
         outward = level.mesh.vertices / np.linalg.norm(level.mesh.vertices, axis=1, keepdims=True)
         assert np.einsum("ij,ij->i", outward, level.mesh.normals).min() > 0.9
+
+
+def test_crude_levels_are_far_coarser_and_lie_no_further_than_they_say():
+    ball = trimesh.creation.icosphere(5, radius=0.2)
+    made = levels.clustered(mesh.from_triangles(ball.vertices, ball.faces, None))
+    counts = [len(level.mesh.faces) for level in made]
+    assert len(counts) == len(levels.CELLS)
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < 0.1 * len(ball.faces)
+    for level in made:
+        assert np.abs(np.linalg.norm(level.mesh.vertices, axis=1) - 0.2).max() < level.error
+        assert level.mesh.closed
+
+
+def test_a_crude_level_stands_in_only_until_better_ones_are_there():
+    pixels = np.array([100.0])
+    waiting = (levels.Level(mesh.box(1, 1, 1), 0.05, crude=True),)
+    better = (levels.Level(mesh.box(1, 1, 1), 0.05),)
+    assert levels.choose([waiting], pixels).tolist() == [1]
+    assert levels.choose([better], pixels).tolist() == [0]
+
+
+def test_better_levels_are_no_movement():
+    model = engine.chain(3)
+    content, poses = Scene(model).content, engine.link_poses(model, model.neutral())
+    before = View(content, poses, Camera(), 0.0, (640, 400))
+    refined = replace(content, levels=[() for _ in content.meshes])
+    assert View(refined, poses, before.camera, 0.0, (640, 400)).pixels_from(before) == 0.0
 
 
 def test_a_level_that_has_lost_a_rod_of_few_triangles_says_so():

@@ -1,0 +1,82 @@
+"""How often the simulation's thread tells of itself: less where nothing moves, or nobody looks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from app.messages import Latest, Loaded, Settings
+from app.worker import CALM, RESTING, UNSEEN, Worker
+
+PATIENCE = 60.0  # s
+
+
+HANGING = """<robot name="pendulum">
+  <link name="base"/>
+  <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="1"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def swinging(tmp_path) -> Iterator[tuple[Worker, Latest]]:
+    """A pendulum without motors, paused."""
+    path = tmp_path / "pendulum.urdf"
+    path.write_text(HANGING, encoding="utf-8")
+    worker = Worker()
+    worker.open(str(path), Settings())
+    end, events = time.monotonic() + PATIENCE, []
+    while not any(isinstance(event, Loaded) for event in events):
+        assert time.monotonic() < end
+        time.sleep(0.002)
+        events += worker.events()
+    yield worker, next(event.frames for event in events if isinstance(event, Loaded))
+    worker.close()
+
+
+def time_after(frames: Latest, least: float = -1.0) -> float:
+    """The simulated time of the next snapshot that is later than `least` s."""
+    end = time.monotonic() + PATIENCE
+    while (frame := frames.take()) is None or frame.time <= least:
+        assert time.monotonic() < end, "no snapshot came"
+        time.sleep(0.002)
+    return frame.time
+
+
+def looked_at(frames: Latest, seconds: float) -> tuple[int, float, float]:
+    """How many snapshots come in so many s of simulated time, and their simulated and wall time."""
+    first = time_after(frames)
+    begun, now, count = time.perf_counter(), first, 0
+    while now < first + seconds:
+        now = time_after(frames)
+        count += 1
+    return count, now - first, time.perf_counter() - begun
+
+
+def test_what_nobody_sees_keeps_its_speed_and_is_told_less_often(swinging):
+    worker, frames = swinging
+    worker.set_coordinate(0, (0,), 1.0)
+    worker.play()
+    time_after(frames, 0.1)
+    worker.seen = False
+    # Other programs may take the processor, so there are five looks.
+    looks = [looked_at(frames, 1.0) for _ in range(5)]
+    assert all(count <= 1.1 / UNSEEN for count, _, _ in looks[1:])
+    assert any(simulated > 0.95 * wall for _, simulated, wall in looks)
+    worker.seen = True
+    looks = [looked_at(frames, 0.5) for _ in range(5)]
+    assert any(count > 0.5 / RESTING for count, _, _ in looks)
+
+
+def test_what_does_not_move_is_told_less_often_and_moves_at_once(swinging):
+    worker, frames = swinging  # it hangs straight down, and so stays
+    worker.play()
+    time_after(frames, 2 * CALM)
+    count, _, _ = looked_at(frames, 1.0)
+    assert count <= 1.1 / RESTING
+    worker.set_coordinate(0, (0,), 1.0)
+    looks = [looked_at(frames, 0.5) for _ in range(5)]
+    assert any(count > 0.5 / RESTING for count, _, _ in looks)
