@@ -244,6 +244,7 @@ class Viewport(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._screen.update()  # a card's screen is not painted anew by itself, and then tells that it can be seen
         self._change()
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -47,8 +47,14 @@ def robot(tmp_path):
     return load
 
 
+both_ways = pytest.mark.parametrize("viewport", [False, True], indirect=True, ids=["as here", "as by a card"])
+"""With what this computer draws by, and with what a graphics card would."""
+
+
 @pytest.fixture
-def viewport(qtbot):
+def viewport(qtbot, monkeypatch, request):
+    if getattr(request, "param", False):
+        monkeypatch.setattr("app.viewport.processor_draws", lambda: False)
     made = Viewport()
     qtbot.addWidget(made)
     made.resize(320, 240)
@@ -87,6 +93,7 @@ def test_empty_it_tells_what_to_do(viewport, robot):
     assert hint.isVisible()
 
 
+@both_ways
 def test_a_robot_is_shown_and_moves(qtbot, viewport, robot):
     empty = colors(viewport)
     model = robot()
@@ -108,6 +115,7 @@ def test_poses_of_another_robot_are_refused(viewport, robot):
         viewport.set_poses(np.zeros((5, 4, 4)))
 
 
+@both_ways
 def test_the_mouse_orbits_pans_and_zooms(qtbot, viewport, robot):
     viewport.set_model(robot())
     camera = viewport.camera
@@ -150,6 +158,7 @@ def test_following_keeps_the_robot_in_the_middle(viewport, robot):
     np.testing.assert_allclose(viewport.camera.target - target, [2, 0, 0], atol=1e-12)
 
 
+@both_ways
 def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     (tmp_path / "palm.stl").write_bytes(b"no mesh")
     told = []
@@ -161,6 +170,7 @@ def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     assert [[found.element for found in found] for found in told] == [["mesh palm.stl"]]
 
 
+@both_ways
 def test_closing_ends_its_threads_and_it_can_be_shown_again(qtbot, viewport, robot):
     viewport.set_model(robot(MESH))
     viewport.close()
