@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from PyQt6.QtCore import QByteArray, QEvent, QSettings, QSize, Qt, QTimer
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
+from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -44,7 +44,7 @@ TICK = 16  # ms between two looks at the simulation
 WORDS = 0.1  # s between two times that are told while it plays
 KEPT = 0.95  # of the speed asked for: a simulation that keeps less lacks time
 MESSAGE = 6000  # ms that a passing message stays
-COMPARE_HEIGHT = 440  # px, until the user gives it another
+COMPARE_SHARE = 0.62  # of the window, that the Compare panel has at most until the user gives it more
 SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
 SIDE_WIDTH = 360  # px that the panels on the right have at least
 
@@ -183,7 +183,7 @@ class Window(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
         self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
-        room = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
+        room = Room(frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
         room.setWidget(self.compare)
         self.compare_dock = self._dock("Compare", room, area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
@@ -207,7 +207,10 @@ class Window(QMainWindow):
     def _show_compare(self, shown: bool) -> None:
         self.compare_dock.raise_()
         if shown and not self._settings.contains("layout"):
-            self.resizeDocks([self.compare_dock], [COMPARE_HEIGHT], Qt.Orientation.Vertical)
+            asked = self.compare.sizeHint().height() + 2 * self.toolbar.iconSize().height()  # and its title
+            self.resizeDocks(
+                [self.compare_dock], [min(asked, int(COMPARE_SHARE * self.height()))], Qt.Orientation.Vertical
+            )
 
     def _dock(self, title: str, panel: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
         dock = QDockWidget(title)
@@ -423,6 +426,22 @@ class Window(QMainWindow):
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)
+
+
+class Room(QScrollArea):
+    """Scrolls a widget where it has less than its least size; a resizable one scrolls below its favoured height."""
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if event is not None and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        self.widget().resize(self.maximumViewportSize().expandedTo(self.widget().minimumSizeHint()))
 
 
 def _dropped_files(event: QDropEvent) -> list[str]:

@@ -36,7 +36,8 @@ MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
 MARGIN = 12  # px, beside a figure in its cell
-LOWEST = 70  # px, for a plot whose axis can be read
+LABEL = {"font-size": "8pt"}  # of a plot's axis, which has little room where the plot is low
+LOWEST = 84  # px, for a plot whose axis can be read
 UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
 MEANINGS = {
@@ -189,7 +190,7 @@ class StackedPlot(pg.PlotWidget):
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(LOWEST)
-        self.getPlotItem().setContentsMargins(0, 8, 10, 8)
+        self.getPlotItem().setContentsMargins(0, 4, 10, 4)
         self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
         self.hideButtons()
@@ -212,7 +213,7 @@ class StackedPlot(pg.PlotWidget):
         stacked *= per_second
         if unit != self._unit:
             self._unit = unit
-            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["faint"])
+            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["faint"], **LABEL)
         rows = zip((*self._history.names, self._title), self._history.statistics(), strict=True)
         self.setToolTip(
             "\n".join(f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
@@ -248,8 +249,8 @@ class TimingPanel(QWidget):
         layout.addLayout(self._heading())
         self.view = self._view()
         layout.addWidget(self.view, 100)  # all its rows, before the plots get more than they need
-        for plot, stretch in zip(self._plots, (3, 2), strict=True):
-            layout.addWidget(plot, stretch)
+        for plot in self._plots:
+            layout.addWidget(plot, 1)
         layout.addStretch()
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
@@ -332,6 +333,10 @@ class TimingPanel(QWidget):
         super().resizeEvent(event)
         self.layout().activate()
         self._fit()
+        self._fit_plots()
+
+    def _fit_plots(self) -> None:
+        """Leave out plots that would take room from the table, or whose axes could not be read."""
         room = self.height() - self.view.y() - self.view.maximumHeight()
         for count, plot in enumerate(self._plots, start=1):
             plot.setVisible(room >= count * LOWEST)
@@ -359,6 +364,8 @@ class TimingPanel(QWidget):
         offered = unmeasured or self.offer.measuring.running
         self.why.setVisible(not offered)
         self.offer.setVisible(offered)
+        self.layout().activate()
+        self._fit_plots()
 
     def _refresh(self) -> None:
         changes = (self.steps.changes, self.frames.changes)

@@ -183,6 +183,15 @@ def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
     assert set(shown) == {0, 1, 2}
 
 
+def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qtbot, opened):
+    window = opened()
+    window.resize(1440, 900)
+    press(qtbot, window, window.compare_action)
+    start = window.compare.start_button
+    wait(qtbot, lambda: start.isVisible() and not start.visibleRegion().isEmpty())
+    assert not window.compare_dock.widget().verticalScrollBar().isVisible()
+
+
 def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtbot, opened):
     window = opened(ROBOTS / "snake50.urdf")
     assert window.status.note_label.text() == ""
