@@ -35,6 +35,7 @@ from engine.cuda.runtime.device import NoGpu
 from engine.model import EARTH, Model, ModelError
 from engine.rollout import Recorder, save
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
+from engine.timestep import LONGEST, suggested_step
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
@@ -101,8 +102,12 @@ def load_robot(args: argparse.Namespace) -> Model:
 def _add_run(commands: Any) -> None:
     run = _add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True)
     run.add_argument("--seconds", type=positive, default=10.0, help="time to simulate (default 10)")
-    run.add_argument("--dt", type=positive, default=1e-3, help="time step in s (default 0.001)")
-    run.add_argument("--integrator", choices=INTEGRATORS, default=INTEGRATORS[0])
+    run.add_argument(
+        "--dt",
+        type=positive,
+        help="time step in s (default: one that suits the robot, at most 0.001; with --controls 0.001)",
+    )
+    run.add_argument("--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: one that suits it")
     run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
     run.add_argument("--batch", type=_count, default=1, help="so many robots, each with its own --q random (default 1)")
     run.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: the CPU")
@@ -227,6 +232,9 @@ def run_robot(args: argparse.Namespace) -> int:
     began = perf_counter()
     model = load_robot(args).with_gravity(args.gravity)
     _warn(model)
+    step = suggested_step(model)
+    args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
+    args.integrator = step.integrator if args.integrator == "auto" else args.integrator
     every = args.every
     steps = round(args.seconds / args.dt / every) * every
     if args.out is not None and not args.out.parent.is_dir():

@@ -79,12 +79,12 @@ class Compilation:
         """Begin to compile, if that is needed and not under way; `nice` is how far the process stands back."""
         if self._process is not None or self._code is None or not self.needed or not sys.executable:
             return
-        path = [str(Path(__file__).parents[1]), *sys.path]
+        path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
         environment = {**os.environ, "CATENA_CACHE_DIR": str(files.writable_cache())}
         self._began = perf_counter()
         with suppress(OSError):  # no process to be had: the first step compiles
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD, json.dumps([path, list(self._code), nice])],
+                [sys.executable, "-P", "-c", _CHILD, json.dumps([path, list(self._code), nice])],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
             )  # fmt: skip
 

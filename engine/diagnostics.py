@@ -59,8 +59,9 @@ def examine(
 
     `content` is examined in place of what the file holds.
     """
+    document = Document(path, package_dirs, trust_xacro, content)
     with _nothing_collected():
-        return _examined(path, package_dirs, floating, mimic, trust_xacro, content)
+        return _examined(document, package_dirs, floating, mimic)
 
 
 @contextmanager
@@ -76,15 +77,9 @@ def _nothing_collected() -> Iterator[None]:
 
 
 def _examined(
-    path: PathName,
-    package_dirs: Iterable[PathName],
-    floating: bool,
-    mimic: bool,
-    trust_xacro: bool,
-    content: bytes | None,
+    document: Document, package_dirs: Iterable[PathName], floating: bool, mimic: bool
 ) -> tuple[Model | None, list[Diagnostic]]:
-    document = Document(path, package_dirs, trust_xacro, content)
-    description = read(document, Resources(path, package_dirs))
+    description = read(document, Resources(document.path, package_dirs))
     if description is None:
         return None, document.all_found()
     topology = connect(document, description, floating, mimic)

@@ -51,10 +51,11 @@ def repair(
         mended = [entry for entry in examine(original, directories, content=content)[1] if entry.repair]
         if not mended:
             break
-        edits = [edit for entry in mended for edit in entry.repair]
+        edits = source.apart([edit for entry in mended for edit in entry.repair])
         text = source.apply(source.Source(content).data, edits).decode()
         content = text.encode(codec, "xmlcharrefreplace")
-        count += len(mended)
+        made = set(edits)
+        count += sum(made.issuperset(entry.repair) for entry in mended)
     with files.replacing(target) as file:
         file.write(content)
     return count, examine(target, directories)[1]

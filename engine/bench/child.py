@@ -98,11 +98,11 @@ class Child:
             raise RuntimeError(over.failure)
 
     def end(self) -> None:
-        """End the process with all that it has started, and wait until it has ended."""
-        if self._process.poll() is None:
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
+        """End the process, but on Windows with all that it has started, and wait until it has ended."""
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with suppress(ProcessLookupError, PermissionError):  # nobody of it is left
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         assert self._process.stdin is not None

@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+SHORT = 40
+"""Letters of a text that may come again."""
 COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -22,9 +24,12 @@ _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
 """Letters of which Python's float makes what `read` does."""
 
 
-@lru_cache(maxsize=4096)  # files say the same zeros, sizes and colours again and again
 def plain(text: str, count: int) -> tuple[float, ...] | None:
     """`count` numbers that are written as they should be; None, without a reason, where `read` is to look at them."""
+    return _short(text, count) if len(text) <= SHORT else _read_plain(text, count)
+
+
+def _read_plain(text: str, count: int) -> tuple[float, ...] | None:
     if not _PLAIN.fullmatch(text):
         return None
     try:
@@ -32,6 +37,10 @@ def plain(text: str, count: int) -> tuple[float, ...] | None:
     except ValueError:
         return None
     return values if len(values) == count else None
+
+
+_short = lru_cache(maxsize=4096)(_read_plain)
+"""Files say the same zeros, sizes and colours again and again."""
 
 
 class Numbers(NamedTuple):

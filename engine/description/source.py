@@ -221,14 +221,19 @@ class Source:
         return (first, min(last + 1, len(self.data))) if whole else (0, 0)
 
 
-def apply(data: bytes, edits: list[Edit]) -> bytes:
-    """The text with its edits made; of edits that overlap, the first one listed."""
+def apart(edits: list[Edit]) -> list[Edit]:
+    """The edits in the order of the text; of those that overlap, the first one listed."""
     kept: list[Edit] = []
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
         if not kept or edit.start >= kept[-1].end:
             kept.append(edit)
+    return kept
+
+
+def apply(data: bytes, edits: list[Edit]) -> bytes:
+    """The text with its edits made, which are `apart`."""
     parts, at = [], 0
-    for edit in kept:
+    for edit in edits:
         parts += [data[at : edit.start], edit.text.encode()]
         at = edit.end
     return b"".join([*parts, data[at:]])

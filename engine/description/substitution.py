@@ -47,13 +47,13 @@ def substitute(document: Document, root: Element) -> None:
             came = f'{name}="{text}" is an expression of xacro'
             try:
                 value = substitution.text(text)
+                element.set(name, value)
             except Exception as fault:  # arithmetic that a file asks for: anything may be raised
                 document.error(element, f"{came}: {fault}", CURE)
                 document.unread.add((element, name))
                 continue
             repair = document.write(element, **{name: value})
             document.warning(element, came, f'read as {value}; write {name}="{value}"', repair)
-            element.set(name, value)
 
 
 def _elements(root: Element) -> Iterator[Element]:

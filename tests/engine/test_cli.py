@@ -65,10 +65,23 @@ def test_a_diverged_run_answers_no_and_keeps_what_it_did(call, tmp_path):
     text = (engine.find_robot("arm7")).read_text().replace('damping="', 'damping="90')
     stiff.write_text(text)
     out = tmp_path / "stiff.npz"
-    code, _, error = call("run", stiff, "--seconds", "2", "--v", "0.5", "--no-limits", "--out", out)
+    code, _, error = call(
+        "run", stiff, "--seconds", "2", "--v", "0.5", "--no-limits", "--out", out, "--integrator", "semi-implicit"
+    )
     assert code == 1
     assert "diverged at" in error
     assert out.exists()
+
+
+def test_a_long_chain_runs_at_the_step_that_suits_it(call, tmp_path):
+    """With semi-implicit Euler and 1 ms it diverges after 0.86 s."""
+    path = tmp_path / "chain.urdf"
+    assert call("generate", "chain", "1000", "--out", path)[0] == 0
+    code, result, error = call("run", path, "--seconds", "0.02", "--json")
+    assert code == 0, error
+    said = json.loads(result)
+    assert (said["dt"], said["integrator"]) == engine.suggested_step(engine.load(path))[:2]
+    assert said["dt"] < 1e-3
 
 
 def test_controls_from_a_file_drive_the_robot(call, tmp_path):

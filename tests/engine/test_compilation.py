@@ -121,3 +121,22 @@ def test_a_run_says_that_it_compiles_on_a_terminal_and_only_the_first_time(tmp_p
         os.close(terminal)
     line = r"^compiling once for this machine, about \d+ s\r$"
     assert [len(re.findall(line, text, re.MULTILINE)) for text in said] == [int(on_a_terminal), 0]
+
+
+def test_no_python_file_of_the_present_folder_is_run(tmp_path):
+    """Whoever opens a robot in a folder of somebody else's runs nothing that lies there."""
+    here = tmp_path / "somebody's"
+    here.mkdir()
+    for name in ("json", "ctypes", "engine"):
+        (here / f"{name}.py").write_text("open('run', 'w').close()\n")
+    fresh(
+        tmp_path / "cache",
+        f"""
+import engine, os
+compilation = engine.Compilation(engine.Simulation(engine.chain(2)))
+os.chdir({str(here)!r})
+compilation.start()
+assert compilation.wait(60) and not compilation.needed
+assert not os.path.exists('run')
+""",
+    )

@@ -233,3 +233,29 @@ def test_numba_compiles_the_same_text_to_the_same_numbers(rng):
         here(x, ours)
         there(x, theirs)
         np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=1e-15)
+
+
+@kernel
+def _from_the_end(x):
+    return x[-1]
+
+
+@kernel
+def _parts(x, n):
+    return 10 * (x // n) + x % n
+
+
+def test_what_would_read_beside_an_array_is_refused():
+    with pytest.raises(Untranslatable, match="an index from the end"):
+        _from_the_end(np.ones(3))
+
+
+def test_nothing_is_divided_by_zero():
+    assert _parts(7, 2) == 31
+    assert _parts(-7, 2) == -39
+    assert _parts(7, 0) == 70
+
+
+def test_a_tuple_of_numbers_is_no_tuple_of_lanes():
+    with pytest.raises((TypeError, Untranslatable)):
+        specialise(_parts, (3, 4), 2)

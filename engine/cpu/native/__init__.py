@@ -58,7 +58,8 @@ class Function:
         return sorts in self._loaded or cache.read(self._name(sorts)) is not None
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
-        key = (self.__module__, self.function.__qualname__, sorts, machine.describe())
+        cells = tuple(cell.cell_contents for cell in self.function.__closure__ or ())
+        key = (self.__module__, self.function.__qualname__, cells, sorts, machine.describe())
         return f"{self.__name__}_{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"
 
     @cached_property

@@ -72,8 +72,10 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
 
 
 def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
-    """x // y or x % y, rounded down as Python does."""
-    quotient, rest, zero = builder.sdiv(x, y), builder.srem(x, y), ir.Constant(INT, 0)
+    """x // y or x % y, rounded down as Python does; by 0 they are x and 0, where Python would raise."""
+    zero = ir.Constant(INT, 0)
+    y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(INT, 1), y)
+    quotient, rest = builder.sdiv(x, y), builder.srem(x, y)
     other_sign = builder.icmp_signed("<", builder.xor(rest, y), zero)
     low = builder.and_(builder.icmp_signed("!=", rest, zero), other_sign)
     if sort is ast.FloorDiv:

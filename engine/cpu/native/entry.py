@@ -27,7 +27,7 @@ PYTHON = {
     "PyUnicode_CompareWithASCIIString": (SHORT, (POINTER, POINTER)),
     "PyEval_SaveThread": (POINTER, ()), "PyEval_RestoreThread": (ir.VoidType(), (POINTER,)),
     "PyLong_FromLongLong": (POINTER, (INT,)), "PyBool_FromLong": (POINTER, (INT,)),
-    "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "PyExc_TypeError": None,
+    "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "PyExc_TypeError": None, "PyUnicode_Type": None,
 }  # fmt: skip
 """What of Python's interface is used: answers and arguments; None for a variable."""
 OWN = "catena_"
@@ -55,7 +55,7 @@ def sort_of(argument: Any) -> Any:
         return "float64"
     if isinstance(argument, str):
         return "text", argument
-    if type(argument) is tuple and argument and all(type(item) is int for item in argument):
+    if type(argument) is tuple and argument and all(type(item) is int and item == 0 for item in argument):
         return "lanes", len(argument)
     if isinstance(argument, tuple):
         return "tuple", getattr(argument, "_fields", ()), tuple(map(sort_of, argument))
@@ -149,15 +149,17 @@ class _Entry:
         builder, zero = self._builder, ir.Constant(SHORT, 0)
         if sort == "float64":
             number = self._call("PyFloat_AsDouble", thing)
-            self._demand(self._fine(number, builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
+            self._demand(self._fine(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
             return number
         if sort == "int64":
             number = self._call("PyLong_AsLongLong", thing)
-            self._demand(self._fine(number, builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
+            self._demand(self._fine(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
             return number
         if sort == "bool":
             return builder.icmp_signed("!=", self._call("PyObject_IsTrue", thing), zero)
         if sort[0] == "text":
+            kind = self._field(thing, _HEAD - 8, POINTER)
+            self._demand(builder.icmp_unsigned("==", kind, self._variable("PyUnicode_Type", BYTE)))
             same = self._call("PyUnicode_CompareWithASCIIString", thing, self._text(sort[1]))
             self._demand(builder.icmp_signed("==", same, zero))
             return sort[1]
@@ -171,7 +173,7 @@ class _Entry:
         taken = [self._taken(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
         return Record(tuple(taken), sort[1])
 
-    def _fine(self, _number: Any, sure: Any) -> Any:
+    def _fine(self, sure: Any) -> Any:
         """Whether a number came of its object: sure, or no error is set."""
         builder = self._builder
         before = builder.block

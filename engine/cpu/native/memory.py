@@ -57,6 +57,8 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     """Where an element, or the first of a part, of an array lies."""
     if not isinstance(array, Array):
         raise Untranslatable(f"an index into {array!r:.60}")
+    if any(not isinstance(index, ir.Value) and index < 0 for index in place):
+        raise Untranslatable("an index from the end of an array")
     flat: Any = 0
     for axis, extent in enumerate(array.shape):
         flat = arithmetic.binary(builder, ast.Mult, flat, extent) if axis else flat
