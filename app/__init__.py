@@ -48,6 +48,7 @@ def _no_screen() -> bool:
 
 
 def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool) -> int:
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
