@@ -77,6 +77,11 @@ class PictureThread:
         self._thread = threading.Thread(target=self._run, name="pictures", daemon=True)
         self._thread.start()
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has told a fault, and ended."""
+        return bool(self._fault)
+
     def ask(self, view: View, detail: int) -> None:
         """Have that drawn next, instead of what was asked for before and is not begun."""
         self._post(_Request(view, detail))

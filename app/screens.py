@@ -110,6 +110,8 @@ class ProcessorScreen(QWidget):
 
     def ask(self, view: View, detail: int) -> None:
         """Have that drawn soon; what was asked for before may never be."""
+        if self._thread is not None and self._thread.failed and self._wanted.content is not view.content:
+            self.end()  # what could not be drawn was another robot
         self.busy, self._wanted = True, view
         self._running().ask(view, detail)
 

@@ -101,6 +101,7 @@ class Viewport(QWidget):
             self._scene.close(wait=False)
             self._replaced.append(self._scene)
         self._scene, self._poses, self._ground = None, None, 0.0
+        self._hint.setText(HINT)
         self._hint.setVisible(model is None)
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)

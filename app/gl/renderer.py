@@ -48,6 +48,12 @@ class Holder(Protocol):
     def content(self) -> Content | None: ...
 
 
+_FOREIGN = (
+    GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
+    GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
+)  # fmt: skip
+
+
 class Renderer:
     """Draws a scene. Its OpenGL objects live in the context current at `initialize`.
 
@@ -142,7 +148,7 @@ class Renderer:
         in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
         self.upload_seconds = time.perf_counter() - began
         yield
-        for name in (GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST):
+        for name in _FOREIGN:  # of whoever drew before, or of a picture that was left
             GL.glDisable(name)
         GL.glDepthMask(True)
         GL.glColorMask(True, True, True, True)

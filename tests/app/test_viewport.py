@@ -186,6 +186,8 @@ def test_closing_ends_its_threads_and_it_can_be_shown_again(qtbot, viewport, rob
 class Drawer:
     """Stands for the thread that draws: what was asked for, drawn when the test says so, in the time it says."""
 
+    failed = False
+
     def __init__(self, on_picture, _):
         self.on_picture = on_picture
         self.asked: list[tuple[View, int]] = []
@@ -357,3 +359,20 @@ def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkey
     qtbot.waitUntil(lambda: bool(came))
     thread.close()
     assert [picture.view for picture in came] == newer
+
+
+def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtbot, monkeypatch):
+    """The thread that draws has ended with its fault; the next robot gets another."""
+    draw = Renderer.pieces
+
+    def fail(*_arguments):
+        raise MemoryError("no room for it")
+
+    monkeypatch.setattr(Renderer, "pieces", fail)
+    with qtbot.waitSignal(viewport.diagnostics, timeout=10_000) as told:
+        viewport.set_model(robot())
+    assert "no room for it" in told.args[0][0].fault
+    monkeypatch.setattr(Renderer, "pieces", draw)
+    with qtbot.waitSignal(viewport.drawn, timeout=10_000):
+        viewport.set_model(robot())
+    assert not viewport._hint.isVisible()
