@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -21,8 +22,9 @@ Report = TypeVar("Report", bound=_Report)
 class Background(Generic[Report]):
     """Runs one piece of work at a time; the last report of each is `over`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, failed: Callable[[str], Report]) -> None:
+        """`failed` makes the report of work that raised, from what is to be told of it."""
+        self._name, self._failed = name, failed
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._latest: deque[Report] = deque(maxlen=1)
@@ -41,8 +43,14 @@ class Background(Generic[Report]):
         stop = self._stop = threading.Event()
         self.running = True
         # A daemon, since neither a compiler nor a user's own function can be interrupted.
-        self._thread = threading.Thread(target=lambda: self.tell(work(stop)), name=self._name, daemon=True)
+        self._thread = threading.Thread(target=lambda: self.tell(self._done(work, stop)), name=self._name, daemon=True)
         self._thread.start()
+
+    def _done(self, work: Callable[[threading.Event], Report], stop: threading.Event) -> Report:
+        try:
+            return work(stop)
+        except Exception as error:  # the user must hear of it
+            return self._failed(with_place(error))
 
     def tell(self, report: Report) -> None:
         """How far the work is, from its thread."""
@@ -61,7 +69,13 @@ class Background(Generic[Report]):
         return report
 
     def close(self) -> None:
-        """End the thread, and wait until it has."""
+        """Ask the thread to end, and wait for that, at most `PATIENCE` s."""
         self.stop()
         if self._thread is not None:
             self._thread.join(PATIENCE)
+
+
+def with_place(error: Exception) -> str:
+    """What an error says, and where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"

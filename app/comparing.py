@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 import engine
-from app.background import Background
+from app.background import Background, with_place
 
 
 class Measurement(Protocol):
@@ -38,7 +37,7 @@ class Comparing(Background[Report]):
     """Runs one measurement at a time."""
 
     def __init__(self) -> None:
-        super().__init__("comparison")
+        super().__init__("comparison", lambda fault: Report(over=True, fault=fault))
 
     def start(self, make: Callable[[], Measurement]) -> None:
         """Make a measurement, and run it; nothing happens while one is running."""
@@ -58,12 +57,6 @@ class Comparing(Background[Report]):
         except Exception as error:  # the user must hear of it
             report = replace(report, fault=with_place(error))
         return replace(report, over=True, stopped=stop.is_set())
-
-
-def with_place(error: Exception) -> str:
-    """What an error says, and where it was raised."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
 
 
 def _command(measurement: Measurement) -> tuple[str, str]:

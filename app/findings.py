@@ -22,6 +22,7 @@ class FindingsView:
 
     def show_file(self, raised: bool) -> None:
         """Show what was found in the file that was read last, the dock only if it is to be `raised`."""
+        self._run_stopped = False
         findings = self._bench.findings
         if not findings.refused:
             self._of_meshes = []
@@ -53,7 +54,6 @@ class FindingsView:
         """After a run that ended by itself: show the file's findings again. Answers whether there was such a run."""
         if not self._run_stopped:
             return False
-        self._run_stopped = False
         of_meshes = self._of_meshes
         self.show_file(raised=False)
         self.add_of_meshes(of_meshes)

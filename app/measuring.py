@@ -13,7 +13,6 @@ from typing import Protocol
 
 import engine
 from app.background import Background
-from app.comparing import with_place
 
 
 class Measure(Protocol):
@@ -39,7 +38,7 @@ class Measuring(Background[Progress]):
     """Runs one measurement at a time."""
 
     def __init__(self, measure: Measure = engine.measure_algorithms) -> None:
-        super().__init__("measurement")
+        super().__init__("measurement", lambda fault: Progress(over=True, fault=fault))
         self._measure = measure
 
     def start(self) -> None:
@@ -52,5 +51,3 @@ class Measuring(Background[Progress]):
             return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
         except OSError as fault:
             return Progress(over=True, fault=f"the measurement was not kept: {fault}")
-        except Exception as error:  # the user must hear of it
-            return Progress(over=True, fault=with_place(error))

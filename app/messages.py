@@ -123,6 +123,8 @@ class LimitsReached:
 class Configured:
     """The settings in force from now on. `refusal`: why those asked for are not, in a sentence; else empty."""
 
+    number: int
+    """Which call of `Worker.configure` it answers."""
     settings: Settings
     algorithm: str
     why: str

@@ -27,7 +27,7 @@ class Repairing(Background[Repaired]):
     """Writes one copy at a time."""
 
     def __init__(self) -> None:
-        super().__init__("repair")
+        super().__init__("repair", lambda fault: Repaired("", fault=f"the copy was not written: {fault}"))
 
     def start(self, path: str, copy: str, package_dirs: Iterable[str]) -> None:
         """Write the copy, in the place of a file that is there; nothing happens while one is being written."""

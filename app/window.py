@@ -71,7 +71,8 @@ class Window(QMainWindow):
         self._make_toolbar()
         self._make_docks()
         self._make_status_bar()
-        self.joints.moved.connect(self.workbench.set_coordinate)
+        self.joints.moved.connect(self._move_joint)
+        self.joints.released.connect(self.workbench.release)
         self.joints.table.driven.connect(self.workbench.set_drive)
         self.joints.mode_asked.connect(self.workbench.drive)
         self.speed.changed.connect(self.workbench.set_speed)
@@ -111,19 +112,10 @@ class Window(QMainWindow):
             "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
         )
         self.hold_action = make(
-            "&Hold",
-            self._set_held,
-            key.Key_H,
-            icon="hold",
-            tip="Hold every joint where it stands, or let go",
-            checkable=True,
+            "&Hold", self._set_held, key.Key_H, icon="hold", tip="Hold joints as they stand, or let go", checkable=True
         )
         self.reset_action = make(
-            "&Reset",
-            self._reset,
-            key.Key_R,
-            icon="reset",
-            tip="Back to where the run began; again: to the neutral pose",
+            "&Reset", self._reset, key.Key_R, icon="reset", tip="To where the run began; again: to the neutral pose"
         )
         self.gravity_action = make(
             "&Gravity", self._set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
@@ -248,7 +240,7 @@ class Window(QMainWindow):
             case Stopped(message, detail):
                 self.statusBar().showMessage(message)
                 self.findings.show_stop(message, detail)
-            case Configured(_, algorithm, _, refusal):
+            case Configured(_, _, algorithm, _, refusal):
                 if algorithm == self.timing.table.algorithm:
                     self.timing.clear()
                 self.statusBar().showMessage(refusal, MESSAGE)
@@ -358,6 +350,12 @@ class Window(QMainWindow):
             self._fit_before = self.workbench.time
         self.workbench.reset()
         self._mirror()
+
+    def _move_joint(self, index: int, value: float) -> None:
+        try:
+            self.workbench.set_coordinate(index, value)
+        except ValueError as refusal:
+            self.statusBar().showMessage(str(refusal), MESSAGE)
 
     def _set_held(self, on: bool) -> None:
         self.workbench.set_held(on)

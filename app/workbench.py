@@ -70,6 +70,8 @@ class Workbench:
         """What `frame` answered last."""
         self._frames: Latest | None = None
         self._worker = Worker()
+        self._asked = 0  # the number under which the worker knows the settings that were asked for last
+        self._in_hand: int | None = None
 
     @property
     def floats(self) -> bool:
@@ -133,17 +135,33 @@ class Workbench:
             self._worker.reset(self.initial)
 
     def set_coordinate(self, index: int, value: float) -> None:
-        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest.
+        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
 
-        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to.
+        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to. A joint that
+        was not held during play is held from then on, until `release`.
+
+        Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
         """
         row = self.coordinates[index]
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = min(max(value, row.lower), row.upper) if row.limited else value
-        if self.time == 0 and not self.playing:
-            self.initial[row.q] = value
-        self._worker.set_coordinate(row.q, row.v, value)
+        if not self.playing:
+            if self.time == 0:
+                self.initial[row.q] = value
+            self._worker.set_coordinate(row.q, row.v, value)
+            return
+        if not row.driveable:
+            raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
+        if not self.is_held(index):
+            self.drive(index, by_effort=False)
+            self._in_hand = index
+        self._worker.set_target(row.v[0], value)
+
+    def release(self, index: int) -> None:
+        """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
+        if self._in_hand == index:
+            self.drive(index, by_effort=True)
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds per wall second, brought into 0.1 … 10."""
@@ -167,10 +185,12 @@ class Workbench:
 
     def set_held(self, on: bool) -> None:
         """Hold every joint where it stands by gains, or let go of all."""
+        self._in_hand = None
         self._configure(replace(self.settings, held=on, driven=frozenset()))
 
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
+        self._in_hand = None
         own = frozenset(self.coordinates[index].v)
         before = self.settings
         every = frozenset(v for row in self.coordinates if row.driveable for v in row.v)
@@ -220,13 +240,13 @@ class Workbench:
 
     def choose_again(self) -> None:
         """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
-        self._worker.configure(self.settings)
+        self._asked = self._worker.configure(self.settings)
 
     def _configure(self, settings: Settings) -> None:
         if settings != self.settings:
             self.settings = settings
             self.overloaded = self._overloaded() if self.playing else ()
-            self._worker.configure(settings)
+            self._asked = self._worker.configure(settings)
 
     def poll(self) -> list[Event]:
         """Take in what has happened since the last call, and return it in order."""
@@ -240,7 +260,7 @@ class Workbench:
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
                 case Configured():
                     self.algorithm, self.why = event.algorithm, event.why
-                    if event.refusal or (event.settings.automatic and self.settings.automatic):
+                    if event.number == self._asked:
                         self.settings = event.settings
                 case Compiling():
                     self.compiling = event.seconds
@@ -255,6 +275,7 @@ class Workbench:
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
         self.algorithm, self.why = event.algorithm, event.why
         self.settings = event.settings
+        self._in_hand = None
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:

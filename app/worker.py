@@ -51,6 +51,7 @@ LONGER = 0.080  # s of it after a tick that could not pay its debt: time to simu
 BURST = 0.004  # s that one call into compiled code may last
 LONG_BURST = 0.012  # s, in such a tick: after each call the thread waits for the interpreter's lock
 PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
+PARTING = 0.8  # s that `close` waits for a thread that is loading a file
 MEMORY = 0.5  # s of wall time over which the achieved speed is measured
 
 
@@ -77,7 +78,7 @@ class Worker:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self.seen = True
         """Whether anybody sees the states that it publishes; to be set from any thread."""
-        self._newest_open = 0
+        self._newest_open = self._newest_settings = 0
         self._known: Latest | None = None
         self._model: engine.Model | None = None
         self._simulation: engine.Simulation | None = None
@@ -94,7 +95,7 @@ class Worker:
         self._pace = TICK  # s, until the next tick
         self._anchor, self._moved = np.zeros(0), 0.0  # where it was when it last moved, and when that was
         self._at_limit = np.zeros(0, bool)
-        # A daemon only for a program that dies before it can close: `close` ends the thread and waits.
+        # A daemon, since `close` does not wait for a file that is long to load.
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
 
@@ -110,7 +111,7 @@ class Worker:
     ) -> None:
         """Load a file, or take a ready model, and replace the robot.
 
-        Gravity starts off on a floating base, and the algorithm is chosen anew.
+        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen anew.
         """
         self._newest_open += 1
         load = partial(self._load, package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
@@ -131,7 +132,7 @@ class Worker:
         self._command(partial(self._reset, q.copy()))
 
     def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
-        """Put q[q] to `value` (rad or m), and v to rest; the target alone where gains hold the joint during play."""
+        """Put q[q] to `value` (rad or m), and v to rest; during play set the target of the joint alone."""
         self._command(partial(self._set_coordinate, q, v, value))
 
     def set_effort(self, v: int, value: float) -> None:
@@ -146,9 +147,11 @@ class Worker:
         """Simulated seconds asked for per wall second."""
         self._commands.put(partial(self._set_speed, speed))
 
-    def configure(self, settings: Settings) -> None:
-        """Go on from the present state and time under other settings."""
-        self._commands.put(partial(self._configure, settings))
+    def configure(self, settings: Settings) -> int:
+        """Go on from the present state and time under other settings; answers the number that `Configured` bears."""
+        self._newest_settings += 1
+        self._command(partial(self._configure, self._newest_settings, settings))
+        return self._newest_settings
 
     def events(self) -> list[Event]:
         """What has happened since the last call, in order."""
@@ -165,9 +168,13 @@ class Worker:
         self._commands.put(partial(self._for, self._known, command))
 
     def close(self) -> None:
-        """End the thread, and wait until it has."""
+        """End the thread, and wait until it has; a file that is loading is waited for `PARTING` s at most.
+
+        The process that expands a xacro file ends with the program.
+        """
+        self._newest_open += 1  # none of those that wait is loaded any more
         self._commands.put(self._quit)
-        self._thread.join()
+        self._thread.join(PARTING)
 
     # Called from the worker's thread only.
 
@@ -215,9 +222,7 @@ class Worker:
             model = load(source) if isinstance(source, str) else source
             gravity = not any(joint.kind == "floating" for joint in model.joints)
             motors = bool(np.any(np.isfinite(model.effort_limit)))
-            settings = replace(
-                settings, gravity=gravity, algorithm="auto", held=settings.automatic and motors, driven=frozenset()
-            )
+            settings = replace(settings, gravity=gravity, algorithm="auto", held=motors, driven=frozenset())
             settings = _settled(model, settings)
             simulation = _simulation(model, settings)
         except engine.ModelError as fault:
@@ -245,13 +250,13 @@ class Worker:
     def _await_code(self) -> None:
         """Go on once the code is there; when there is nothing else to do, have made what may be wanted next."""
         if not self._compiling:
-            self._compiler.go_on()
+            self._compiler.go_on(self._playing)
         elif not self._compiler.waiting:
-            _simulation(self._model, self._settings).step(1)  # reads the code from disk
             self._compiling = False
             self._events.put(Compiling(0.0))
-            self._last_tick = time.perf_counter()
             steps, self._steps_asked = self._steps_asked, 0
+            _simulation(self._model, self._settings).step(1)  # reads the code from disk
+            self._last_tick = time.perf_counter()
             if steps:
                 self._burst(steps)
 
@@ -309,7 +314,7 @@ class Worker:
         joint = len(v) == 1
         if joint:
             self._simulation.target[0, v[0]] = value
-        if not (joint and self._playing and self._settings.held and v[0] not in self._settings.driven):
+        if not self._playing:
             self._simulation.q[0, q] = value
             self._simulation.v[0, list(v)] = 0.0
         self._changed = True
@@ -319,7 +324,7 @@ class Worker:
         self._owed = 0.0
         self._achieved = _Achieved()
 
-    def _configure(self, settings: Settings) -> None:
+    def _configure(self, number: int, settings: Settings) -> None:
         if self._model is None or self._simulation is None:
             self._settings = settings
             return
@@ -329,20 +334,17 @@ class Worker:
             after = _simulation(self._model, settings)
             after.reset(before.q.copy(), before.v.copy())
             after.tau[:], after.target[:] = before.tau, before.target
-            taken_hold = settings.held and not self._settings.held
-            freed = self._settings.driven - settings.driven
+            taken = _held(self._model, settings) & ~_held(self._model, self._settings)
             self._simulation, self._settings = after, settings
-            if taken_hold:
-                self._aim()
-            for v in freed:  # held again: where it stands, with no effort of its own
-                after.target[0, v], after.tau[0, v] = after.q[0, self._model.q_of_v[v]], 0.0
+            # What is held from now on is held where it stands, with no effort of its own.
+            after.target[0, taken], after.tau[0, taken] = after.q[0, self._model.q_of_v[taken]], 0.0
             self._begin_compiling()
             self._frames.withdraw()  # its phases would be taken for the new settings'
             self._restart_clock(self._time_before + before.time)
         except ValueError as fault:
             refusal = str(fault)
         now = self._simulation
-        self._events.put(Configured(self._settings, now.algorithm, now.why, refusal))
+        self._events.put(Configured(number, self._settings, now.algorithm, now.why, refusal))
 
     def _quit(self) -> None:
         self._compiler.close()
@@ -417,6 +419,13 @@ def _settled(model: engine.Model, settings: Settings) -> Settings:
         return settings
     step = engine.suggested_step(model, settings.held)
     return replace(settings, dt=step.dt, integrator=step.integrator)
+
+
+def _held(model: engine.Model, settings: Settings) -> np.ndarray:
+    """(nv,): which velocities are those of joints that gains hold."""
+    held = (model.q_of_v >= 0) & settings.held
+    held[sorted(settings.driven)] = False
+    return held
 
 
 def _simulation(model: engine.Model, settings: Settings) -> engine.Simulation:

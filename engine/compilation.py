@@ -56,12 +56,16 @@ class Compilation:
         self._code = None if simulation.device == "cuda" else Code.of(simulation.plan)
         self._simulation = simulation
         self._process: subprocess.Popen[bytes] | None = None
-        self._began = 0.0
+        self._began, self._nice = 0.0, 0
 
     @property
     def name(self) -> str:
         """What is compiled, in a few words."""
         return "" if self._code is None else f"{self._code.integrator} steps by {self._code.algorithm}"
+
+    def makes_the_same_as(self, other: Compilation) -> bool:
+        """Whether both need the same code."""
+        return self._code == other._code
 
     @property
     def needed(self) -> bool:
@@ -81,7 +85,7 @@ class Compilation:
             return
         path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
         environment = {**os.environ, "CATENA_CACHE_DIR": str(files.writable_cache())}
-        self._began = perf_counter()
+        self._began, self._nice = perf_counter(), nice
         with suppress(OSError):  # no process to be had: the first step compiles
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CHILD, json.dumps([path, list(self._code), nice])],
@@ -109,7 +113,7 @@ class Compilation:
         except subprocess.TimeoutExpired:
             return False
         self._close()
-        if not failed and self._code is not None:
+        if not failed and self._code is not None and not self._nice:  # one that stood back says little of the next
             _remember(repr(tuple(self._code)), perf_counter() - self._began)
         return True
 

@@ -191,7 +191,7 @@ class DiagnosticsPanel(QWidget):
         self.open_button.setVisible(written)
 
     def close_thread(self) -> None:
-        """Wait until a copy that is being written is whole."""
+        """Wait a moment for a copy that is being written; one that is not whole by then never takes its place."""
         self._timer.stop()
         self._repairing.close()
 

@@ -200,6 +200,8 @@ class JointPanel(QTableView):
 
     moved = pyqtSignal(int, float)
     """Row, and the value asked for in rad or m."""
+    released = pyqtSignal(int)
+    """The row that the mouse has let go of."""
     mode_asked = pyqtSignal(int, bool)
     """Row, and whether an effort is to drive it, rather than gains that hold it."""
 
@@ -301,7 +303,9 @@ class JointPanel(QTableView):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._held is None:
             super().mouseReleaseEvent(event)
-        self._held = None
+            return
+        row, self._held = self._held[0], None
+        self.released.emit(row)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.indexAt(event.position().toPoint()).column() == SLIDER:

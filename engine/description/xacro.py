@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,12 +21,17 @@ BOUNDS = {False: (3, 512), True: (60, 4096)}
 """Seconds of computing and megabytes of memory that the expansion may take, by whether the file is trusted."""
 
 _CHILD = """\
-import sys, types
+import os, sys, threading, types
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
 engine = sys.modules["engine"] = types.ModuleType("engine")  # what the engine's package imports is not needed here
 engine.__path__ = [sys.argv[1]]
 from engine.description.expander import main
 main(*sys.argv[2:])
 """
+"""What the other process runs; its parent's end, however it comes, closes its standard input."""
 
 
 class XacroError(Exception):
@@ -63,13 +69,17 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         str(megabytes),
         *(str(Path(entry).absolute()) for entry in given),
     ]
+    reading, writing = os.pipe()  # nothing is written; this process alone has the other end
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=3 * seconds,
+            command, stdin=reading, capture_output=True, timeout=3 * seconds,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise XacroError(*_too_long(path, seconds, trust)) from None
+    finally:
+        os.close(reading)
+        os.close(writing)
     header, _, text = done.stdout.partition(b"\n")
     if done.returncode < 0 and -done.returncode in (getattr(signal, "SIGXCPU", 0), getattr(signal, "SIGKILL", 0)):
         raise XacroError(*_too_long(path, seconds, trust))

@@ -230,3 +230,20 @@ def test_the_window_opens_without_what_only_mesh_files_need():
     late = ("trimesh", "scipy")
     program = f"import sys, app.window; print([name for name in {late} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
+
+
+def test_the_stop_of_one_robot_says_nothing_of_the_next(qtbot, opened):
+    window = opened()
+    window.findings.show_stop("it diverged", "")
+    window.open(ROBOTS / "pendulum.urdf")
+    wait_loaded(qtbot, window)
+    window.diagnostics_dock.show()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    assert window.diagnostics_dock.isVisible()
+
+
+def test_a_free_base_is_not_moved_during_play_and_the_window_says_so(qtbot, opened):
+    window = opened(ROBOTS / "quadruped.urdf")
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    window.joints.moved.emit(2, 0.5)
+    assert "pause to place it" in window.statusBar().currentMessage()

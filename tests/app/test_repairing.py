@@ -69,6 +69,18 @@ def test_what_is_left_is_counted_and_the_original_is_never_written(qtbot, monkey
     assert path.read_text() == SWING.format("3")
 
 
+def test_a_fault_of_the_program_is_told_and_the_button_is_back(qtbot, monkeypatch, panel, tmp_path):
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault made for this test")
+
+    monkeypatch.setattr(engine, "repair", broken)
+    show(panel, tmp_path / "swing.urdf", SWING.format(1))
+    press_repair(qtbot, monkeypatch, panel, tmp_path / "copy.urdf")
+    assert "was not written" in panel.outcome.text()
+    assert "a fault made for this test" in panel.outcome.text()
+    assert not panel.open_button.isVisible()
+
+
 def test_a_file_without_anything_to_repair_has_no_button(panel, tmp_path):
     show(panel, tmp_path / "swing.urdf", SWING.format("3").replace("0.0", "1.0").replace("0, 0, 1", "0 0 1"))
     assert panel.summary.text() == "swing.urdf: 1 warning"

@@ -253,6 +253,7 @@ def test_reaching_a_limit_is_told_once(heard, urdf):
     heard.worker.set_speed(10.0)
     heard.worker.open(urdf(LIMITED), Settings())
     heard.wait_for(Loaded)
+    heard.worker.configure(Settings())  # let go of its motor
     heard.worker.set_coordinate(0, (0,), -1.5)  # it swings from there to past its upper limit
     heard.worker.play()
     assert heard.wait_for(LimitsReached)[0].names == ("hinge",)
