@@ -30,7 +30,7 @@ from app.messages import Settings
 from app.panels.offer import MeasureOffer
 
 MEMORY = 300  # samples that the statistics and the plots look back on
-REFRESH = 250  # ms between two pictures of the panel
+REFRESH = 500  # ms between two pictures of the panel
 COLUMNS = ("now", "min", "99 %", "median", "before")
 MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 FRAME_PHASES = ("upload", "draw")
