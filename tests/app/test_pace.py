@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from app.messages import Latest, Loaded, Settings
@@ -77,6 +78,6 @@ def test_what_does_not_move_is_told_less_often_and_moves_at_once(swinging):
     time_after(frames, 2 * CALM)
     count, _, _ = looked_at(frames, 1.0)
     assert count <= 1.1 / RESTING
-    worker.set_coordinate(0, (0,), 1.0)
+    worker.reset(np.array([1.0]))  # which leaves it playing
     looks = [looked_at(frames, 0.5) for _ in range(5)]
     assert any(count > 0.5 / RESTING for count, _, _ in looks)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -64,10 +66,9 @@ def of_chains(dtype: str, clusters: bool):
     model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
-    for integrator in ("semi-implicit", "rk4"):
-        gains = np.ones((1, 10))
-        plan = Plan(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
-        yield lambda plan=plan: chain_stepper.ChainStepper(plan)
+    gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
+    plan = Plan(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
+    yield lambda: chain_stepper.ChainStepper(plan)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):
@@ -118,9 +119,7 @@ def test_every_source_compiles(chip, on_chip, tmp_path):
         file.write_text(f'{header.text()}\n{preamble}\n#include "{(compiler.FOLDER / source).as_posix()}"\n{uses}\n')
         command = [NVCC, "-std=c++17", f"-arch={chip}", f"-I{compiler.FOLDER}"]
         running.append((source, [*command, "-cubin", "-o", str(file.with_suffix(".cubin")), str(file)]))
-    failed = {}
-    for source, command in running:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            failed[source] = done.stderr
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ended = list(pool.map(lambda job: subprocess.run(job[1], capture_output=True, text=True, check=False), running))
+    failed = {source: done.stderr for (source, _), done in zip(running, ended, strict=True) if done.returncode}
     assert not failed
