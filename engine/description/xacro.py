@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engine.description.resources import PathName
 
-BOUNDS = {False: (3, 512), True: (60, 4096)}
+BOUNDS = {False: (10, 1024), True: (60, 4096)}
 """Seconds of computing and megabytes of memory that the expansion may take, by whether the file is trusted."""
 
 _CHILD = """\
