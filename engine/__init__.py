@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from engine.compilation import Compilation
-from engine.diagnostics import check
 from engine.dynamics import (
     ForwardDynamics,
     bias,
@@ -28,18 +27,19 @@ from engine.dynamics import (
     momentum,
 )
 from engine.files import find_robot, replacing
-from engine.generate import chain, tree
 from engine.holding import holding_gains, static_loads
-from engine.measurements import measured
 from engine.model import Diagnostic, Edit, Joint, Model, ModelError, Visual
+from engine.model.generate import chain, tree
 from engine.parameters import Parameters
-from engine.repair import repair
 from engine.rollout import Trajectory, rollout
-from engine.serves import algorithms
+from engine.selection.capabilities import algorithms
+from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
-from engine.urdf import load
+from engine.urdf.check import check
+from engine.urdf.load import load
+from engine.urdf.repair import repair
 
 if TYPE_CHECKING:
     from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine import diagnostics, files
+from engine import files
 from engine.model import Diagnostic
-from engine.repair import repair
+from engine.urdf.check import check
+from engine.urdf.repair import repair
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def check_files(args: argparse.Namespace) -> int:
         path = Path(name)
         with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
             path = files.find_robot(name)
-        found = diagnostics.check(path, args.package_dir, args.trust_xacro)
+        found = check(path, args.package_dir, args.trust_xacro)
         reports[name] = [asdict(entry) for entry in found]
         if not args.json:
             _print(name, found)

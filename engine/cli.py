@@ -23,8 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import __version__, choice, files, generate, serves, urdf
-from engine.arguments import Array
+from engine import __version__, files
 from engine.bench.compare.command import add_arguments as add_compare_arguments
 from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
@@ -32,10 +31,13 @@ from engine.bench.suites.command import positive
 from engine.check_command import add_arguments as add_check_arguments
 from engine.compilation import Compilation
 from engine.cuda.runtime.device import NoGpu
-from engine.model import EARTH, Model, ModelError
+from engine.model import EARTH, Model, ModelError, generate
 from engine.rollout import Recorder, save
+from engine.selection import capabilities, choice
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 from engine.timestep import LONGEST, suggested_step
+from engine.urdf.load import load
+from engine.validation import Array
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
@@ -96,7 +98,7 @@ def add_sources(command: argparse.ArgumentParser) -> None:
 def load_robot(args: argparse.Namespace) -> Model:
     """The robot that the arguments of `add_robot` name. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
-    return urdf.load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
+    return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
 
 
 def _add_run(commands: Any) -> None:
@@ -368,8 +370,8 @@ def info(args: argparse.Namespace) -> int:
     facts = {
         "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(model.parent),
         "joints": len(model.joints), "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
-        "algorithms": list(serves.algorithms(model)), "algorithm": chosen, "why": why,
-        "refused": {name: reason for reason, names in serves.unserved(model).items() for name in names},
+        "algorithms": list(capabilities.algorithms(model)), "algorithm": chosen, "why": why,
+        "refused": {name: reason for reason, names in capabilities.unserved(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
         "warnings": [asdict(found) for found in model.diagnostics],
     }  # fmt: skip
@@ -384,8 +386,8 @@ def info(args: argparse.Namespace) -> int:
     console.print(why, markup=False)
     if changes:
         console.print(f"choice by size, for robots like this one: {choice.describe(changes)}")
-    console.print(f"served by {', '.join(serves.algorithms(model))}")
-    for reason, names in serves.unserved(model).items():
+    console.print(f"served by {', '.join(capabilities.algorithms(model))}")
+    for reason, names in capabilities.unserved(model).items():
         console.print(f"not by {', '.join(names)}: {reason}", markup=False)
     columns = ("type", "q", "v", "position", "velocity", "effort", "damping", "friction")
     table = Table("joint", *columns, box=None, pad_edge=False)

@@ -22,9 +22,9 @@ from pathlib import Path
 from time import perf_counter
 
 from engine import files
-from engine.cpu.simulation import Code
-from engine.plan import INTEGRATORS
+from engine.cpu.stepping.stepper import Code
 from engine.simulation import ALGORITHMS, Simulation
+from engine.step_settings import INTEGRATORS
 
 _REFERENCE = 0.024
 """Seconds of `_pace` on the machine that `Code.seconds` was measured on."""
@@ -38,7 +38,7 @@ sys.path[:] = path
 threading.Thread(target=end_with_parent, daemon=True).start()
 if nice and hasattr(os, "nice"):
     os.nice(nice)
-from engine.cpu.simulation import Code
+from engine.cpu.stepping.stepper import Code
 Code(*code).compile()
 os._exit(0)
 """
@@ -53,7 +53,7 @@ class Compilation:
     """
 
     def __init__(self, simulation: Simulation):
-        self._code = None if simulation.device == "cuda" else Code.of(simulation.plan)
+        self._code = None if simulation.device == "cuda" else Code.of(simulation.settings)
         self._simulation = simulation
         self._process: subprocess.Popen[bytes] | None = None
         self._began, self._nice = 0.0, 0

@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, choice, lie, poses
+from engine import lie, validation
 from engine.algorithms import abia_hybrid, cfa
 from engine.algorithms.chain import Chain
-from engine.arguments import Array
-from engine.cpu import abia, inverse, jsiia
-from engine.cpu.abia import FITS
-from engine.cpu.cores import checked
-from engine.cpu.layout import EIGHT, ONE, workspace
+from engine.cpu.chains import jsiia
+from engine.cpu.rigid_body import aba, crba, rnea
+from engine.cpu.rigid_body.aba import FITS
+from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
+from engine.cpu.runtime.cores import checked
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
-from engine.model import Model
-from engine.packing import pack, pack_coupling
+from engine.model import Model, poses
+from engine.model.layout import pack, pack_coupling
+from engine.selection import choice
+from engine.validation import Array
 
 if TYPE_CHECKING:
-    from engine.cpu.batch import Abia
+    from engine.cpu.rigid_body.aba_batch import Abia
 
 _TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
     "abia-hybrid": abia_hybrid.forward_dynamics,
@@ -51,8 +53,8 @@ def _lanes(batch: int) -> tuple[int, ...]:
 class ForwardDynamics:
     """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
 
-    `algorithm` is one of `engine.algorithms(model)`, or "auto": then `engine.choice` chooses for robots in batches of
-    the given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
+    `algorithm` is one of `engine.algorithms(model)`, or "auto": then `selection.choice` chooses for batches of the
+    given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
     (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. A call that
     raises leaves there whatever it came to. One object serves one thread, and on a GPU one stream, at a time.
@@ -77,8 +79,8 @@ class ForwardDynamics:
         dtype: str = "float64",
         threads: int | None = None,
     ):
-        batch = arguments.whole("batch", batch, 1)
-        self.model, self.dtype = model, arguments.one_of("dtype", dtype, ("float64", "float32"))
+        batch = validation.whole("batch", batch, 1)
+        self.model, self.dtype = model, validation.one_of("dtype", dtype, ("float64", "float32"))
         checked(threads)
         self._one: Any = None
         self._threads = threads
@@ -86,9 +88,9 @@ class ForwardDynamics:
         self.device, where = choice.place(model, device, algorithm, batch, dtype)
         self._choose(algorithm, batch, where)
         if self.device == "cuda":
-            from engine.cpu import articulated
+            from engine.cpu.chains import chain_inertias
 
-            recursion = partial(articulated.axial_inertias, *pack(model, dtype))
+            recursion = partial(chain_inertias.axial_inertias, *pack(model, dtype))
             try:
                 self._kernels = on_gpu.kernels(model, self.algorithm, dtype, batch, recursion)
                 return
@@ -100,9 +102,9 @@ class ForwardDynamics:
         self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
         self._packed, self._nv = pack(model, dtype), model.nv
         if self.algorithm == "abia":
-            self._one = abia.for_one(self._packed)
+            self._one = aba.for_one(self._packed)
         elif self.algorithm == "dca":
-            from engine.cpu import dca
+            from engine.cpu.chains import dca
 
             self._one = dca.Dca(model, threads, dtype)
         elif self.algorithm == "jsiia":
@@ -129,9 +131,9 @@ class ForwardDynamics:
             return there
         if arrays.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
-        (q, v, tau), single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
+        (q, v, tau), single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         shape = (self.model.nv,) if single else (len(q), self.model.nv)
-        out = arguments.result(out, shape, self.dtype)
+        out = validation.result(out, shape, self.dtype)
         if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
             raise self._not_finite()
         return out
@@ -141,7 +143,7 @@ class ForwardDynamics:
         """ABIA for batches on the CPU. One robot does without: Numba, which shares them out, takes a second to load."""
         if self.algorithm != "abia" or self.device != "cpu":
             return None
-        from engine.cpu.batch import Abia
+        from engine.cpu.rigid_body.aba_batch import Abia
 
         return Abia(self.model, self._threads, self.dtype)
 
@@ -172,8 +174,8 @@ class ForwardDynamics:
             out = arrays.result(out, shape, self.dtype)
             self._kernels(q, v, tau, out.reshape(len(q), self.model.nv))
             return out
-        host, single = arguments.states(self.model, self.dtype, q=q, v=v, tau=tau)
-        out = arguments.result(out, (self.model.nv,) if single else host[1].shape, self.dtype)
+        host, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
+        out = validation.result(out, (self.model.nv,) if single else host[1].shape, self.dtype)
         answer = arrays.empty(host[1].shape, self.dtype)
         q, v, tau = (arrays.to_device(x) for x in host)
         self._kernels(q, v, tau, answer)
@@ -234,11 +236,11 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     if arrays.on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a)
         return tau
-    (q, v, a), single = arguments.states(model, q=q, v=v, a=a)
+    (q, v, a), single = validation.states(model, q=q, v=v, a=a)
     lanes = _lanes(len(q))
     out = np.empty((len(q), model.tree_nv))
     w = workspace(len(model.parent), lanes)
-    inverse.inverse(_tree(model, q=q), _tree(model, v=v), _tree(model, v=a), out, *pack(model), w, lanes)
+    rnea.inverse(_tree(model, q=q), _tree(model, v=v), _tree(model, v=a), out, *pack(model), w, lanes)
     if model.has_mimic:
         out = out @ model.coupling.G
     return out[0] if single else out
@@ -254,9 +256,9 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
     if arrays.on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
         return M
-    (q,), single = arguments.states(model, q=q)
+    (q,), single = validation.states(model, q=q)
     out = np.empty((len(q), model.tree_nv, model.tree_nv))
-    jsiia.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
+    crba.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
     if model.has_mimic:
         out = model.coupling.G.T @ out @ model.coupling.G
     return out[0] if single else out
@@ -264,18 +266,18 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 
 def link_poses(model: Model, q: ArrayLike) -> Array:
     """The frames of all links in the world, (links, 4, 4), in the order of `model.link_names`."""
-    (q,), single = arguments.states(model, q=q)
+    (q,), single = validation.states(model, q=q)
     frames = poses.link_poses(model, q)
     return frames[0] if single else frames
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
-    (q, v), single = arguments.states(model, q=q, v=v)
+    (q, v), single = validation.states(model, q=q, v=v)
     n = len(model.parent)
     kinetic, potential = np.empty(len(q)), np.empty(len(q))
     rotations, positions = np.empty((len(q), n, 9)), np.empty((len(q), n, 3))
-    inverse.energies(
+    rnea.energies(
         _tree(model, q=q),
         _tree(model, v=v),
         kinetic,
@@ -291,7 +293,7 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s."""
-    (q, v), single = arguments.states(model, q=q, v=v)
+    (q, v), single = validation.states(model, q=q, v=v)
     T = poses.body_poses(model, q)
     rotations, positions = T[..., :3, :3], T[..., :3, 3]
     tree_v = _tree(model, v=v)

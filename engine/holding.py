@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, lie, poses
+from engine import lie, validation
 from engine.lie import Array
-from engine.model import FREE, PRISMATIC, Indices, Model
-from engine.plan import INTEGRATORS
+from engine.model import FREE, PRISMATIC, Model, poses
+from engine.model.model import Indices
+from engine.step_settings import INTEGRATORS
 
 FREQUENCY = 20.0  # rad/s: at least so stiff is each joint against what it carries
 SAG = (0.004, 0.0005)  # rad and m: at most so far does a joint sink under what it carries
@@ -32,8 +33,8 @@ def holding_gains(
 
     The effort limits clip what the gains ask for: a joint whose limit is below its weight sinks nevertheless.
     """
-    arguments.one_of("integrator", integrator, INTEGRATORS)
-    (pose,), _ = arguments.states(model, q=model.neutral() if q is None else q)
+    validation.one_of("integrator", integrator, INTEGRATORS)
+    (pose,), _ = validation.states(model, q=model.neutral() if q is None else q)
     inertia, weight = carried(model, pose[0])
     sliding = np.zeros(model.nv, bool)
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
@@ -80,7 +81,7 @@ def static_loads(model: Model, q: ArrayLike) -> Array:
 
     What `inverse_dynamics` answers for no velocity and no acceleration; but 0 for free joints.
     """
-    (pose,), _ = arguments.states(model, q=q)
+    (pose,), _ = validation.states(model, q=q)
     R, p, moment = _placed(model, pose[0])
     mass, first = (_sums(x, _ends(model)) for x in (model.mass, moment + model.mass[:, None] * p))
     axis = R[:, :, 2]

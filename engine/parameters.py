@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 
-from engine import arguments
-from engine.arguments import Array
+from engine import validation
 from engine.model import Model
-from engine.packing import pack
+from engine.model.layout import pack
+from engine.validation import Array
 
 _BODY = {"mass": (), "first_moment": (3,), "inertia": (3, 3)}
 _JOINT = ("damping", "friction", "effort_limit")
@@ -34,7 +34,7 @@ class Parameters:
     """
 
     def __init__(self, model: Model, batch: int):
-        self.model, self.batch = model, arguments.whole("batch", batch, 1)
+        self.model, self.batch = model, validation.whole("batch", batch, 1)
         self.mass, self.first_moment, self.inertia, self.gravity, self.damping, self.friction, self.effort_limit = (
             np.repeat(getattr(model, name)[None], self.batch, 0) for name in (*_BODY, "gravity", *_JOINT)
         )
@@ -90,7 +90,7 @@ class Parameters:
         return dataclasses.replace(self.model, **numbers)
 
     def constants(self) -> Array:
-        """(batch, n + 1, 22): the rows of `engine.packing` for each robot."""
+        """(batch, n + 1, 22): the rows of `engine.model.layout` for each robot."""
         n = len(self.model.parent)
         constants = np.repeat(pack(self.model).constants[None], self.batch, 0)
         rows, columns = np.triu_indices(3)

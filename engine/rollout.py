@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, files
-from engine.arguments import Array
+from engine import files, validation
 from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.simulation import PHASES, Simulation
+from engine.validation import Array
 
 KEPT = ("q", "v", "tau")
 """What of a motion can be kept."""
@@ -70,7 +70,7 @@ def rollout(
     if every < 1 or steps < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
     for name in keep:
-        arguments.one_of("keep", name, KEPT)
+        validation.one_of("keep", name, KEPT)
     simulation = Simulation(
         model,
         batch,
@@ -129,7 +129,7 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
 def _target(model: Model, target: Any, batch: int) -> Any:
     """A target as it came, if it is (nv,) or (1 or batch, nv)."""
     if not arrays.on_device(target):
-        target, _ = arguments.batched("target", target, model.nv, "where the gains pull to")
+        target, _ = validation.batched("target", target, model.nv, "where the gains pull to")
     if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
         raise ValueError(f"target has shape {np.shape(target)}; expected ({model.nv},) or ({batch}, {model.nv})")
     return target

@@ -7,16 +7,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import arguments, choice, dynamics, serves
-from engine.arguments import Array
-from engine.cpu.simulation import Stepper as CpuStepper
+from engine import dynamics, validation
+from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime.device import require as require_gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.model import Model
 from engine.parameters import Parameters
-from engine.plan import DIVERGED, INTEGRATORS, PHASES, Plan, gains
+from engine.selection import capabilities, choice
+from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
+from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
@@ -30,7 +31,7 @@ class Diverged(ArithmeticError):
 
 
 class Stepper(Protocol):
-    """What each device does for a simulation: the arrays of a `Plan`, and the loop over its steps."""
+    """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
 
     q: Any
     v: Any
@@ -86,10 +87,10 @@ class Simulation:
     ):
         if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
-        batch = arguments.whole("batch", batch, 1)
+        batch = validation.whole("batch", batch, 1)
         self.model, self.batch, self.dt = model, batch, float(dt)
-        self.integrator = arguments.one_of("integrator", integrator, INTEGRATORS)
-        self.dtype = arguments.one_of("dtype", dtype, ("float64", "float32"))
+        self.integrator = validation.one_of("integrator", integrator, INTEGRATORS)
+        self.dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
         on_gpu = arrays.on_device(q) or arrays.on_device(v)
         self.device = _place(model, "cuda" if device == "auto" and on_gpu else device)
         if self.device == "cpu" and dtype != "float64":
@@ -99,12 +100,12 @@ class Simulation:
         )
         _check(model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
-        self.plan = Plan(
+        self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
         )  # fmt: skip
         self._stepper: Stepper = (
-            _ON_GPU[self.algorithm](self.plan) if self.device == "cuda" else CpuStepper(self.plan, threads)
+            _ON_GPU[self.algorithm](self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
         )
         self.reset(q, v)
         scalar = model.q_of_v >= 0
@@ -118,7 +119,7 @@ class Simulation:
                 arrays.states(self.model, self.dtype, **{name: self.array(x)})[0][0] for name, x in (("q", q), ("v", v))
             ]
         else:
-            start, _ = arguments.states(self.model, q=q, v=v)
+            start, _ = validation.states(self.model, q=q, v=v)
         for name, rows in zip("qv", map(len, start), strict=True):
             if rows not in (1, self.batch):
                 raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
@@ -177,7 +178,7 @@ class Simulation:
         `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for what is not wanted; first
         comes the present state. All are contiguous, of the device and type of `q`; ValueError for others.
         """
-        n, every = arguments.whole("n", n, 0), arguments.whole("every", every, 1)
+        n, every = validation.whole("n", n, 0), validation.whole("every", every, 1)
         nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
         self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
         for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):
@@ -209,7 +210,7 @@ class Simulation:
         v = arrays.to_host(self.v)
         robot, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
         cure = f"halve dt (it is {self.dt:g} s)"
-        gains = np.any(self.plan.kp > 0) or np.any(self.plan.kd > 0)
+        gains = np.any(self.settings.kp > 0) or np.any(self.settings.kd > 0)
         if self.integrator != "implicit" and (gains or np.any(self.model.damping > 0)):
             cure += ' or take integrator="implicit", which is stable for any joint damping and gains'
         first = self.model.coordinate_names[coordinate] + (f" of robot {robot}" if self.batch > 1 else "")
@@ -226,10 +227,10 @@ class Simulation:
 
 def _place(model: Model, name: str) -> str:
     """The device to simulate on; "auto" is the CPU, whose arrays are NumPy's everywhere."""
-    place = serves.on(name)
+    place = capabilities.on(name)
     if place == "cuda":
         require_gpu()
-        if why := serves.reason(ALGORITHMS[place][0], model, place):
+        if why := capabilities.reason(ALGORITHMS[place][0], model, place):
             raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
     return place
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import holding, poses
+from engine import holding
 from engine.lie import Array
-from engine.model import PRISMATIC, Model
+from engine.model import PRISMATIC, Model, poses
 
 LONGEST = 1e-3  # s
 STEPS = (1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5)  # s, those that are suggested

@@ -8,10 +8,11 @@ from types import ModuleType
 
 import numpy as np
 
-from engine import lie, serves
+from engine import lie
 from engine.blocks.arrays import dot, mv, symmetrised, t
 from engine.lie import Array
 from engine.model import REVOLUTE, Model
+from engine.model.features import SERIAL, found
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,8 @@ class Chain:
     @cached_property
     def J_inv(self) -> Array:
         """J⁻¹ (n, 6, 6), for `cfa`; ValueError naming a link whose inertia has none."""
-        serves.require("cfa", self.model)
+        if place := found("massless", self.model):
+            raise ValueError(f"cfa does not serve {self.model.name}: {place}; use abia")
         J = self.model.J
         # In units of each link's own mass and size no entry of J outweighs another.
         diagonal = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
@@ -107,10 +109,10 @@ class Chain:
 
 
 def refuse_unless_serial(model: Model) -> None:
-    """ValueError with the place and the algorithm to use, unless the model is such a chain; `engine.serves` judges."""
-    for feature in serves.SERIAL:
-        if place := serves.found(feature, model):
+    """ValueError with the place and the algorithm to use, for anything but such a chain."""
+    for feature in SERIAL:
+        if place := found(feature, model):
             raise ValueError(
                 f"{model.name}: {place}; the parallel algorithms serve serial chains of revolute and prismatic joints "
-                f"on a fixed base; use {serves.algorithms(model)[0]}"
+                f"on a fixed base; use {'jsiia' if model.has_mimic else 'abia'}"
             )

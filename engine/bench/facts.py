@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine import measurements
 from engine.cuda.runtime import device
+from engine.selection import timings
 
 PACKAGES = (
     "cupy-cuda12x",
@@ -35,7 +35,7 @@ QUERY_SECONDS = 20
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     return {
-        "processor": measurements.processor(),
+        "processor": timings.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.arguments import Array
+from engine.validation import Array
 
 CONFIDENCE = 0.999
 FEWEST = 7

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.dynamics import bias, inverse_dynamics
 from engine.model import Model
+from engine.validation import Array
 
 
 class State(NamedTuple):

@@ -15,8 +15,8 @@ import engine
 from app.measuring import Measuring, Progress
 from app.panels.offer import UNMEASURED
 from app.window import Window
-from engine import measurements
-from engine.measurements import Measurements, Row
+from engine.selection import timings
+from engine.selection.timings import Measurements, Row
 
 PATIENCE = 20.0  # s
 
@@ -37,7 +37,7 @@ class Scripted:
             raise self.fault
         times = {"abia": 2e-6, "jsiia": 1e-6}
         rows = [Row("chain", 8, 1, "float64", name, seconds, 1e-15) for name, seconds in times.items()]
-        table = Measurements(measurements.table_path(), tuple(rows))
+        table = Measurements(timings.table_path(), tuple(rows))
         table.save()
         progress(4, 4)
         return table

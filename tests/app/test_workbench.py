@@ -29,8 +29,8 @@ ENDLESS = (
 EXPANDING = """
 import sys, threading, time
 from pathlib import Path
-from engine.description import xacro
-threading.Thread(target=xacro.expand, args=(sys.argv[1],), daemon=True).start()
+from engine.urdf.xacro import expansion
+threading.Thread(target=expansion.expand, args=(sys.argv[1],), daemon=True).start()
 end = time.monotonic() + 30
 while not (found := [path.read_text() for path in Path("/proc/self/task").glob("*/children") if path.read_text()]):
     assert time.monotonic() < end

@@ -9,11 +9,11 @@ import pytest
 from libraries import LIBRARIES, HostReads, host
 
 import engine
-from engine import generate
 from engine.algorithms import abia, abia_hybrid, cfa, dca, inverse, jsiia
 from engine.algorithms.chain import Chain
 from engine.bench.states import State, residual, state
 from engine.bench.suites import accuracy
+from engine.model import generate
 
 TEXTS = {
     "abia": abia.forward_dynamics,

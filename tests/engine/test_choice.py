@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_serves import LINK, MIMIC
+from test_capabilities import LINK, MIMIC
 
 import engine
 import main
-from engine import choice, files, measurements, serves, simulation
+from engine import files, simulation
 from engine.bench.suites import measure
-from engine.cpu.cores import cores
-from engine.measurements import Case, Measurements, Row
+from engine.cpu.runtime.cores import cores
+from engine.selection import capabilities, choice, timings
+from engine.selection.timings import Case, Measurements, Row
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ LENGTHS = (1, 10, 100, 1000)
 def table(times=None, residuals=None, batches=(1, 64), shapes=("chain", "tree"), dtypes=("float64", "float32")):
     times, residuals = times or POWERS, residuals or {}
     return Measurements(
-        measurements.table_path(),
+        timings.table_path(),
         tuple(
             Row(shape, n, batch, dtype, name, factor * n**power * batch**0.5, residuals.get(name, lambda _: 1e-14)(n))
             for shape in shapes
@@ -149,7 +150,7 @@ def test_where_none_is_accurate_the_number_type_is_refused():
 
 def test_an_algorithm_beyond_its_largest_sensible_size_is_no_candidate():
     table({"abia": (1e-3, 1.0), "jsiia": (1e-9, 1.0)}).save()
-    largest = serves.ALGORITHMS["jsiia"].largest
+    largest = capabilities.ALGORITHMS["jsiia"].largest
     assert choice.choose(engine.tree(largest)).algorithm == "jsiia"
     assert choice.choose(engine.tree(largest + 1)).algorithm == "abia"
 
@@ -173,7 +174,7 @@ def test_a_simulation_chooses_among_what_it_steps_with():
     model = engine.chain(1000)
     assert choice.choose(model).algorithm == "dca"
     assert engine.Simulation(model).algorithm == "abia"
-    assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(serves.ALGORITHMS)
+    assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(capabilities.ALGORITHMS)
     with pytest.raises(ValueError, match=r"'cfa', which gives accelerations only .*advances by abia or jsiia"):
         engine.Simulation(model, algorithm="cfa")
 
@@ -194,7 +195,7 @@ def test_interpolation_keeps_measured_points_and_powers():
 def test_a_table_comes_back_from_disk_as_it_was():
     measured = table()
     measured.save()
-    assert measurements.load() == measured
+    assert timings.load() == measured
     assert [path.name for path in measured.path.parent.iterdir() if path.is_file()] == [measured.path.name]
 
 
@@ -233,13 +234,13 @@ def test_a_damaged_table_is_as_none_and_says_so_until_it_is_rebuilt(damage):
 
 def test_other_versions_devices_or_kernels_ask_for_a_new_measurement(monkeypatch):
     table().save()
-    assert measurements.load().rows
+    assert timings.load().rows
     for entry in ("device", "cores", "python", "numpy", "numba", "kernels"):
         with monkeypatch.context() as patch:
-            changed = {**measurements.machine_key(), entry: "another"}
-            patch.setattr(measurements, "machine_key", lambda changed=changed: changed)
-            assert measurements.load().rows == ()
-            assert measurements.load().damage is None
+            changed = {**timings.machine_key(), entry: "another"}
+            patch.setattr(timings, "machine_key", lambda changed=changed: changed)
+            assert timings.load().rows == ()
+            assert timings.load().damage is None
 
 
 def test_each_platform_has_its_cache_folder(monkeypatch, tmp_path):
@@ -267,7 +268,7 @@ def test_a_measurement_holds_every_candidate_and_is_chosen_from():
     measured = engine.measure_algorithms(lambda count, total: done.append((count, total)))
     cases = measure.plan()
     assert done == [(count, len(cases)) for count in range(len(cases) + 1)]
-    assert measurements.load() == measured
+    assert timings.load() == measured
     for shape, model in {"chain": engine.chain(8), "tree": engine.tree(8, branching=1)}.items():
         rows = [row for row in measured.rows if (row.shape, row.links, row.batch) == (shape, 1, 1)]
         assert {row.algorithm for row in rows} == set(choice.candidates(model))
@@ -293,7 +294,7 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
     monkeypatch.setattr(measure, "ForwardDynamics", Timed)
     monkeypatch.setattr(measure.timer, "alternate", fake_timer)
     measured = [row for found in measure._measured(measure.plan(), "cpu") for row in found]
-    Measurements(measurements.table_path(), tuple(measured)).save()
+    Measurements(timings.table_path(), tuple(measured)).save()
     assert {row.links for row in measured if row.algorithm == "abia"} == {1, 2, 4, 8}
     assert {row.links for row in measured if row.algorithm == "jsiia"} == {1, 2, 4}  # 16 times abia's at 4
     assert choice.choose(engine.tree(4, branching=1)).why == (
@@ -311,16 +312,16 @@ def test_an_algorithm_with_a_slow_start_is_measured_on_and_one_given_up_is_not_e
             for n, seconds in zip((1, 2, 4, 8), times, strict=False)
         ]
 
-    Measurements(measurements.table_path(), tuple(rows((2e-5, 2e-5, 2e-5, 2e-5)))).save()
+    Measurements(timings.table_path(), tuple(rows((2e-5, 2e-5, 2e-5, 2e-5)))).save()
     assert choice.choose(engine.tree(200)).algorithm == "jsiia"
-    Measurements(measurements.table_path(), tuple(rows((2e-5, 2e-5)))).save()
+    Measurements(timings.table_path(), tuple(rows((2e-5, 2e-5)))).save()
     assert choice.choose(engine.tree(200)).algorithm == "abia"
 
 
 @pytest.mark.usefixtures("small_plan")
 def test_an_interrupted_measurement_leaves_the_old_one():
     table().save()
-    before = measurements.table_path().read_bytes()
+    before = timings.table_path().read_bytes()
 
     def interrupt(done, _total):
         if done == 2:
@@ -328,13 +329,13 @@ def test_an_interrupted_measurement_leaves_the_old_one():
 
     with pytest.raises(KeyboardInterrupt):
         engine.measure_algorithms(interrupt)
-    assert measurements.table_path().read_bytes() == before
-    assert [each.name for each in measurements.table_path().parent.iterdir() if each.is_file()] == [
-        measurements.table_path().name
+    assert timings.table_path().read_bytes() == before
+    assert [each.name for each in timings.table_path().parent.iterdir() if each.is_file()] == [
+        timings.table_path().name
     ]
     done = []
     assert engine.measure_algorithms(lambda *now: done.append(now), stop=lambda: len(done) > 1) is None
-    assert measurements.table_path().read_bytes() == before
+    assert timings.table_path().read_bytes() == before
 
 
 @pytest.mark.usefixtures("small_plan")
@@ -348,7 +349,7 @@ def test_the_command_line_measures_and_info_reports(capsys):
     (table,) = report["tables"]
     assert table["device"] == "cpu"
     assert Path(table["file"]).is_file()
-    assert len(table["rows"]) == len(measurements.load().rows)
+    assert len(table["rows"]) == len(timings.load().rows)
     assert main.main(["bench", "--measure-choice"]) == 0
     assert "chains, batch 1, float64: " in capsys.readouterr().out
     assert main.main(["info", "arm7", "--json"]) == 0

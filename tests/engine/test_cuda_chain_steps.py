@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.cuda.chains import dca
 from engine.cuda.runtime import device
-from engine.plan import PHASES
+from engine.step_settings import PHASES
 
 pytestmark = pytest.mark.gpu
 

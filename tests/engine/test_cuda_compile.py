@@ -15,7 +15,7 @@ import pytest
 
 import engine
 from engine.cuda.runtime import compiler, device, header
-from engine.plan import Plan
+from engine.step_settings import StepSettings
 
 NVCC = shutil.which("nvcc")
 CHIPS = {
@@ -54,8 +54,8 @@ def of_robots(dtype: str):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
-            plan = Plan(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
-            yield lambda plan=plan: robot_stepper.RobotStepper(plan)
+            settings = StepSettings(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
+            yield lambda settings=settings: robot_stepper.RobotStepper(settings)
 
 
 def of_chains(dtype: str, clusters: bool):
@@ -67,8 +67,8 @@ def of_chains(dtype: str, clusters: bool):
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
     gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
-    plan = Plan(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
-    yield lambda: chain_stepper.ChainStepper(plan)
+    settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
+    yield lambda: chain_stepper.ChainStepper(settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):

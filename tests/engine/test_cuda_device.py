@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine import choice, measurements
 from engine.cuda import dynamics
 from engine.cuda.runtime import arrays, clock, device
+from engine.selection import choice, timings
 
 
 class CudaError(RuntimeError):
@@ -177,13 +177,13 @@ def test_auto_takes_the_gpu_by_size_or_by_what_was_measured(with_cupy, monkeypat
     assert choice.place(model, batch=2000).device == "cuda"
     rows = {"cpu": 1e-4, "cuda": 5e-5}
     tables = {
-        where: measurements.Measurements(
-            measurements.table_path("cpu"),
-            tuple(measurements.Row("chain", links, 64, "float64", "abia", seconds, 1e-15) for links in (1, 10, 100)),
+        where: timings.Measurements(
+            timings.table_path("cpu"),
+            tuple(timings.Row("chain", links, 64, "float64", "abia", seconds, 1e-15) for links in (1, 10, 100)),
         )
         for where, seconds in rows.items()
     }
-    monkeypatch.setattr(measurements, "load", tables.__getitem__)
+    monkeypatch.setattr(timings, "load", tables.__getitem__)
     placed = choice.place(model, batch=64)
     assert placed == ("cuda", "; on cuda, by 100 µs on cpu and 50 µs on cuda")
     assert choice.place(model, "cpu", batch=64) == ("cpu", "")

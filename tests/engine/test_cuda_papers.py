@@ -7,8 +7,8 @@ import engine
 from engine.algorithms import abia_hybrid, cfa, jsiia
 from engine.algorithms.chain import Chain
 from engine.bench.states import residual, state
-from engine.cpu.articulated import axial_inertias
-from engine.packing import pack
+from engine.cpu.chains.chain_inertias import axial_inertias
+from engine.model.layout import pack
 
 pytestmark = pytest.mark.gpu
 

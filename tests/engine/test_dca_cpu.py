@@ -13,8 +13,8 @@ from masses import alternating
 
 import engine
 from engine.bench import states
-from engine.cpu import abia
-from engine.cpu.dca import Costs, Dca, measured
+from engine.cpu.chains.dca import Costs, Dca, measured
+from engine.cpu.rigid_body import aba
 
 NEVER_THE_ABA = Costs(link=1.0, row=1e-9, block=1e-9, join=0.0, handover=0.0)
 
@@ -41,7 +41,7 @@ def state(model, rng):
 
 def solve(dca, q, v, tau):
     out = np.empty_like(q)
-    assert dca(q, v, tau, out) == abia.FITS
+    assert dca(q, v, tau, out) == aba.FITS
     return out
 
 
@@ -110,7 +110,7 @@ def test_the_answer_does_not_depend_on_who_does_the_work(rng, solver):
         np.testing.assert_array_equal(solve(together, q, v, tau), solve(alone, q, v, tau))
 
 
-def test_serves_callers_on_several_threads_each_with_its_own(solver):
+def test_capabilities_callers_on_several_threads_each_with_its_own(solver):
     def work(seed, wrong):
         rng = np.random.default_rng(seed)
         model = engine.chain(90 + seed)
@@ -136,9 +136,9 @@ def test_what_is_not_finite_is_said(rng, solver):
     dca, out = solver(model, 2), np.empty(64)
     bad = tau.copy()
     bad[40] = np.nan
-    assert dca(q, v, bad, out) == abia.NOT_FINITE
-    assert dca(q, v, tau, out) == abia.FITS
-    assert dca(q[:-1].copy(), v, tau, out) == abia.WRONG_SHAPE
+    assert dca(q, v, bad, out) == aba.NOT_FINITE
+    assert dca(q, v, tau, out) == aba.FITS
+    assert dca(q[:-1].copy(), v, tau, out) == aba.WRONG_SHAPE
     with pytest.raises(TypeError):
         dca(list(q), v, tau, out)
 

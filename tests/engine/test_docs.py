@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import serves
 from engine.bench.suites import accuracy
+from engine.selection import capabilities
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "scheme.md").read_text("utf-8")
@@ -16,7 +16,7 @@ INLINE = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", PROSE, flags=re.D
 
 
 def test_the_table_of_what_is_served_is_that_of_the_code():
-    assert f"\n\n{serves.markdown()}\n" in PAGE
+    assert f"\n\n{capabilities.markdown()}\n" in PAGE
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -9,9 +9,9 @@ import numba
 import numpy as np
 import pytest
 
-from engine.cpu import spatial
-from engine.cpu.native import inline, kernel, specialise
-from engine.cpu.native.values import Untranslatable
+from engine.cpu.rigid_body import spatial
+from engine.cpu.runtime.native import inline, kernel, specialise
+from engine.cpu.runtime.native.values import Untranslatable
 
 FACTOR = 3.0
 

@@ -62,7 +62,7 @@ def test_each_robot_moves_as_its_own_model_would(robot, integrator, pytestconfig
 
 
 def test_constants_are_those_of_each_robot(pytestconfig, rng):
-    from engine.packing import pack
+    from engine.model.layout import pack
 
     model = load("quadruped", pytestconfig)
     parameters = varied(model, 3, rng)

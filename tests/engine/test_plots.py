@@ -9,9 +9,9 @@ import pytest
 
 import engine
 import main
-from engine import serves
 from engine.bench import plots
 from engine.bench.suites import accuracy, lengths, pictures, threads
+from engine.selection import capabilities
 
 LENGTHS = (4, 40)
 
@@ -21,7 +21,7 @@ def drawn():
     """What draws each suite's picture, from few rows, and what it must name."""
     left, timed = accuracy.residuals(LENGTHS, batch=1), list(lengths.run(0.01, LENGTHS))
     raced = list(threads.run(0.01, (50, 100)))
-    served = set(serves.algorithms(engine.chain(2), "cpu"))
+    served = set(capabilities.algorithms(engine.chain(2), "cpu"))
     return {
         "accuracy": (lambda: pictures.accuracy(left), {*accuracy.TEXTS, "float32", "float64"}),
         "algorithms": (lambda: pictures.algorithms(timed), served),
@@ -56,7 +56,7 @@ def test_an_algorithm_without_an_answer_leaves_a_gap():
 
 
 def test_every_algorithm_of_the_cpu_is_timed_up_to_its_largest_size():
-    served, short = set(serves.algorithms(engine.chain(2), "cpu")), serves.ALGORITHMS["jsiia"].largest
+    served, short = set(capabilities.algorithms(engine.chain(2), "cpu")), capabilities.ALGORITHMS["jsiia"].largest
     few, many = lengths.run(0.01, (short, short + 1))
     assert set(few["us"]) == set(few["residual"]) == served
     assert set(many["us"]) == served - {"jsiia"}

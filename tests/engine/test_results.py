@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import main
-from engine import serves
 from engine.bench import facts
 from engine.bench.compare.standing import Standing
 from engine.bench.results import Results, read
@@ -31,6 +30,7 @@ from engine.bench.suites import (
     threads,
 )
 from engine.cuda.runtime import device
+from engine.selection import capabilities
 
 ROOT = Path(__file__).parents[2]
 MACHINE = {"processor": "one", "cores": 2, "python": "3", "numpy": "2", "packages": {}, "commit": "c", "gpu": None}
@@ -203,9 +203,9 @@ def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):
         (axis, size, name)
         for axis, sizes in (("links", growth.LINKS), ("batch", growth.BATCHES))
         for size in sizes
-        for name in (*serves.ALGORITHMS, *growth.PEERS)
+        for name in (*capabilities.ALGORITHMS, *growth.PEERS)
         if name not in growth.PEERS or size in growth.PEERS[name][1][axis]
-        if name != "jsiia" or axis == "batch" or size <= serves.ALGORITHMS[name].largest
+        if name != "jsiia" or axis == "batch" or size <= capabilities.ALGORITHMS[name].largest
     ]
     point = {"us": 1.0, "call_us": 1.0, "links": 1, "batch": 1}
     rows = {"-".join(map(str, key)): {"axis": key[0], "contestant": key[2], **point} for key in keys}

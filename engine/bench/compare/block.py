@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.bench.compare.contest import Contestant, Verdict, drawn
 from engine.bench.timer import SLOT
+from engine.validation import Array
 
 MOST_ROUNDS = 2000
 FEWEST_TURNS = 3

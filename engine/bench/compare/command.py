@@ -25,7 +25,7 @@ from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, disti
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.compare.standing import Standing, Standings, table, times
 from engine.bench.results import Results
-from engine.choice import in_words
+from engine.selection.choice import in_words
 
 DONE, NO = 0, 1
 PIPE = 200

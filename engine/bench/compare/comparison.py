@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from engine import arguments, serves
+from engine import validation
 from engine.bench.child import Children, Ended, Silence
 from engine.bench.compare import block, own, robots
 from engine.bench.compare.contest import Contestant
@@ -22,6 +22,7 @@ from engine.bench.compare.record import Record, standings
 from engine.bench.compare.standing import Standings
 from engine.cuda.runtime import device
 from engine.model import Model
+from engine.selection import capabilities
 
 PROCESSES = 5
 LONG = 2.0
@@ -65,14 +66,14 @@ class Comparison:
             users = own.parse(name)
             if users is not None and not users.path.is_file():
                 raise FileNotFoundError(f"there is no file {str(users.path)!r} to take {users.name!r} from")
-            if users is None and name not in serves.ALGORITHMS:
-                known = ", ".join(serves.ALGORITHMS)
+            if users is None and name not in capabilities.ALGORITHMS:
+                known = ", ".join(capabilities.ALGORITHMS)
                 raise ValueError(f"algorithm {name!r} is none; expected {known}, or a file's function as path.py:name")
-        for name in _some("devices", serves.DEVICES if self.devices is None else self.devices):
-            arguments.one_of("device", name, serves.DEVICES)
+        for name in _some("devices", capabilities.DEVICES if self.devices is None else self.devices):
+            validation.one_of("device", name, capabilities.DEVICES)
         for name in _some("dtypes", self.dtypes):
-            arguments.one_of("dtype", name, DTYPES)
-        arguments.whole("batch", self.batch, 1)
+            validation.one_of("dtype", name, DTYPES)
+        validation.whole("batch", self.batch, 1)
         if not (math.isfinite(self.seconds) and self.seconds > 0):
             raise ValueError(f"seconds is {self.seconds}; expected a positive number")
 
@@ -150,7 +151,7 @@ class Comparison:
 
     def _groups(self) -> list[list[Record]]:
         present = ("cpu", "cuda") if device.available() else ("cpu",)
-        names = tuple(serves.ALGORITHMS) if self.algorithms is None else tuple(self.algorithms)
+        names = tuple(capabilities.ALGORITHMS) if self.algorithms is None else tuple(self.algorithms)
         titles = distinct([model.name for model in self.robots])
         return [
             [

@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine import serves
-from engine.arguments import Array
 from engine.bench.compare import own
 from engine.bench.states import State, residual, some_rows
 from engine.bench.timer import SLOT, repeated
-from engine.choice import LARGEST_RESIDUAL
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
+from engine.selection import capabilities
+from engine.selection.choice import LARGEST_RESIDUAL
+from engine.validation import Array
 
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
@@ -121,9 +121,9 @@ class Contestant:
 
     def _ours(self) -> Callable[[State], Call]:
         name, bodies = self.algorithm, len(self.model.parent)
-        if why := serves.reason(name, self.model, self.device):
+        if why := capabilities.reason(name, self.model, self.device):
             raise Refused(why)
-        largest = serves.ALGORITHMS[name].largest
+        largest = capabilities.ALGORITHMS[name].largest
         if not self.asked and largest is not None and bodies > largest:
             raise Refused(f"it is sensible up to {largest} links; ask for it by its name to have it measured")
 

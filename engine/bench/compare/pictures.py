@@ -10,7 +10,7 @@ import numpy as np
 from engine.bench import plots
 from engine.bench.compare.scaling import Growth
 from engine.bench.compare.standing import Standing, Standings, times
-from engine.choice import in_words
+from engine.selection.choice import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.bench import intervals
 from engine.bench.compare.block import State
 from engine.bench.compare.contest import Contestant, Verdict
 from engine.bench.compare.standing import Standing
 from engine.bench.intervals import Interval
+from engine.validation import Array
 
 WORTH_NAMING = 1.05
 """Ratios below are no difference: one algorithm's objects differ by up to half as much, for where their buffers lie."""

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import files, generate, urdf
-from engine.description.resources import PathName
-from engine.model import Model, ModelError
+from engine import files
+from engine.model import Model, ModelError, generate
+from engine.urdf.load import load
+from engine.urdf.resources import PathName
 
 GENERATED: Mapping[str, Callable[[int], Model]] = {"chain": generate.chain, "tree": generate.tree}
 
@@ -34,7 +35,7 @@ def named(
         if not links.isdecimal() or int(links) < 1:
             raise ValueError(f"robot {words!r}: expected a number of links of 1 or more, such as {kind}:200")
         return GENERATED[kind](int(links))
-    return urdf.load(files.find_robot(words), package_dirs, floating, mimic, trust_xacro)
+    return load(files.find_robot(words), package_dirs, floating, mimic, trust_xacro)
 
 
 @lru_cache(maxsize=64)
@@ -49,7 +50,7 @@ def words(model: Model) -> tuple[str, ...]:
         found = [path.stem if ships else os.fspath(path)]
         for floating, mimic in product((False, True), (True, False)):
             with suppress(ModelError):
-                again = urdf.load(path, floating=floating, mimic=mimic)
+                again = load(path, floating=floating, mimic=mimic)
                 if (again.nq, again.nv) == (model.nq, model.nv):
                     found += ["--floating"] * floating + ["--no-mimic"] * (not mimic)
                     break
@@ -60,4 +61,6 @@ def words(model: Model) -> tuple[str, ...]:
             again = make(int(links))
             if np.array_equal(again.kind, model.kind) and np.array_equal(again.home_rotation, model.home_rotation):
                 return (f"{kind}:{links}",)
-    raise ValueError(f"{model.name} is in no file, so that no command can name it; write it with engine.generate.urdf")
+    raise ValueError(
+        f"{model.name} is in no file, so that no command can name it; write it with engine.model.generate.urdf"
+    )

@@ -9,7 +9,7 @@ from itertools import combinations
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-from engine import arguments
+from engine import validation
 from engine.bench.child import Children
 from engine.bench.compare import robots
 from engine.bench.compare.comparison import PROCESSES, Comparison
@@ -126,9 +126,9 @@ class Scaling:
     _first: Comparison = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        arguments.one_of("axis", self.axis, ("links", "batch"))
+        validation.one_of("axis", self.axis, ("links", "batch"))
         sizes = self.sizes or (LINKS if self.axis == "links" else BATCHES)
-        object.__setattr__(self, "all_sizes", tuple(sorted({arguments.whole("sizes", size, 1) for size in sizes})))
+        object.__setattr__(self, "all_sizes", tuple(sorted({validation.whole("sizes", size, 1) for size in sizes})))
         object.__setattr__(self, "_first", self.at(self.all_sizes[0]))
 
     def at(self, size: int) -> Comparison:

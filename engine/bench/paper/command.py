@@ -16,7 +16,7 @@ from engine.bench import facts, plots
 from engine.bench.paper import experiments, page
 from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
-from engine.cpu.cores import cores
+from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
 
 DONE, NO = 0, 1

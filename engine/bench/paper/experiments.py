@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import generate, serves
 from engine.bench import intervals
 from engine.bench.gpu_timing import quartiles
 from engine.bench.states import State, residual, some_rows, state
 from engine.bench.timer import alternate
-from engine.choice import LARGEST_RESIDUAL
-from engine.cpu.cores import cores
+from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
-from engine.model import Model
+from engine.model import Model, generate
+from engine.selection import capabilities
+from engine.selection.choice import LARGEST_RESIDUAL
 
 DTYPE = "float64"
 LONGEST = 0.25
@@ -120,7 +120,9 @@ class Plan(NamedTuple):
         if experiment is PROCESSORS:
             counts = sorted({count for count in (1, 2, 4, cores()) if count <= cores()})
             return Contestant("abia", "cpu"), *(Contestant("dca", "cpu", count) for count in counts)
-        ours = [Contestant(name, self.device) for name, row in serves.ALGORITHMS.items() if self.device in row.devices]
+        ours = [
+            Contestant(name, self.device) for name, row in capabilities.ALGORITHMS.items() if self.device in row.devices
+        ]
         return (*ours,) if self.device == "cpu" else (*ours, Contestant("abia", "cpu"))
 
 

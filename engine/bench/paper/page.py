@@ -8,11 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine import files, serves
+from engine import files
 from engine.bench import plots
 from engine.bench.paper import pictures
 from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
 from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
+from engine.selection import capabilities
 
 PAGE, DATA, TABLE = "README.md", "data.json", "data.csv"
 COLUMNS = (
@@ -93,7 +94,9 @@ def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
         )
     else:
         why = f": {machine['why_no_gpu']}" if machine["why_no_gpu"] else ""
-        texts = " and ".join(NAMES[name] for name, row in serves.ALGORITHMS.items() if row.devices["cpu"] == "text")
+        texts = " and ".join(
+            NAMES[name] for name, row in capabilities.ALGORITHMS.items() if row.devices["cpu"] == "text"
+        )
         lines += [
             "",
             f"""\

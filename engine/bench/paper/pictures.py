@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine import serves
 from engine.bench.paper.claims import NAMES, OF_YANG, SPEEDUP, Measured
 from engine.bench.paper.experiments import LONGEST, PROCESSORS, Contestant, Experiment
 from engine.bench.plots import MARKS, SEQUENCE
+from engine.selection import capabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def label(measured: Measured, experiment: Experiment, contestant: Contestant) ->
         return name if count is None else f"{name}, {count} thread{'s' if count > 1 else ''}"
     if where == "cpu" and measured.plan.device != "cpu":
         return f"{name}, one CPU core"
-    if serves.ALGORITHMS[contestant.algorithm].devices[where] == "text":
+    if capabilities.ALGORITHMS[contestant.algorithm].devices[where] == "text":
         return f"{name} (text on NumPy)"
     return name
 

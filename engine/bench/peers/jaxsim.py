@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine import lie
-from engine.arguments import Array
 from engine.bench.peers.peer import Missing, Timing, centered, require
 from engine.bench.states import State, residual
 from engine.model import EARTH, FREE, PRISMATIC, Model
+from engine.validation import Array
 
 CHECKED, CALLS = 64, 5
 FREELY = "<limit><lower>-1e16</lower><upper>1e16</upper></limit>"

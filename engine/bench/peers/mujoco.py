@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.bench.peers.peer import Missing, Timing, centered, require
 from engine.bench.states import State, residual
 from engine.model import FREE, PRISMATIC, Model
+from engine.validation import Array
 
 CHECKED = 64
 """Robots of a batch whose answers are checked."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import lie
-from engine.arguments import Array
 from engine.model import Model
+from engine.validation import Array
 
 
 class Missing(RuntimeError):

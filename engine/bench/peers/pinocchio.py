@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.bench.peers.peer import Missing, Timing, centered
 from engine.bench.states import State, residual, some_rows
-from engine.cpu.cores import cores
+from engine.cpu.runtime.cores import cores
 from engine.model import FREE, PRISMATIC, Model
+from engine.validation import Array
 
 LARGEST_SHARE = 4096
 """Robots of a larger batch that one core is timed on, again and again."""

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import generate
 from engine.algorithms import abia, abia_hybrid, cfa, dca, jsiia
 from engine.algorithms.chain import Chain
-from engine.arguments import Array
 from engine.bench.states import State, residual, state
-from engine.model import Model
+from engine.model import Model, generate
+from engine.validation import Array
 
 TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
     "abia": abia.forward_dynamics,

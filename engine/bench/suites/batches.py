@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from engine import files, generate, urdf
-from engine.arguments import Array
+from engine import files
 from engine.bench import intervals, timer
 from engine.bench.peers import mujoco, pinocchio
 from engine.bench.peers.peer import Missing
@@ -18,9 +17,12 @@ from engine.bench.results import NONE, Rows
 from engine.bench.states import State
 from engine.bench.suites import swarm
 from engine.bench.suites.threads import THREADS
-from engine.cpu.cores import cores
+from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
+from engine.model import generate
 from engine.rollout import rollout
+from engine.urdf.load import load
+from engine.validation import Array
 
 CASES = tuple((robot, batch) for robot in ("arm7", "humanoid", "chain10") for batch in (64, 512, 4096, 32768))
 """Robots that ship or a generated chain, and how many."""
@@ -42,7 +44,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 
 
 def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
-    model = generate.chain(10) if robot == "chain10" else urdf.load(files.find_robot(robot))
+    model = generate.chain(10) if robot == "chain10" else load(files.find_robot(robot))
     rng = np.random.default_rng(0)
     at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
     solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}

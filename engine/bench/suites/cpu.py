@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from engine import files, generate, urdf
+from engine import files
 from engine.bench import intervals
 from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
 from engine.bench.timer import alternate, repeated
 from engine.dynamics import ForwardDynamics
-from engine.model import Model
+from engine.model import Model, generate
+from engine.urdf.load import load
 
 CASES: tuple[tuple[str, str, int], ...] = (
     ("arm7, one call from Python", "arm7", 1),
@@ -29,7 +30,7 @@ CASES: tuple[tuple[str, str, int], ...] = (
 def _model(name: str) -> Model:
     if name.startswith("chain"):
         return generate.chain(int(name.removeprefix("chain")))
-    return urdf.load(files.find_robot(name))
+    return load(files.find_robot(name))
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from engine import generate
 from engine.bench.peers.mujoco import compiled
 from engine.bench.peers.peer import Missing, require
+from engine.model import generate
 
 LINKS, BATCH = 10, 1024
 PATIENCE = 180.0

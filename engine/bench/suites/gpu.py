@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
-from engine import generate
 from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice, Timed
 from engine.bench.peers import jaxsim, mujoco, pinocchio
@@ -16,9 +15,9 @@ from engine.bench.peers.peer import Missing, Timing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import State, state
 from engine.bench.suites import first_answers, swarm
-from engine.choice import LARGEST_RESIDUAL
 from engine.cuda.runtime import device
-from engine.model import Model
+from engine.model import Model, generate
+from engine.selection.choice import LARGEST_RESIDUAL
 
 LARGEST_PEER = 500
 """Links beyond which Pinocchio is left out: its model's memory grows with their cube."""

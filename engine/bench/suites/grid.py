@@ -10,7 +10,7 @@ from rich.table import Table
 from engine.bench.compare.comparison import DTYPES, Comparison
 from engine.bench.compare.standing import times
 from engine.bench.results import NONE, Rows
-from engine.choice import in_words
+from engine.selection.choice import in_words
 
 
 class Case(NamedTuple):

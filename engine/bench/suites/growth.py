@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import generate, serves
 from engine.bench import gpu_timing
 from engine.bench.curves import Curve, crossing, slope
 from engine.bench.gpu_timing import OnDevice
@@ -18,7 +17,8 @@ from engine.bench.peers.peer import Missing, Timing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import State, state
 from engine.cuda.runtime import device
-from engine.model import Model
+from engine.model import Model, generate
+from engine.selection import capabilities
 
 LINKS = tuple(1 << power for power in range(13))
 BATCHES = tuple(1 << power for power in range(0, 21, 2))
@@ -33,7 +33,7 @@ PEERS: Mapping[str, tuple[Callable[[Model, State, float], Timing], dict[str, tup
 """Where each peer is asked: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
 number of them."""
 MOST_ROWS = (
-    len(serves.ALGORITHMS) * (len(LINKS) + len(BATCHES))
+    len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES))
     + sum(len(found) for _, sizes in PEERS.values() for found in sizes.values())
     + 1
 )
@@ -63,8 +63,8 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
         model = generate.chain(links)
         drawn = cache(partial(state, model, np.random.default_rng(), batch))
         robots = cache(partial(_on_device, model, drawn))
-        for name in serves.algorithms(model, "cuda"):
-            largest = serves.ALGORITHMS[name].largest
+        for name in capabilities.algorithms(model, "cuda"):
+            largest = capabilities.ALGORITHMS[name].largest
             if name in given_up or (largest is not None and links > largest):
                 continue
             key = f"{axis}-{size}-{name}"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import generate, serves
 from engine.bench import intervals, timer
 from engine.bench.results import NONE, Rows
 from engine.bench.states import residual, state
 from engine.dynamics import ForwardDynamics
-from engine.model import Model
+from engine.model import Model, generate
+from engine.selection import capabilities
 
 LINKS = tuple(1 << power for power in range(1, 13))
 ROUNDS = 7
@@ -35,8 +35,8 @@ def _measure(model: Model, seconds: float) -> dict[str, Any]:
     at = state(model, np.random.default_rng(0))
     q, v, tau = (x[0] for x in at)
     calls, left = {}, {}
-    for name in serves.algorithms(model, "cpu"):
-        largest = serves.ALGORITHMS[name].largest
+    for name in capabilities.algorithms(model, "cpu"):
+        largest = capabilities.ALGORITHMS[name].largest
         if largest is not None and model.nv > largest:
             continue
         fd = ForwardDynamics(model, algorithm=name, device="cpu")

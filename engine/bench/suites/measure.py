@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import choice, generate, measurements, serves
 from engine.bench import timer
 from engine.bench.child import Children
 from engine.bench.states import State, residual, state
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
-from engine.measurements import Case, Measurements, Row, Shape
+from engine.model import generate
+from engine.selection import capabilities, choice, timings
+from engine.selection.timings import Case, Measurements, Row, Shape
 
 
 class Plan(NamedTuple):
@@ -67,7 +68,7 @@ def measure_algorithms(
                     progress(done, len(cases))
     if done < len(cases):
         return None
-    table = Measurements(measurements.table_path(device), tuple(rows), device=device)
+    table = Measurements(timings.table_path(device), tuple(rows), device=device)
     table.save()
     progress(len(cases), len(cases))
     return table
@@ -83,7 +84,7 @@ def _measured(cases: Sequence[Case], device: str) -> Iterator[list[Row]]:
         for row in found:
             contestant = _contestant(row.algorithm, case)
             before, lag[contestant] = lag.get(contestant, np.inf), row.seconds / fastest
-            if serves.ALGORITHMS[row.algorithm].largest and lag[contestant] > max(HOPELESS, before):
+            if capabilities.ALGORITHMS[row.algorithm].largest and lag[contestant] > max(HOPELESS, before):
                 given_up.add(contestant)
         yield found
 
@@ -123,7 +124,7 @@ def _measure(case: Case, given_up: set[_Contestant], device: str) -> list[Row]:
     arguments = at if case.batch > 1 else State(*(x[0] for x in at))
     names, contestants, residuals = [], [], []
     for name in choice.candidates(model, device):
-        row = serves.ALGORITHMS[name]
+        row = capabilities.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
         if too_large or (case.shape == "tree" and not row.trees) or _contestant(name, case) in given_up:
             continue

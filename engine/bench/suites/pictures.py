@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import serves
 from engine.bench import plots
 from engine.bench.curves import slope
 from engine.bench.suites import growth
 from engine.bench.suites.accuracy import Row, worst
-from engine.choice import LARGEST_RESIDUAL
+from engine.selection import capabilities
+from engine.selection.choice import LARGEST_RESIDUAL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ def algorithms(rows: list[dict[str, Any]]) -> Figure:
     figure = plots.figure(width=6.4)
     panel = figure.subplots()
     for name in dict.fromkeys(name for row in rows for name in row["us"]):
-        form = serves.ALGORITHMS[name].devices["cpu"]
+        form = capabilities.ALGORITHMS[name].devices["cpu"]
         color, marker = plots.MARKS[name]
         points = [(row["links"], row["us"][name]) for row in rows if name in row["us"]]
         panel.loglog(

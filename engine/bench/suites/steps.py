@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from engine import generate
 from engine.bench.results import NONE, Rows
 from engine.cuda.runtime import clock, device
-from engine.model import Model
+from engine.model import Model, generate
 from engine.simulation import Simulation
 
 CASES = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import files, urdf
-from engine.arguments import Array
+from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.states import State
@@ -17,6 +16,8 @@ from engine.cuda.runtime import arrays, clock
 from engine.dynamics import energy
 from engine.model import Model
 from engine.simulation import Simulation
+from engine.urdf.load import load
+from engine.validation import Array
 
 ROBOTS, STEPS, DT = 100_000, 1000, 1e-3
 CHECKED = 256
@@ -28,7 +29,7 @@ TOGETHER = 100
 
 def arm() -> Model:
     """The arm of seven joints that ships, without the damping and friction that would hide a drift of its energy."""
-    model = urdf.load(files.find_robot("arm7"))
+    model = load(files.find_robot("arm7"))
     still = np.zeros(model.nv)
     return dataclasses.replace(model, damping=still, friction=still)
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from engine import generate
 from engine.bench import intervals
 from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
 from engine.bench.timer import alternate, repeated
-from engine.cpu.cores import cores
+from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
-from engine.model import Model
+from engine.model import Model, generate
 
 THREADS = (1, 2, 4, 8, 16)
 LINKS = (500, 1000, 2000, 4000, 8000)

@@ -208,7 +208,7 @@ template <typename Real> struct Motions {
 };
 
 // Stage 1, a link in every lane, at coordinate `angle` and velocity `rate`. `constants` (CONSTANTS + 2, n): the rows of
-// engine.packing, one number after the other, then 1 and 0 where the joint turns, 0 and 1 where it slides.
+// engine.model.layout, one number after the other, then 1 and 0 where the joint turns, 0 and 1 where it slides.
 template <typename Real>
 __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const Real* constants, int n, Real angle,
                                                  Real rate) {

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.cuda.runtime import arrays, compiler, device, header
 from engine.model import PRISMATIC, REVOLUTE, Model
-from engine.packing import CONSTANTS, pack
+from engine.model.layout import CONSTANTS, pack
 
 LANES = 32
 LARGEST_CLUSTER = 16

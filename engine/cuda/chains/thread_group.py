@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.cuda.runtime import arrays, compiler, device, header
 from engine.model import REVOLUTE, Model
-from engine.packing import pack
+from engine.model.layout import pack
 
 WARP, MOST_THREADS, MOST_BLOCKS = 32, 256, 16
 CHAIN_FIELDS = 42
@@ -155,6 +155,6 @@ class ChainArrays(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, dtype: str) -> ChainArrays:
-        """Those of a model that `engine.serves` finds serial."""
+        """Those of a model that `engine.model.features` finds serial."""
         constants = np.ascontiguousarray(pack(model, dtype).constants.T)
         return cls(arrays.to_device(constants), arrays.to_device((model.kind == REVOLUTE).astype(np.int32)))

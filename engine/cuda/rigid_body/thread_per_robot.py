@@ -9,7 +9,7 @@ import numpy as np
 from engine.cuda.rigid_body import tree
 from engine.cuda.runtime import compiler, device, header
 from engine.model import Model
-from engine.packing import pack
+from engine.model.layout import pack
 
 WARP = 32
 _IN_GLOBAL, _IN_SHARED, _WITH_CONSTANTS = 0, 1, 2  # where thread_per_robot.cuh has a block's robots

@@ -9,7 +9,7 @@ import numpy as np
 from engine.cuda.runtime import header
 from engine.cuda.runtime.compiler import Module
 from engine.model import FREE, REVOLUTE, Model
-from engine.packing import pack
+from engine.model.layout import pack
 
 CONSTANT_MEMORY = 44 * 1024
 """Up to so many bytes constants stand in constant memory, which holds 64 KiB, the tree's tables among them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine import model, packing, plan
+from engine import step_settings
+from engine.model import joints, layout
 
 _CONSTANTS = ("HOME_ROTATION", "HOME_POSITION", "MASS", "FIRST_MOMENT", "INERTIA", "CONSTANTS")
 _JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "FRICTION", "KP", "KD")
@@ -10,17 +11,17 @@ _JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "F
 
 def text() -> str:
     """What stands before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
-    kinds = {"REVOLUTE": model.REVOLUTE, "PRISMATIC": model.PRISMATIC, "FREE": model.FREE}
-    packed = {name: getattr(packing, name) for name in _CONSTANTS}
-    rows = {name: getattr(plan, name) for name in _JOINT_ROWS}
+    kinds = {name: getattr(joints, name) for name in ("REVOLUTE", "PRISMATIC", "FREE")}
+    packed = {name: getattr(layout, name) for name in _CONSTANTS}
+    rows = {name: getattr(step_settings, name) for name in _JOINT_ROWS}
     return "\n".join(
         [
             *numbers(kinds),
             *_scope("packed", packed),
             *_scope("joint_row", rows),
-            *_scope("integrator", {_identifier(name): k for k, name in enumerate(plan.INTEGRATORS)}),
-            *_scope("phase", {_identifier(name): k for k, name in enumerate((*plan.PHASES, "count"))}),
-            f"constexpr double DIVERGED = {plan.DIVERGED:g};",
+            *_scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
+            *_scope("phase", {_identifier(name): k for k, name in enumerate((*step_settings.PHASES, "count"))}),
+            f"constexpr double DIVERGED = {step_settings.DIVERGED:g};",
         ]
     )
 

@@ -9,36 +9,36 @@ import numpy as np
 from engine.cuda.chains import dca
 from engine.cuda.runtime import arrays, compiler, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
-from engine.plan import INTEGRATORS, Plan
+from engine.step_settings import INTEGRATORS, StepSettings
 
 
 class ChainStepper(Stepper):
-    """A plan's serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
+    """A settings's serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
 
-    def __init__(self, plan: Plan):
-        self._n, dtype = len(plan.model.parent), np.dtype(plan.dtype)
-        cut = self._cut = dca.cut_here(self._n, plan.batch, dtype, additions=True)
-        self._robots = dca.at_once(cut, plan.batch)
-        constants = packed_constants(plan)
+    def __init__(self, settings: StepSettings):
+        self._n, dtype = len(settings.model.parent), np.dtype(settings.dtype)
+        cut = self._cut = dca.cut_here(self._n, settings.batch, dtype, additions=True)
+        self._robots = dca.at_once(cut, settings.batch)
+        constants = packed_constants(settings)
         gravity = constants[..., -1, :3]
-        tables = dca.chain_constants(constants, plan.model, dtype), gravity, plan.joints
+        tables = dca.chain_constants(constants, settings.model, dtype), gravity, settings.joints
         sent = 0 if cut.cluster else self._robots * cut.sent
-        super().__init__(plan, dtype.itemsize * (sum(x.size for x in tables) + sent))
-        own = np.int32(plan.parameters is not None), np.int32(len(plan.joints) > 1)
+        super().__init__(settings, dtype.itemsize * (sum(x.size for x in tables) + sent))
+        own = np.int32(settings.parameters is not None), np.int32(len(settings.joints) > 1)
         on_gpu = [arrays.to_device(np.ascontiguousarray(x, dtype)) for x in tables]
         self._tables = on_gpu[0], on_gpu[1], own[0], on_gpu[2], own[1]
         self._meetings = arrays.to_device(np.zeros((self._robots, 2), np.uint32))
-        self._sent = arrays.empty((max(sent, 1),), plan.dtype)
-        facts = header.flags(constraint_facts(plan))
-        integrator = header.numbers({"INTEGRATOR": INTEGRATORS.index(plan.integrator)})
-        name = f"advance_chains<{compiler.REAL[plan.dtype]}>"
+        self._sent = arrays.empty((max(sent, 1),), settings.dtype)
+        facts = header.flags(constraint_facts(settings))
+        integrator = header.numbers({"INTEGRATOR": INTEGRATORS.index(settings.integrator)})
+        name = f"advance_chains<{compiler.REAL[settings.dtype]}>"
         self._kernel = dca.kernel(cut, "stepping/chain_step.cu", name, "\n".join([*facts, *integrator]))
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         cut, size = self._cut, (np.int32(self._n), np.int32(self._cut.longest(self._n)))
         apart = cut.blocks > 1 and not cut.cluster
-        for first in range(0, self._plan.batch, self._robots):
-            count = min(self._robots, self._plan.batch - first)
+        for first in range(0, self._settings.batch, self._robots):
+            count = min(self._robots, self._settings.batch - first)
             given = (
                 np.int32(first), *steps, *state, *self._tables, *self._report, self._meetings, self._sent, *size,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Steps of any number of robots, a thread each: one launch of step.cu for any number of steps of a `Plan`."""
+"""Steps of any number of robots, a thread each: one launch of step.cu for any number of steps of a `StepSettings`."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ import numpy as np
 from engine.cuda.rigid_body import thread_per_robot, tree
 from engine.cuda.runtime import compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
-from engine.packing import CONSTANTS
-from engine.plan import INTEGRATORS, Plan
+from engine.model.layout import CONSTANTS
+from engine.step_settings import INTEGRATORS, StepSettings
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
 
 
 class RobotStepper(Stepper):
-    """A plan's robots advanced by ABIA, a thread a robot."""
+    """A settings's robots advanced by ABIA, a thread a robot."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, settings: StepSettings):
         import cupy
 
-        self._shape = shape = _Shape(plan)
-        super().__init__(plan, shape.bytes)
+        self._shape = shape = _Shape(settings)
+        super().__init__(settings, shape.bytes)
         self._workspace = cupy.empty(shape.workspace, self._type)
         self._constants, self._joint_table = self._tables()
         module = compiler.load("stepping/step.cu", [shape.kernel], shape.preamble)
         self._advance = module.function(shape.kernel)
         if shape.joint_table_bytes:
             module.symbol("joint_table_memory").copy_from_device(self._joint_table.data, shape.joint_table_bytes)
-        if plan.parameters is None:
-            tree.fill_constant_memory(module, plan.model, plan.dtype)
+        if settings.parameters is None:
+            tree.fill_constant_memory(module, settings.model, settings.dtype)
 
     def _tables(self) -> tuple[Any, Any]:
         """Constants and joint table as the kernel reads them, with the robot innermost where each has its own."""
         import cupy
 
-        plan = self._plan
-        joints = plan.joints[0] if len(plan.joints) == 1 else plan.joints
-        tables = (np.moveaxis(x, 0, -1) if x.ndim == 3 else x for x in (packed_constants(plan), joints))
+        settings = self._settings
+        joints = settings.joints[0] if len(settings.joints) == 1 else settings.joints
+        tables = (np.moveaxis(x, 0, -1) if x.ndim == 3 else x for x in (packed_constants(settings), joints))
         own, shared = (cupy.asarray(np.ascontiguousarray(x, self._type)) for x in tables)
         return own, shared
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        shape, batch = self._shape, np.int32(self._plan.batch)
+        shape, batch = self._shape, np.int32(self._settings.batch)
         tables = self._constants, self._joint_table, self._workspace
         self._advance((shape.grid,), (shape.threads,), (batch, *steps, *state, *tables, *self._report), shape.shared)
 
@@ -63,45 +63,45 @@ def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]
 
 
 class _Shape:
-    """What of a plan the kernel is compiled for, and how it is launched."""
+    """What of the settings the kernel is compiled for, and how it is launched."""
 
-    def __init__(self, plan: Plan):
-        model, joints = plan.model, plan.joints
-        rk4, implicit = (plan.integrator == INTEGRATORS[i] for i in (1, 2))
-        facts = constraint_facts(plan)
+    def __init__(self, settings: StepSettings):
+        model, joints = settings.model, settings.joints
+        rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
+        facts = constraint_facts(settings)
         gained = facts["HAS_GAINS"]
-        additions = plan.rough or (implicit and (facts["HAS_DAMPING"] or gained))
+        additions = settings.rough or (implicit and (facts["HAS_DAMPING"] or gained))
         nq, nv = model.nq, model.nv
         layout = tree.Layout(model, additions)
-        state = nq + nv * (2 + gained + plan.rough + (plan.rough and nv > 64)) + rk4 * 2 * (nq + nv)
+        state = nq + nv * (2 + gained + settings.rough + (settings.rough and nv > 64)) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
-        size = np.dtype(plan.dtype).itemsize
+        size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
         self.joint_table_bytes = table if len(joints) == 1 and table <= _JOINT_TABLE_BYTES else 0
-        self.threads, blocks, in_shared = spread(slots * size, size, plan.batch)
-        self.grid = -(-plan.batch // self.threads)
+        self.threads, blocks, in_shared = spread(slots * size, size, settings.batch)
+        self.grid = -(-settings.batch // self.threads)
         self.shared = slots * size * self.threads if in_shared else 0
         self.workspace = 0 if in_shared else slots * self.threads * self.grid
-        self.kernel = f"advance<{compiler.REAL[plan.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
+        self.kernel = f"advance<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
         facts |= {
             "OWN_JOINT_TABLE": len(joints) > 1,
-            "OWN_CONSTANTS": plan.parameters is not None,
+            "OWN_CONSTANTS": settings.parameters is not None,
             "JOINT_TABLE_FITS": self.joint_table_bytes > 0,
         }
         numbers = {
-            "INTEGRATOR": INTEGRATORS.index(plan.integrator),
+            "INTEGRATOR": INTEGRATORS.index(settings.integrator),
             "STATE_SLOTS": state,
             "JOINT_TABLE_BYTES": max(16, self.joint_table_bytes),
         }
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, plan.dtype, additions),
+                thread_per_robot.preamble(model, settings.dtype, additions),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",
             ]
         )
-        own = plan.batch if plan.parameters is not None else 1
+        own = settings.batch if settings.parameters is not None else 1
         constants = own * CONSTANTS * (len(model.parent) + 1)
         self.bytes = size * (self.workspace + joints.size + constants)

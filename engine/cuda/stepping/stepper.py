@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.arguments import Array
 from engine.cuda.runtime import device
-from engine.packing import pack
-from engine.plan import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, Plan
+from engine.model.layout import pack
+from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, StepSettings
+from engine.validation import Array
 
 _A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
 """Bodies times steps of a launch where a watchdog would end it after some seconds, of all robots and of one: some
@@ -19,17 +19,17 @@ _NULL, _NEVER = np.uint64(0), 2**64 - 1
 
 
 class Stepper(ABC):
-    """The state of a plan's robots in CuPy arrays; no step waits for the GPU."""
+    """The state of the robots in CuPy arrays; no step waits for the GPU."""
 
-    def __init__(self, plan: Plan, more_bytes: int):
+    def __init__(self, settings: StepSettings, more_bytes: int):
         import cupy
 
-        model, batch = plan.model, plan.batch
-        self._plan, self._type = plan, np.dtype(plan.dtype)
+        model, batch = settings.model, settings.batch
+        self._settings, self._type = settings, np.dtype(settings.dtype)
         self._at_once = launch_steps(len(model.parent), batch) if device.watched() else 2**31 - 1
         sizes = (model.nq, model.nv, model.nv, model.nv)
         needed = self._type.itemsize * batch * sum(sizes) + more_bytes
-        device.require_memory(needed, f"a simulation of {batch} robots {model.name!r} in {plan.dtype}")
+        device.require_memory(needed, f"a simulation of {batch} robots {model.name!r} in {settings.dtype}")
         device.require_count(batch)
         self.q, self.v, self.tau, self.target = (cupy.zeros((batch, size), self._type) for size in sizes)
         self._current_stream = cupy.cuda.get_current_stream
@@ -68,7 +68,7 @@ class Stepper(ABC):
         )  # fmt: skip
         for first in range(0, max(n, 1), self._at_once):
             part = np.int32(n), np.int32(first), np.int32(min(n, first + self._at_once))
-            self._launch((*part, np.int64(done), self._type.type(self._plan.dt)), state)
+            self._launch((*part, np.int64(done), self._type.type(self._settings.dt)), state)
 
     @property
     def _report(self) -> tuple[Any, ...]:
@@ -94,19 +94,19 @@ def launch_steps(bodies: int, batch: int) -> int:
     return max(1, min(_A_LAUNCH // (bodies * batch), _OF_A_ROBOT // bodies))
 
 
-def packed_constants(plan: Plan) -> Array:
+def packed_constants(settings: StepSettings) -> Array:
     """The robots' constants: (n + 1, CONSTANTS), or (batch, n + 1, CONSTANTS) where each has its own."""
-    return pack(plan.model).constants if plan.parameters is None else plan.parameters.constants()
+    return pack(settings.model).constants if settings.parameters is None else settings.parameters.constants()
 
 
-def constraint_facts(plan: Plan) -> dict[str, bool]:
+def constraint_facts(settings: StepSettings) -> dict[str, bool]:
     """What acts on the joints, by the names that kernels are compiled with."""
-    joints = plan.joints
+    joints = settings.joints
     return {
-        "HAS_LIMITS": plan.limited,
+        "HAS_LIMITS": settings.limited,
         "HAS_FRICTION": bool(np.any(joints[:, FRICTION])),
         "HAS_DAMPING": bool(np.any(joints[:, DAMPING])),
         "HAS_GAINS": bool(np.any(joints[:, (KP, KD)])),
         "HAS_EFFORT_LIMITS": bool(np.any(np.isfinite(joints[:, EFFORT_LIMIT]))),
-        "TIMED": plan.timed,
+        "TIMED": settings.timed,
     }

@@ -1,0 +1,145 @@
+"""JSIIA: forward dynamics by the joint-space inertia matrix ([Y] (6), (7)), any tree, O(n³).
+
+M by composite bodies (Featherstone 2008, table 6.2), bias by inverse dynamics, Cholesky. It serves models
+with mimic joints exactly: with ``q = G y + g₀`` the same lines solve ``GᵀMG ÿ = Gᵀ(τ − bias)``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.rigid_body import crba, tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.rnea import forces
+from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.native import kernel
+from engine.model import Model
+
+
+class Dense(NamedTuple):
+    """What JSIIA works in: the tree's coordinates (1, tree_nq) and velocities, and matrices."""
+
+    tree_q: NDArray[np.floating]
+    tree_v: NDArray[np.floating]
+    M_tree: NDArray[np.floating]
+    M: NDArray[np.floating]
+    factor: NDArray[np.floating]
+
+
+def dense(model: Model, dtype: str = "float64") -> Dense:
+    """What JSIIA works in, for a model."""
+    n, m = model.tree_nv, model.nv
+    shapes = ((1, model.tree_nq), (1, n), (1, n, n), (m, m), (m, m))
+    return Dense(*(np.zeros(shape, dtype) for shape in shapes))
+
+
+@kernel
+def reduce_matrix(M, index, factor, out):
+    """GᵀMG, G given by the coordinate that each of the tree's reads and the factor: (n, n) -> (m, m)."""
+    fill(out, 0.0)
+    for i in range(M.shape[0]):
+        for j in range(M.shape[0]):
+            out[index[i], index[j]] += factor[i] * factor[j] * M[i, j]
+
+
+@kernel
+def cholesky_solve(M, b):
+    """b ← M⁻¹ b and M ← its Cholesky factor, M symmetric positive definite (n, n)."""
+    n = M.shape[0]
+    for j in range(n):
+        for k in range(j):
+            M[j, j] -= M[j, k] * M[j, k]
+        M[j, j] = np.sqrt(M[j, j])
+        for i in range(j + 1, n):
+            for k in range(j):
+                M[i, j] -= M[i, k] * M[j, k]
+            M[i, j] /= M[j, j]
+    for i in range(n):
+        for k in range(i):
+            b[i] -= M[i, k] * b[k]
+        b[i] /= M[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            b[i] -= M[k, i] * b[k]
+        b[i] /= M[i, i]
+
+
+@kernel
+def bias(out, topology, constants, w, lanes, gravity):
+    """The tree's bias force into `out` (1, tree_nv), for the poses and velocities that stand in w. One lane."""
+    tree_passes.bias_forces(topology, constants, w, lanes)
+    forces(topology, constants, w, lanes, gravity, False)
+    tree_passes.gather_v(out, 0, topology, w, lanes, at.TAU, at.U)
+
+
+@kernel
+def accelerations(tau, extra, locked, target, qdd, reaction, index, factor, bias_force, M_tree, M, L):
+    """q̈ (nv,), and what locking took, from the tree's matrix and bias; `index` and `factor` are G's.
+
+    ``extra`` is added to the diagonal; where `locked` is not 0 the acceleration is `target`. M and L,
+    (nv, nv), are written over.
+    """
+    n = qdd.size
+    reduce_matrix(M_tree, index, factor, M)
+    for i in range(n):
+        M[i, i] += extra[i]
+        reaction[i] = -tau[i]
+    for i in range(index.size):
+        reaction[index[i]] += factor[i] * bias_force[i]
+    for i in range(n):
+        qdd[i] = target[i] if locked[i] != 0.0 else -reaction[i]
+        for j in range(n):
+            both = locked[i] == 0.0 and locked[j] == 0.0
+            L[i, j] = M[i, j] if both else (1.0 if i == j else 0.0)
+            if locked[j] != 0.0 and locked[i] == 0.0:
+                qdd[i] -= M[i, j] * target[j]
+    cholesky_solve(L, qdd)
+    for i in range(n):
+        for j in range(n):
+            reaction[i] += M[i, j] * qdd[j]
+
+
+@kernel
+def expand(q, q_index, q_factor, q_offset, out):
+    """G q + g₀, one robot: (nq,) -> (tree_nq,)."""
+    for i in range(out.size):
+        out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]
+
+
+@kernel
+def forward(q, v, tau, out, coupling, topology, constants, w, lanes, dense, nothing, reaction):
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers whether all is finite. One lane.
+
+    `nothing` are nv zeros, and `reaction` has room for as many numbers.
+    """
+    n, finite = out.shape[1], True
+    full_q, full_v, M_tree, M, L = dense
+    for b in range(q.shape[0]):
+        expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
+        expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])
+        tree_passes.scatter_q(full_q, 0, topology, constants, w, lanes)
+        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.QD, at.C)
+        tree_passes.poses(topology, constants, w, lanes)
+        tree_passes.velocities(topology, w, lanes)
+        bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]])
+        crba.composite_bodies(M_tree, topology, constants, w, lanes)
+        accelerations(
+            tau[b],
+            nothing,
+            nothing,
+            nothing,
+            out[b],
+            reaction,
+            coupling.v_index,
+            coupling.v_factor,
+            full_v[0],
+            M_tree[0],
+            M,
+            L,
+        )
+        for j in range(n):
+            finite &= np.isfinite(out[b, j])
+    return finite

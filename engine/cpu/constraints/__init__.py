@@ -1,0 +1,1 @@
+"""Joint limits and joint friction, solved together with the accelerations."""

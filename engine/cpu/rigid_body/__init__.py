@@ -1,0 +1,1 @@
+"""Tree passes on the CPU: poses and velocities, RNEA, CRBA, ABA."""

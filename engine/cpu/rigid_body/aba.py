@@ -1,0 +1,222 @@
+"""ABIA: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
+
+The recursion of [Y] section II.C in its scalar form. Three sweeps: kinematics from the base, articulated
+inertias ``I`` and biases ``p`` from the tips, accelerations from the base:
+
+    U = I S,  D = SᵀU,  u = τ − Sᵀp
+    I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + (I − U Uᵀ/D) c + U u/D)
+    a' = X a_parent + c,  q̈ = (u − Uᵀa')/D,  a = a' + S q̈
+
+Two additions serve simulation. ``E`` is added to D: an inertia or an implicit damping on the joint's own
+axis. A locked joint has its acceleration prescribed: 1/D becomes 0 and u/D the acceleration, and the same
+lines give the hybrid dynamics (Featherstone 2008, section 9.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from engine.cpu.rigid_body import tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import (
+    add,
+    dot,
+    force_to_parent,
+    full,
+    inertia_to_parent,
+    less_rank_one,
+    load3,
+    load6,
+    load9,
+    mul,
+    mul_t,
+    scale,
+    store3,
+    store6,
+    store9,
+    sub,
+    transpose,
+)
+from engine.cpu.runtime.native import inline, kernel, specialise
+from engine.model import FREE, REVOLUTE
+from engine.model.layout import Packed
+
+FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
+
+
+@inline
+def _solve3(S, b):
+    """S⁻¹ b for a symmetric positive definite 3×3, by L D Lᵀ."""
+    l10, l20 = S[1] / S[0], S[2] / S[0]
+    d1 = S[3] - l10 * S[1]
+    e = S[4] - l10 * S[2]
+    l21 = e / d1
+    d2 = S[5] - l20 * S[2] - l21 * e
+    y1 = b[1] - l10 * b[0]
+    x2 = (b[2] - l20 * b[0] - l21 * y1) / d2
+    x1 = y1 / d1 - l21 * x2
+    return b[0] / S[0] - l10 * x1 - l20 * x2, x1, x2
+
+
+@inline
+def _solve6(A, B, C, n, f):
+    """[A B; Bᵀ C]⁻¹ (n, f) by the Schur complement of C."""
+    x, y, z = _solve3(C, (B[0], B[1], B[2])), _solve3(C, (B[3], B[4], B[5])), _solve3(C, (B[6], B[7], B[8]))
+    b0, b1, b2 = (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
+    S = (
+        A[0] - dot(b0, x),
+        A[1] - dot(b0, y),
+        A[2] - dot(b0, z),
+        A[3] - dot(b1, y),
+        A[4] - dot(b1, z),
+        A[5] - dot(b2, z),
+    )
+    o = _solve3(S, sub(n, mul(B, _solve3(C, f))))
+    return o, _solve3(C, sub(f, mul_t(B, o)))
+
+
+@inline
+def _free(row, L):
+    """A free joint's acceleration is that of its body, I⁻¹(τ − p), whatever carries it; it hands on τ alone."""
+    for k in range(L):
+        A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+        n = sub(load3(row, at.U * L + k, L), load3(row, at.B * L + k, L))
+        f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.B + 3) * L + k, L))
+        o, v = _solve6(A, B, C, n, f)
+        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+        n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
+        store3(row, at.B * L + k, L, n)
+        store3(row, (at.B + 3) * L + k, L, f)
+        store3(row, at.A * L + k, L, o)
+        store3(row, (at.A + 3) * L + k, L, v)
+    for k in range(21 * L):
+        row[at.I * L + k] = 0.0
+
+
+@inline
+def _joint(row, L, revolute):
+    """U, D, u of a joint, and what it divides by."""
+    if revolute:
+        for k in range(L):
+            A, B = load6(row, at.I * L + k, L), load3(row, (at.I + 12) * L + k, L)
+            store6(row, at.U * L + k, L, (A[2], A[4], A[5], B[0], B[1], B[2]))
+            row[at.D * L + k] = A[5] + row[at.E * L + k]
+            row[at.TAU * L + k] -= row[(at.B + 2) * L + k]
+    else:
+        for k in range(L):
+            B, C = load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+            store6(row, at.U * L + k, L, (B[2], B[5], B[8], C[2], C[4], C[5]))
+            row[at.D * L + k] = C[5] + row[at.E * L + k]
+            row[at.TAU * L + k] -= row[(at.B + 5) * L + k]
+    for k in range(L):
+        locked, inverse = row[at.LOCK * L + k] != 0.0, 1.0 / row[at.D * L + k]
+        row[at.DINV * L + k] = 0.0 if locked else inverse
+        row[at.UD * L + k] = row[at.TARGET * L + k] if locked else row[at.TAU * L + k] * inverse
+
+
+@inline
+def _hand_on(row, L):
+    """Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D), written over I and p."""
+    for k in range(L):
+        A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+        x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
+        A, B, C = less_rank_one(A, B, C, x, y, row[at.DINV * L + k])
+        o, v, ud = load3(row, at.C * L + k, L), load3(row, (at.C + 3) * L + k, L), row[at.UD * L + k]
+        n = add(add(load3(row, at.B * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
+        f = add(add(load3(row, (at.B + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
+        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+        A, B, C = inertia_to_parent(R, p, A, B, C)
+        n, f = force_to_parent(R, p, n, f)
+        store6(row, at.I * L + k, L, A)
+        store9(row, (at.I + 6) * L + k, L, B)
+        store6(row, (at.I + 15) * L + k, L, C)
+        store6(row, at.B * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+
+
+@kernel
+def inertia_recursion(topology, w, lanes):
+    """Articulated inertias and biases, from the tips to the base."""
+    L = len(lanes)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        if kind == FREE:
+            _free(row, L)
+        else:
+            _joint(row, L, kind == REVOLUTE)
+            if parent >= 0:
+                _hand_on(row, L)
+        if parent >= 0:
+            below = w[parent]
+            for k in range(27 * L):
+                below[at.I * L + k] += row[at.I * L + k]
+
+
+@kernel
+def accelerations(topology, w, lanes, gravity):
+    """q̈ and what locking took, from the base to the tips."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        row, kind = w[i], topology[i, 1]
+        if kind == FREE:
+            for k in range(6 * L):
+                row[at.U * L + k] = row[at.A * L + k]
+            tree_passes.base_accelerations(topology, w, lanes, gravity, i)
+            for k in range(6 * L):
+                body = row[at.U * L + k]
+                row[at.U * L + k] = body - row[at.A * L + k] - row[at.C * L + k]
+                row[at.A * L + k] = body
+            continue
+        tree_passes.base_accelerations(topology, w, lanes, gravity, i)
+        axis = 2 if kind == REVOLUTE else 5
+        for k in range(L):
+            o = add(load3(row, at.A * L + k, L), load3(row, at.C * L + k, L))
+            v = add(load3(row, (at.A + 3) * L + k, L), load3(row, (at.C + 3) * L + k, L))
+            Ua = dot(load3(row, at.U * L + k, L), o) + dot(load3(row, (at.U + 3) * L + k, L), v)
+            acceleration = row[at.UD * L + k] - Ua * row[at.DINV * L + k]
+            store6(row, at.A * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
+            row[at.QDD * L + k] = acceleration
+            row[at.REACTION * L + k] = Ua + row[at.D * L + k] * acceleration - row[at.TAU * L + k]
+        for k in range(L):
+            row[(at.A + axis) * L + k] += row[at.QDD * L + k]
+
+
+@kernel
+def forward(topology, constants, w, lanes, q, v, tau, out):
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers FITS, WRONG_SHAPE or NOT_FINITE.
+
+    `w` is a workspace in which nothing was ever locked or added.
+    """
+    if not tree_passes.shapes_fit(topology, q, v, tau, out):
+        return WRONG_SHAPE
+    finite = True
+    for start in range(0, q.shape[0], len(lanes)):
+        tree_passes.scatter_q(q, start, topology, constants, w, lanes)
+        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.C)
+        tree_passes.scatter_v(tau, start, topology, w, lanes, at.TAU, at.U)
+        tree_passes.poses(topology, constants, w, lanes)
+        tree_passes.velocities(topology, w, lanes)
+        tree_passes.bias_forces(topology, constants, w, lanes)
+        tree_passes.rigid_inertias(topology, constants, w, lanes)
+        inertia_recursion(topology, w, lanes)
+        accelerations(topology, w, lanes, constants[topology.shape[0]])
+        finite &= tree_passes.gather_v(out, start, topology, w, lanes, at.QDD, at.U)
+    return FITS if finite else NOT_FINITE
+
+
+@kernel
+def forward_one(topology, constants, w, q, v, tau, out):
+    """`forward` for one robot, and its state as vectors."""
+    one_q, one_v, one_tau, one = (
+        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
+    )  # fmt: skip
+    return forward(topology, constants, w, at.ONE, one_q, one_v, one_tau, one)
+
+
+def for_one(packed: Packed) -> Callable[..., int]:
+    """Forward dynamics of one robot: vectors q, v, τ and q̈ of the model's number type, else TypeError."""
+    w = at.workspace(len(packed.topology), at.ONE, packed.constants.dtype.name)
+    example = (np.zeros(1, packed.constants.dtype),) * 4
+    return partial(specialise(forward_one, *packed, w, *example), *packed, w)

@@ -1,0 +1,87 @@
+"""The mass matrix by composite bodies (CRBA; Featherstone 2008, table 6.2), any tree, O(n d)."""
+
+from __future__ import annotations
+
+from engine.cpu.rigid_body import tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
+from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.native import inline, kernel
+from engine.model import FREE, REVOLUTE
+
+
+@inline
+def _column(row, k, L, kind, j):
+    """Column j of a composite inertia times S, as a wrench on the body, into its A."""
+    A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+    index = j if kind == FREE else (2 if kind == REVOLUTE else 5)
+    columns = (
+        (A[0], A[1], A[2], B[0], B[1], B[2]),
+        (A[1], A[3], A[4], B[3], B[4], B[5]),
+        (A[2], A[4], A[5], B[6], B[7], B[8]),
+        (B[0], B[3], B[6], C[0], C[1], C[2]),
+        (B[1], B[4], B[7], C[1], C[3], C[4]),
+        (B[2], B[5], B[8], C[2], C[4], C[5]),
+    )
+    store6(row, at.A * L + k, L, columns[index])
+
+
+@inline
+def _row_into(M, k, topology, wrench, j, column):
+    """S_jᵀ F for body j into M[·, column] and its mirror."""
+    start, kind = topology[j, 3], topology[j, 1]
+    if kind == FREE:
+        for r in range(6):
+            M[k, start + r, column] = wrench[r]
+            M[k, column, start + r] = wrench[r]
+    else:
+        value = wrench[2] if kind == REVOLUTE else wrench[5]
+        M[k, start, column] = value
+        M[k, column, start] = value
+
+
+@kernel
+def composite_bodies(M, topology, constants, w, lanes):
+    """The mass matrix of the tree into M (L, tree_nv, tree_nv)."""
+    L = len(lanes)
+    for k in range(L):
+        fill(M[k], 0.0)
+    tree_passes.rigid_inertias(topology, constants, w, lanes)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        row, parent, kind, start = w[i], topology[i, 0], topology[i, 1], topology[i, 3]
+        for column in range(6 if kind == FREE else 1):
+            for k in range(L):
+                _column(row, k, L, kind, column)
+                F, j = load6(row, at.A * L + k, L), i
+                while True:
+                    _row_into(M, k, topology, F, j, start + column)
+                    above = topology[j, 0]
+                    if above < 0:
+                        break
+                    R, p = load9(w[j], at.R * L + k, L), load3(w[j], at.P * L + k, L)
+                    n, f = force_to_parent(R, p, (F[0], F[1], F[2]), (F[3], F[4], F[5]))
+                    F, j = (n[0], n[1], n[2], f[0], f[1], f[2]), above
+        if parent >= 0:
+            for k in range(L):
+                A, B, C = (
+                    load6(row, at.I * L + k, L),
+                    load9(row, (at.I + 6) * L + k, L),
+                    load6(row, (at.I + 15) * L + k, L),
+                )
+                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+                A, B, C = inertia_to_parent(R, p, A, B, C)
+                store6(row, at.I * L + k, L, A)
+                store9(row, (at.I + 6) * L + k, L, B)
+                store6(row, (at.I + 15) * L + k, L, C)
+            below = w[parent]
+            for k in range(21 * L):
+                below[at.I * L + k] += row[at.I * L + k]
+
+
+@kernel
+def mass_matrix(q, out, topology, constants, w, lanes):
+    """M (batch, tree_nv, tree_nv) from q (batch, tree_nq). One lane."""
+    for b in range(q.shape[0]):
+        tree_passes.scatter_q(q, b, topology, constants, w, lanes)
+        tree_passes.poses(topology, constants, w, lanes)
+        composite_bodies(out[b : b + 1], topology, constants, w, lanes)

@@ -1,0 +1,289 @@
+"""Spatial algebra on scalars in tuples, which compile to registers.
+
+A vector is 3 numbers, a matrix 9 by rows, a symmetric one its upper triangle (xx xy xz yy yz zz).
+A symmetric 6×6 ``[A B; Bᵀ C]`` is the three blocks A (6), B (9), C (6). Workspaces hold one number
+per robot of a block: number k of a row starts at ``k · L``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.runtime.native import inline
+
+
+@inline
+def load3(row, at, L):
+    return row[at], row[at + L], row[at + 2 * L]
+
+
+@inline
+def load6(row, at, L):
+    return row[at], row[at + L], row[at + 2 * L], row[at + 3 * L], row[at + 4 * L], row[at + 5 * L]
+
+
+@inline
+def load9(row, at, L):
+    a, b = load6(row, at, L), load3(row, at + 6 * L, L)
+    return a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2]
+
+
+@inline
+def store3(row, at, L, x):
+    row[at], row[at + L], row[at + 2 * L] = x[0], x[1], x[2]
+
+
+@inline
+def store6(row, at, L, x):
+    store3(row, at, L, (x[0], x[1], x[2]))
+    store3(row, at + 3 * L, L, (x[3], x[4], x[5]))
+
+
+@inline
+def store9(row, at, L, x):
+    store6(row, at, L, (x[0], x[1], x[2], x[3], x[4], x[5]))
+    store3(row, at + 6 * L, L, (x[6], x[7], x[8]))
+
+
+@inline
+def add(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inline
+def sub(a, b):
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inline
+def scale(k, a):
+    return k * a[0], k * a[1], k * a[2]
+
+
+@inline
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inline
+def cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@inline
+def transpose(A):
+    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
+
+
+@inline
+def full(A):
+    """The nine numbers of a symmetric matrix."""
+    return A[0], A[1], A[2], A[1], A[3], A[4], A[2], A[4], A[5]
+
+
+@inline
+def mul(A, x):
+    return (
+        A[0] * x[0] + A[1] * x[1] + A[2] * x[2],
+        A[3] * x[0] + A[4] * x[1] + A[5] * x[2],
+        A[6] * x[0] + A[7] * x[1] + A[8] * x[2],
+    )
+
+
+@inline
+def mul_t(A, x):
+    """Aᵀ x."""
+    return mul(transpose(A), x)
+
+
+@inline
+def matmul(A, B):
+    a, b, c = (A[0], A[1], A[2]), (A[3], A[4], A[5]), (A[6], A[7], A[8])
+    x, y, z = (B[0], B[3], B[6]), (B[1], B[4], B[7]), (B[2], B[5], B[8])
+    return dot(a, x), dot(a, y), dot(a, z), dot(b, x), dot(b, y), dot(b, z), dot(c, x), dot(c, y), dot(c, z)
+
+
+@inline
+def rotate_symmetric(R, A):
+    """R A Rᵀ for symmetric A."""
+    t = matmul(R, full(A))
+    t0, t1, t2 = (t[0], t[1], t[2]), (t[3], t[4], t[5]), (t[6], t[7], t[8])
+    r0, r1, r2 = (R[0], R[1], R[2]), (R[3], R[4], R[5]), (R[6], R[7], R[8])
+    return dot(t0, r0), dot(t0, r1), dot(t0, r2), dot(t1, r1), dot(t1, r2), dot(t2, r2)
+
+
+@inline
+def cross_matrix(r, A):
+    """[r] A."""
+    return (
+        r[1] * A[6] - r[2] * A[3],
+        r[1] * A[7] - r[2] * A[4],
+        r[1] * A[8] - r[2] * A[5],
+        r[2] * A[0] - r[0] * A[6],
+        r[2] * A[1] - r[0] * A[7],
+        r[2] * A[2] - r[0] * A[8],
+        r[0] * A[3] - r[1] * A[0],
+        r[0] * A[4] - r[1] * A[1],
+        r[0] * A[5] - r[1] * A[2],
+    )
+
+
+@inline
+def inertia_to_parent(R, r, A, B, C):
+    """Xᵀ [A B; Bᵀ C] X with X = Ad((R, r)⁻¹): an inertia seen from the parent's frame."""
+    A, C = rotate_symmetric(R, A), rotate_symmetric(R, C)
+    B = matmul(matmul(R, B), transpose(R))
+    PC = cross_matrix(r, full(C))
+    B2 = (
+        B[0] + PC[0],
+        B[1] + PC[1],
+        B[2] + PC[2],
+        B[3] + PC[3],
+        B[4] + PC[4],
+        B[5] + PC[5],
+        B[6] + PC[6],
+        B[7] + PC[7],
+        B[8] + PC[8],
+    )
+    P, Q = cross_matrix(r, transpose(B)), cross_matrix(r, transpose(B2))
+    A = (
+        A[0] + P[0] + Q[0],
+        A[1] + P[1] + Q[3],
+        A[2] + P[2] + Q[6],
+        A[3] + P[4] + Q[4],
+        A[4] + P[5] + Q[7],
+        A[5] + P[8] + Q[8],
+    )
+    return A, B2, C
+
+
+@inline
+def less_rank_one(A, B, C, x, y, d):
+    """[A B; Bᵀ C] − d U Uᵀ with U = (x, y): the articulated-body step."""
+    g, h = scale(d, x), scale(d, y)
+    A = (
+        A[0] - g[0] * x[0],
+        A[1] - g[0] * x[1],
+        A[2] - g[0] * x[2],
+        A[3] - g[1] * x[1],
+        A[4] - g[1] * x[2],
+        A[5] - g[2] * x[2],
+    )
+    C = (
+        C[0] - h[0] * y[0],
+        C[1] - h[0] * y[1],
+        C[2] - h[0] * y[2],
+        C[3] - h[1] * y[1],
+        C[4] - h[1] * y[2],
+        C[5] - h[2] * y[2],
+    )
+    b0, b1, b2 = (
+        sub((B[0], B[1], B[2]), scale(g[0], y)),
+        sub((B[3], B[4], B[5]), scale(g[1], y)),
+        sub((B[6], B[7], B[8]), scale(g[2], y)),
+    )
+    return A, (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2]), C
+
+
+@inline
+def motion_to_child(R, p, o, v):
+    """X (o, v) with X = Ad((R, p)⁻¹): a twist or acceleration seen from the child's frame."""
+    return mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+
+
+@inline
+def force_to_parent(R, p, n, f):
+    """Xᵀ (n, f): a wrench seen from the parent's frame."""
+    f = mul(R, f)
+    return add(mul(R, n), cross(p, f)), f
+
+
+@inline
+def momentum(m, h, inertia, w, v):
+    """J V of a rigid body: mass m, first moment h, rotational inertia (9)."""
+    return add(mul(inertia, w), cross(h, v)), add(scale(m, v), cross(w, h))
+
+
+_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and taking it away rounds to an integer
+_TWO_OVER_PI = 0.6366197723675814
+# π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
+_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+LARGEST_ANGLE = 1e6
+
+
+@inline
+def nearest(x):
+    """x rounded to an integer, |x| < 2⁵¹."""
+    return (x + _ROUND) - _ROUND
+
+
+@inline
+def quarter_turns(x):
+    """How many quarter turns are nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of what is left.
+
+    The polynomials are the minimax ones of fdlibm's k_sin and k_cos.
+    """
+    k = nearest(x * _TWO_OVER_PI)
+    r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
+    z = r * r
+    s = z * 1.58969099521155010221e-10 + -2.50507602534068634195e-08
+    s = 2.75573137070700676789e-06 + z * s
+    s = -1.98412698298579493134e-04 + z * s
+    s = 8.33333333332248946124e-03 + z * s
+    s = -1.66666666666666324348e-01 + z * s
+    s = r + r * z * s
+    c = z * -1.13596475577881948265e-11 + 2.08757232129817482790e-09
+    c = -2.75573143513906633035e-07 + z * c
+    c = 2.48015872894767294178e-05 + z * c
+    c = -1.38888888888741095749e-03 + z * c
+    c = 4.16666666666666019037e-02 + z * c
+    c = 1.0 - (0.5 * z - z * z * c)
+    return k, s, c
+
+
+@inline
+def sincos(x):
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so; compiles to vector code."""
+    k, s, c = quarter_turns(x)
+    quadrant = k - 4.0 * nearest(k * 0.25)
+    odd = abs(quadrant) == 1.0
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant == -1.0 or abs(quadrant) == 2.0 else sine
+    cosine = -cosine if quadrant == 1.0 or abs(quadrant) == 2.0 else cosine
+    return sine, cosine
+
+
+@inline
+def rotation_from_quaternion(x, y, z, w):
+    """R of the quaternion, which need not be of unit length."""
+    n = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - n * (y * y + z * z),
+        n * (x * y - w * z),
+        n * (x * z + w * y),
+        n * (x * y + w * z),
+        1.0 - n * (x * x + z * z),
+        n * (y * z - w * x),
+        n * (x * z - w * y),
+        n * (y * z + w * x),
+        1.0 - n * (x * x + y * y),
+    )
+
+
+@inline
+def quaternion_step(q, w, dt):
+    """q · exp(w dt) for a body angular velocity w, brought back to unit length."""
+    half = 0.5 * dt
+    angle2 = half * half * dot(w, w)
+    if angle2 < 1e-8:
+        k, c = half * (1.0 - angle2 / 6.0), 1.0 - angle2 / 2.0 + angle2 * angle2 / 24.0
+    else:
+        angle = np.sqrt(angle2)
+        k, c = half * np.sin(angle) / angle, np.cos(angle)
+    a, b, d = k * w[0], k * w[1], k * w[2]
+    x = q[0] * c + q[3] * a + q[1] * d - q[2] * b
+    y = q[1] * c + q[3] * b + q[2] * a - q[0] * d
+    z = q[2] * c + q[3] * d + q[0] * b - q[1] * a
+    s = q[3] * c - q[0] * a - q[1] * b - q[2] * d
+    n = 1.0 / np.sqrt(x * x + y * y + z * z + s * s)
+    return x * n, y * n, z * n, s * n

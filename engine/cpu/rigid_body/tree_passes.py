@@ -1,0 +1,236 @@
+"""Passes over the tree that several algorithms share, for a block of robots.
+
+Numbers (2a)… are those of Yang, Wu, Pan 2016.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import (
+    LARGEST_ANGLE,
+    add,
+    cross,
+    load3,
+    load9,
+    matmul,
+    momentum,
+    motion_to_child,
+    mul,
+    mul_t,
+    rotation_from_quaternion,
+    scale,
+    sincos,
+    store3,
+    store6,
+    store9,
+)
+from engine.cpu.runtime.native import inline, kernel
+from engine.model import FREE, REVOLUTE
+
+
+@kernel
+def shapes_fit(topology, q, v, tau, out):
+    """Whether q is (batch, tree_nq) and the others (batch, tree_nv), batch at least 1."""
+    n, batch = topology.shape[0], q.shape[0]
+    nq, nv = 0, 0
+    if n > 0:
+        free = topology[n - 1, 1] == FREE
+        nq, nv = topology[n - 1, 2] + (7 if free else 1), topology[n - 1, 3] + (6 if free else 1)
+    return (
+        q.shape[1] == nq
+        and v.shape == (batch, nv)
+        and tau.shape == (batch, nv)
+        and out.shape == (batch, nv)
+        and batch > 0
+    )
+
+
+@kernel
+def scatter_q(q, start, topology, constants, w, lanes):
+    """Give the bodies their coordinates from rows start… of q (batch, tree_nq); a free body its whole pose.
+
+    Past the end of the batch the last robot is worked on again, so that every block is full.
+    """
+    L, last = len(lanes), q.shape[0] - 1
+    for i in range(topology.shape[0]):
+        row, j = w[i], topology[i, 2]
+        if topology[i, 1] != FREE:
+            for k in range(L):
+                row[at.Q * L + k] = q[min(start + k, last), j]
+            continue
+        R0, p0 = load9(constants[i], 0, 1), load3(constants[i], 9, 1)
+        for k in range(L):
+            x = q[min(start + k, last)]
+            store9(row, at.R * L + k, L, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])))
+            store3(row, at.P * L + k, L, add(p0, mul(R0, (x[j], x[j + 1], x[j + 2]))))
+
+
+@kernel
+def scatter_v(v, start, topology, w, lanes, scalar, free):
+    """Rows start… of v (batch, tree_nv) to the bodies: a joint's number to `scalar`, a free joint's six to `free`."""
+    L, last = len(lanes), v.shape[0] - 1
+    for i in range(topology.shape[0]):
+        row, first = w[i], topology[i, 3]
+        width, place = (6, free) if topology[i, 1] == FREE else (1, scalar)
+        for j in range(width):
+            for k in range(L):
+                row[(place + j) * L + k] = v[min(start + k, last), first + j]
+
+
+@kernel
+def scatter_additions(extra, locked, target, topology, w, lanes):
+    """What ABIA adds for simulation, (L, tree_nv) each, to the bodies; a free joint takes none."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        if topology[i, 1] != FREE:
+            row, j = w[i], topology[i, 3]
+            for k in range(L):
+                row[at.E * L + k] = extra[k, j]
+                row[at.LOCK * L + k] = locked[k, j]
+                row[at.TARGET * L + k] = target[k, j]
+
+
+@kernel
+def gather_v(v, start, topology, w, lanes, scalar, free):
+    """The inverse of `scatter_v`; answers whether every number is finite."""
+    L, finite = len(lanes), True
+    for i in range(topology.shape[0]):
+        row, first = w[i], topology[i, 3]
+        width, place = (6, free) if topology[i, 1] == FREE else (1, scalar)
+        for j in range(width):
+            for k in range(min(L, v.shape[0] - start)):
+                x = row[(place + j) * L + k]
+                v[start + k, first + j] = x
+                finite &= np.isfinite(x)
+    return finite
+
+
+@inline
+def _revolute(row, constants, i, L):
+    largest = 0.0
+    for k in range(L):
+        largest = max(largest, abs(row[at.Q * L + k]))
+    c = constants[i]
+    u, v, w = (c[0], c[3], c[6]), (c[1], c[4], c[7]), (c[2], c[5], c[8])
+    if largest <= LARGEST_ANGLE:
+        for k in range(L):
+            s, o = sincos(row[at.Q * L + k])
+            x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+            store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+    else:
+        for k in range(L):
+            s, o = np.sin(row[at.Q * L + k]), np.cos(row[at.Q * L + k])
+            x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+            store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+    p = load3(c, 9, 1)
+    for k in range(L):
+        store3(row, at.P * L + k, L, p)
+
+
+@inline
+def _prismatic(row, constants, i, L):
+    c = constants[i]
+    R0, p0, axis = load9(c, 0, 1), load3(c, 9, 1), (c[2], c[5], c[8])
+    for k in range(L):
+        store9(row, at.R * L + k, L, R0)
+        store3(row, at.P * L + k, L, add(p0, scale(row[at.Q * L + k], axis)))
+
+
+@kernel
+def poses(topology, constants, w, lanes):
+    """T_i of every body, from its coordinate."""
+    for i in range(topology.shape[0]):
+        if topology[i, 1] == REVOLUTE:
+            _revolute(w[i], constants, i, len(lanes))
+        elif topology[i, 1] != FREE:
+            _prismatic(w[i], constants, i, len(lanes))
+
+
+@kernel
+def velocities(topology, w, lanes):
+    """(2a): V = X V_parent + S q̇, and c = ad_V S q̇."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        row, parent = w[i], topology[i, 0]
+        if parent >= 0:
+            above = w[parent]
+            for k in range(L):
+                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+                o, v = load3(above, at.V * L + k, L), load3(above, (at.V + 3) * L + k, L)
+                o, v = motion_to_child(R, p, o, v)
+                store3(row, at.V * L + k, L, o)
+                store3(row, (at.V + 3) * L + k, L, v)
+        else:
+            for k in range(6 * L):
+                row[at.V * L + k] = 0.0
+        if topology[i, 1] == REVOLUTE:
+            for k in range(L):
+                rate, x, y = row[at.QD * L + k], load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
+                row[(at.V + 2) * L + k] = x[2] + rate
+                store3(row, at.C * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
+                store3(row, (at.C + 3) * L + k, L, (y[1] * rate, -y[0] * rate, 0.0))
+        elif topology[i, 1] == FREE:
+            for k in range(L):
+                o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
+                do, dv = load3(row, at.C * L + k, L), load3(row, (at.C + 3) * L + k, L)
+                store3(row, at.V * L + k, L, add(o, do))
+                store3(row, (at.V + 3) * L + k, L, add(v, dv))
+                store3(row, at.C * L + k, L, cross(o, do))
+                store3(row, (at.C + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
+        else:
+            for k in range(L):
+                rate, x = row[at.QD * L + k], load3(row, at.V * L + k, L)
+                row[(at.V + 5) * L + k] += rate
+                store3(row, at.C * L + k, L, (0.0, 0.0, 0.0))
+                store3(row, (at.C + 3) * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
+
+
+@kernel
+def bias_forces(topology, constants, w, lanes):
+    """p = −ad_Vᵀ J V of every body, the velocity's part of (2c)."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        row, c = w[i], constants[i]
+        m, h = c[12], load3(c, 13, 1)
+        inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+        for k in range(L):
+            o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
+            n, f = momentum(m, h, inertia, o, v)
+            n, f = add(cross(o, n), cross(v, f)), cross(o, f)
+            store6(row, at.B * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+
+
+@kernel
+def rigid_inertias(topology, constants, w, lanes):
+    """I = J of every body, from where articulated and composite inertias start."""
+    L = len(lanes)
+    for i in range(topology.shape[0]):
+        row, c = w[i], constants[i]
+        m, x, y, z = c[12], c[13], c[14], c[15]
+        block = (c[16], c[17], c[18], c[19], c[20], c[21])
+        for k in range(L):
+            store6(row, at.I * L + k, L, block)
+            store9(row, (at.I + 6) * L + k, L, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0))
+            store6(row, (at.I + 15) * L + k, L, (m, 0.0, 0.0, m, 0.0, m))
+
+
+@inline
+def base_accelerations(topology, w, lanes, gravity, i):
+    """X_i a_parent into A: the parent's acceleration, or −g at the base, carried to body i."""
+    L = len(lanes)
+    row, parent = w[i], topology[i, 0]
+    if parent >= 0:
+        above = w[parent]
+        for k in range(L):
+            R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+            o, v = load3(above, at.A * L + k, L), load3(above, (at.A + 3) * L + k, L)
+            o, v = motion_to_child(R, p, o, v)
+            store3(row, at.A * L + k, L, o)
+            store3(row, (at.A + 3) * L + k, L, v)
+    else:
+        up = (-gravity[0], -gravity[1], -gravity[2])
+        for k in range(L):
+            store3(row, at.A * L + k, L, (0.0, 0.0, 0.0))
+            store3(row, (at.A + 3) * L + k, L, mul_t(load9(row, at.R * L + k, L), up))

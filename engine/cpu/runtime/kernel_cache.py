@@ -1,0 +1,68 @@
+"""Machine code of kernels on disk, in the user's cache folder: every clone, wheel and read-only install shares it.
+
+An entry is one file, named by a digest of all that the code depends on: the text of every kernel, the types of the
+arguments, the versions of Python, NumPy, Numba and LLVM, and the processor. So a change of any of them makes a new
+file and nothing stale is ever read. A file holds its own checksum; one that is not whole counts as not there. Files
+are written beside their place and renamed, so that a killed process or a second one at work leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from engine import files
+
+VERSIONS_KEPT = 8
+"""Folders of other sources or versions of Python that are left beside a new one, the last ones written to."""
+_SOURCES = ("cpu/**/*.py", "model/joints.py", "model/layout.py", "model/model.py", "step_settings.py")
+
+
+@lru_cache(maxsize=1)
+def _origin() -> str:
+    """A digest of the kernels' text, and of Python's version."""
+    digest, root = hashlib.sha256(), Path(__file__).parents[2]
+    for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(f"{platform.python_implementation()} {platform.python_version()}".encode())
+    return digest.hexdigest()[:20]
+
+
+def _folders() -> list[Path]:
+    """Where code is looked for: the user's cache folder, then the one of this process, if that had to be made."""
+    return [folder / "code" / _origin() for folder in files.cache_folders()]
+
+
+def write(name: str, content: bytes) -> None:
+    """Keep an entry: in the user's cache folder or, where that cannot be, in one of this process."""
+    folder = files.writable_cache() / "code" / _origin()
+    with suppress(OSError):  # a full disk
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _tidy(folder)
+        with files.replacing(folder / name) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove the code of other versions but the last few."""
+    others = [path for path in folder.parent.iterdir() if path.is_dir() and path != folder]
+    others.sort(key=lambda path: path.stat().st_mtime)
+    for path in others[:-VERSIONS_KEPT]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read(name: str) -> bytes | None:
+    """The content of an entry; None where there is none that is whole."""
+    for folder in _folders():
+        try:
+            whole = (folder / name).read_bytes()
+        except OSError:
+            continue
+        if hashlib.sha256(whole[32:]).digest() == whole[:32]:
+            return whole[32:]
+    return None

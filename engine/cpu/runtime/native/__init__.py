@@ -1,0 +1,100 @@
+"""Kernels: functions that are compiled to machine code when they are first called, and kept on disk.
+
+A kernel's text goes to LLVM in one pass (`translate`), with a function before it that Python calls (`entry`). Numba
+compiles what shares work between threads (`runtime.numba_kernels`), and takes kernels that are called from there for
+its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from engine.cpu.runtime import kernel_cache
+from engine.cpu.runtime.native import machine
+from engine.cpu.runtime.native.entry import sort_of, written
+
+
+class Function:
+    """A kernel, or a small function that becomes part of each kernel that calls it."""
+
+    def __init__(self, function: Callable[..., Any], inlined: bool):
+        self.function, self.inlined = function, inlined
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._last: Callable[..., Any] = self._first
+
+    def _first(self, *_arguments: Any) -> Any:
+        raise TypeError("nothing is compiled yet")
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel, compiled for whatever these arguments are; a small function runs as it stands."""
+        if self.inlined:
+            return self.function(*arguments)
+        try:
+            return self._last(*arguments)
+        except TypeError:
+            found = self._last = self.specialised(tuple(map(sort_of, arguments)))
+        return found(*arguments)
+
+    def specialised(self, sorts: tuple[Any, ...]) -> Callable[..., Any]:
+        """The kernel compiled for arguments of these sorts; for any other it raises TypeError, at once."""
+        with _compiling:
+            if sorts not in self._loaded:
+                name = self._name(sorts)
+                code = kernel_cache.read(name)
+                if code is None:
+                    code = machine.compiled(written(self, sorts, name))
+                    kernel_cache.write(name, code)
+                self._loaded[sorts] = machine.loaded(code, name)
+            return self._loaded[sorts]
+
+    def at_hand(self, sorts: tuple[Any, ...]) -> bool:
+        """Whether it is compiled for arguments of these sorts, in memory or on disk."""
+        return sorts in self._loaded or kernel_cache.read(self._name(sorts)) is not None
+
+    def _name(self, sorts: tuple[Any, ...]) -> str:
+        cells = tuple(cell.cell_contents for cell in self.function.__closure__ or ())
+        key = (self.__module__, self.function.__qualname__, cells, sorts, machine.describe())
+        return f"{self.__name__}_{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """What Numba's kernels call it as: the same text, compiled by Numba."""
+        from numba.core import types
+
+        from engine.cpu.runtime import numba_kernels as by_numba
+
+        self._by_numba = (by_numba.inline if self.inlined else by_numba.kernel)(self.function)
+        return types.Dispatcher(self._by_numba)
+
+
+def kernel(function: Callable[..., Any]) -> Function:
+    """A function that is compiled for the arguments that it is called with, and kept on disk."""
+    return Function(function, inlined=False)
+
+
+def inline(function: Callable[..., Any]) -> Function:
+    """A small function that becomes part of each kernel which calls it."""
+    return Function(function, inlined=True)
+
+
+def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
+    """A kernel compiled for arguments like these and no others: any other call is a TypeError, at once."""
+    return function.specialised(tuple(map(sort_of, examples)))
+
+
+_compiling = threading.RLock()
+
+
+def _made_anew() -> None:
+    global _compiling
+    _compiling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_made_anew)  # whoever held it stays behind

@@ -1,0 +1,134 @@
+"""Python's operators on values, as LLVM's instructions."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from engine.cpu.runtime.native.values import (
+    BOOL,
+    DOUBLE,
+    FLAGS,
+    FLOAT,
+    INT,
+    Record,
+    Untranslatable,
+    is_number,
+    materialised,
+)
+
+_KNOWN: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_REAL: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
+_BITS: dict[type, str] = {ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and_", ast.BitOr: "or_"}
+_COMPARED: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
+def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
+    """A number as one of another type: truth to whole, whole to real, single to double or back."""
+    value = materialised(value)
+    if value.type == to:
+        return value
+    if value.type == BOOL and to == INT:
+        return builder.zext(value, to)
+    if value.type in (INT, BOOL) and to in (DOUBLE, FLOAT):
+        return builder.sitofp(value, to) if value.type == INT else builder.uitofp(value, to)
+    if value.type == FLOAT and to == DOUBLE:
+        return builder.fpext(value, to)
+    if value.type == DOUBLE and to == FLOAT:
+        return builder.fptrunc(value, to)
+    raise Untranslatable(f"a number of type {value.type} where one of type {to} stands")
+
+
+def common(*values: Any) -> ir.Type:
+    """The type that these numbers share, as NumPy has it: what Python's own number is, counts as double or int64."""
+    types = [materialised(value).type for value in values]
+    if DOUBLE in types or (FLOAT in types and (INT in types or BOOL in types)):
+        return DOUBLE
+    for candidate in (FLOAT, INT):
+        if candidate in types:
+            return candidate
+    return BOOL
+
+
+def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+    """x ∘ y."""
+    if not (is_number(x) and is_number(y)):
+        raise Untranslatable(f"an operator between {x!r:.40} and {y!r:.40}")
+    if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
+        return _KNOWN[sort](x, y)
+    type_ = common(x, y)
+    if sort is ast.Div and type_ in (INT, BOOL):
+        type_ = DOUBLE
+    if type_ == BOOL and sort not in _BITS:
+        type_ = INT
+    x, y = converted(builder, x, type_), converted(builder, y, type_)
+    if type_ in (DOUBLE, FLOAT):
+        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS)
+    if sort in _WHOLE:
+        return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
+    if sort in _BITS:
+        return getattr(builder, _BITS[sort])(x, y)
+    return _floored(builder, sort, x, y)
+
+
+def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+    """x // y or x % y, rounded down as Python does; by 0 they are x and 0, where Python would raise."""
+    zero = ir.Constant(INT, 0)
+    y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(INT, 1), y)
+    quotient, rest = builder.sdiv(x, y), builder.srem(x, y)
+    other_sign = builder.icmp_signed("<", builder.xor(rest, y), zero)
+    low = builder.and_(builder.icmp_signed("!=", rest, zero), other_sign)
+    if sort is ast.FloorDiv:
+        return builder.sub(quotient, builder.zext(low, INT))
+    return builder.select(low, builder.add(rest, y), rest)
+
+
+def compare(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+    """x ∘ y as a truth."""
+    if isinstance(x, Record) and isinstance(y, Record) and sort is ast.Eq:
+        if len(x.items) != len(y.items):
+            return False
+        equal: Any = True
+        for a, b in zip(x.items, y.items, strict=True):
+            equal = both(builder, equal, compare(builder, sort, a, b))
+        return equal
+    if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
+        return _KNOWN[sort](x, y)
+    type_ = common(x, y)
+    x, y, symbol = converted(builder, x, type_), converted(builder, y, type_), _COMPARED[sort]
+    if type_ in (INT, BOOL):
+        return builder.icmp_signed(symbol, x, y)
+    return (builder.fcmp_unordered if sort is ast.NotEq else builder.fcmp_ordered)(symbol, x, y)
+
+
+def both(builder: ir.IRBuilder, x: Any, y: Any) -> Any:
+    """x and y, two truths, of which either may be evaluated."""
+    if not isinstance(x, ir.Value):
+        return y if x else False
+    if not isinstance(y, ir.Value):
+        return x if y else False
+    return builder.and_(x, y)
+
+
+def negative(builder: ir.IRBuilder, x: Any) -> Any:
+    """−x."""
+    if not isinstance(x, ir.Value):
+        return -x
+    return builder.neg(x) if x.type == INT else builder.fneg(x, flags=FLAGS)
+
+
+def truth(builder: ir.IRBuilder, x: Any) -> Any:
+    """Whether a number is not 0."""
+    if not isinstance(x, ir.Value):
+        return bool(x)
+    return x if x.type == BOOL else compare(builder, ast.NotEq, x, 0)

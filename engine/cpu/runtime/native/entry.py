@@ -1,0 +1,237 @@
+"""How Python calls a kernel: a function that looks into its arguments' objects, lets go of the GIL and calls.
+
+What an argument must be is its *sort*: ("array", NumPy's name of the numbers, dimensions), "int64", "float64", "bool",
+("text", the text), ("lanes", length) for a tuple of zeros, ("tuple", names, sorts). An argument of another sort is a
+TypeError. The places in objects are those of CPython's and NumPy's binary interface, which NumPy keeps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from engine.cpu.runtime.native.translate import Emitted, Unit
+from engine.cpu.runtime.native.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record
+
+BYTE, SHORT = ir.IntType(8), ir.IntType(32)
+POINTER = BYTE.as_pointer()
+PYTHON = {
+    "PyTuple_Size": (INT, (POINTER,)), "PyTuple_GetItem": (POINTER, (POINTER, INT)),
+    "PyFloat_AsDouble": (DOUBLE, (POINTER,)), "PyLong_AsLongLong": (INT, (POINTER,)),
+    "PyObject_IsTrue": (SHORT, (POINTER,)), "PyErr_Occurred": (POINTER, ()), "PyErr_Clear": (ir.VoidType(), ()),
+    "PyErr_SetString": (ir.VoidType(), (POINTER, POINTER)),
+    "PyUnicode_CompareWithASCIIString": (SHORT, (POINTER, POINTER)),
+    "PyEval_SaveThread": (POINTER, ()), "PyEval_RestoreThread": (ir.VoidType(), (POINTER,)),
+    "PyLong_FromLongLong": (POINTER, (INT,)), "PyBool_FromLong": (POINTER, (INT,)),
+    "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "PyExc_TypeError": None, "PyUnicode_Type": None,
+}  # fmt: skip
+"""What of Python's interface is used: answers and arguments; None for a variable."""
+OWN = "catena_"
+"""Before the names of these in machine code: Numba gives some of the same names to other things."""
+_HEAD = object.__basicsize__  # bytes of every object: how often it is referred to, and its type
+_DATA, _AXES, _SHAPE, _DESCRIPTION, _FLAGS = (_HEAD + at for at in (0, 8, 16, 40, 48))
+_ORDER, _NUMBER = _HEAD + 10, _HEAD + 12  # in an array's description
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+_FASTCALL = 0x80
+_FOREIGN = ord(">") if np.little_endian else ord("<")
+
+
+def sort_of(argument: Any) -> Any:
+    """The sort of an argument. Raises TypeError for what no kernel takes."""
+    if isinstance(argument, np.ndarray):
+        name = argument.dtype.name
+        if type(argument) is np.ndarray and name in ELEMENTS and argument.flags.c_contiguous and argument.flags.aligned:
+            return "array", name, argument.ndim
+        raise TypeError(f"an array of {name} that is not contiguous; kernels take contiguous ones of {[*ELEMENTS]}")
+    if isinstance(argument, bool):
+        return "bool"
+    if isinstance(argument, int | np.integer):
+        return "int64"
+    if isinstance(argument, float):
+        return "float64"
+    if isinstance(argument, str):
+        return "text", argument
+    if type(argument) is tuple and argument and all(type(item) is int and item == 0 for item in argument):
+        return "lanes", len(argument)
+    if isinstance(argument, tuple):
+        return "tuple", getattr(argument, "_fields", ()), tuple(map(sort_of, argument))
+    raise TypeError(f"a {type(argument).__name__}; kernels take arrays, numbers, texts and tuples of them")
+
+
+def _placeholder(sort: Any) -> Any:
+    """A value of the kind that the kernel is translated for."""
+    if isinstance(sort, str):
+        return ir.Constant({"bool": BOOL, "int64": INT, "float64": DOUBLE}[sort], 0)
+    if sort[0] == "array":
+        element = ELEMENTS[sort[1]]
+        extent = ir.Constant(INT, 0)
+        return Array(element, ir.Constant(element.as_pointer(), None), (extent,) * sort[2])
+    if sort[0] == "text":
+        return sort[1]
+    if sort[0] == "lanes":
+        return Record((0,) * sort[1])
+    return Record(tuple(map(_placeholder, sort[2])), sort[1])
+
+
+class _Entry:
+    """The function that Python calls, being written."""
+
+    def __init__(self, unit: Unit, kernel: Any, sorts: tuple[Any, ...], name: str):
+        self._unit = unit
+        body = unit.function(kernel, list(map(_placeholder, sorts)))
+        type_ = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT])
+        function = ir.Function(unit.module, type_, name)
+        self._builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self._refuse = function.append_basic_block("refuse")
+        _, arguments, count = function.args
+        self._demand(self._builder.icmp_signed("==", count, ir.Constant(INT, len(sorts))))
+        values = []
+        for place, sort in enumerate(sorts):
+            pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, place)]))
+            values.append(self._taken(pointer, sort, place in body.written))
+        self._finish(body, values)
+        self._builder.position_at_end(self._refuse)
+        self._call("PyErr_Clear")
+        kind = self._builder.load(self._variable("PyExc_TypeError", POINTER))
+        message = f"{kernel.function.__name__} is compiled for {sorts}; the arguments are of other types"
+        self._call("PyErr_SetString", kind, self._text(message))
+        self._builder.ret(ir.Constant(POINTER, None))
+
+    def _finish(self, body: Emitted, values: list[Any]) -> None:
+        thread = self._call("PyEval_SaveThread")
+        answer = body.call(self._builder, body, values)
+        self._call("PyEval_RestoreThread", thread)
+        if answer is None:
+            answer = ir.Constant(INT, 0)
+        if answer.type == BOOL:
+            self._builder.ret(self._call("PyBool_FromLong", self._builder.zext(answer, INT)))
+        else:
+            name = "PyFloat_FromDouble" if answer.type == DOUBLE else "PyLong_FromLongLong"
+            self._builder.ret(self._call(name, answer))
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        module = self._unit.module
+        if OWN + name not in module.globals:
+            signature = PYTHON[name]
+            assert signature is not None
+            ir.Function(module, ir.FunctionType(*signature), OWN + name)
+        return self._builder.call(module.globals[OWN + name], arguments)
+
+    def _variable(self, name: str, type_: ir.Type) -> Any:
+        if OWN + name not in self._unit.module.globals:
+            ir.GlobalVariable(self._unit.module, type_, OWN + name)
+        return self._unit.module.globals[OWN + name]
+
+    def _text(self, text: str) -> Any:
+        content = bytearray(text.encode("ascii", "replace") + b"\0")
+        type_ = ir.ArrayType(BYTE, len(content))
+        variable = ir.GlobalVariable(self._unit.module, type_, self._unit.module.get_unique_name("text"))
+        variable.linkage, variable.global_constant = "internal", True
+        variable.initializer = ir.Constant(type_, content)
+        return self._builder.bitcast(variable, POINTER)
+
+    def _demand(self, condition: Any) -> None:
+        """Go on where it holds, else refuse the call."""
+        following = self._builder.append_basic_block("fits")
+        self._builder.cbranch(condition, following, self._refuse)
+        self._builder.position_at_end(following)
+
+    def _field(self, thing: Any, offset: int, type_: ir.Type) -> Any:
+        place = self._builder.gep(thing, [ir.Constant(INT, offset)])
+        return self._builder.load(self._builder.bitcast(place, type_.as_pointer()))
+
+    def _taken(self, thing: Any, sort: Any, written: bool) -> Any:
+        """What an object holds, if it is of that sort."""
+        builder, zero = self._builder, ir.Constant(SHORT, 0)
+        if sort == "float64":
+            number = self._call("PyFloat_AsDouble", thing)
+            self._demand(self._fine(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
+            return number
+        if sort == "int64":
+            number = self._call("PyLong_AsLongLong", thing)
+            self._demand(self._fine(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
+            return number
+        if sort == "bool":
+            return builder.icmp_signed("!=", self._call("PyObject_IsTrue", thing), zero)
+        if sort[0] == "text":
+            kind = self._field(thing, _HEAD - 8, POINTER)
+            self._demand(builder.icmp_unsigned("==", kind, self._variable("PyUnicode_Type", BYTE)))
+            same = self._call("PyUnicode_CompareWithASCIIString", thing, self._text(sort[1]))
+            self._demand(builder.icmp_signed("==", same, zero))
+            return sort[1]
+        if sort[0] == "array":
+            return self._array(thing, ELEMENTS[sort[1]], np.dtype(sort[1]).num, sort[2], written)
+        length = sort[1] if sort[0] == "lanes" else len(sort[2])
+        self._demand(builder.icmp_signed("==", self._call("PyTuple_Size", thing), ir.Constant(INT, length)))
+        if sort[0] == "lanes":
+            return Record((0,) * length)
+        items = [self._call("PyTuple_GetItem", thing, ir.Constant(INT, place)) for place in range(length)]
+        taken = [self._taken(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
+        return Record(tuple(taken), sort[1])
+
+    def _fine(self, sure: Any) -> Any:
+        """Whether a number came of its object: sure, or no error is set."""
+        builder = self._builder
+        before = builder.block
+        ask, after = builder.append_basic_block("ask"), builder.append_basic_block("sure")
+        builder.cbranch(sure, after, ask)
+        builder.position_at_end(ask)
+        none = builder.icmp_unsigned("==", self._call("PyErr_Occurred"), ir.Constant(POINTER, None))
+        builder.branch(after)
+        builder.position_at_end(after)
+        fine = builder.phi(BOOL)
+        fine.add_incoming(ir.Constant(BOOL, 1), before)
+        fine.add_incoming(none, ask)
+        return fine
+
+    def _array(self, thing: Any, element: ir.Type, number: int, axes: int, written: bool) -> Array:
+        builder = self._builder
+        kind = self._field(thing, _HEAD - 8, POINTER)
+        self._demand(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
+        self._demand(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), ir.Constant(SHORT, axes)))
+        flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if written else 0)
+        found = builder.and_(self._field(thing, _FLAGS, SHORT), ir.Constant(SHORT, flags))
+        self._demand(builder.icmp_signed("==", found, ir.Constant(SHORT, flags)))
+        description = self._field(thing, _DESCRIPTION, POINTER)
+        self._demand(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), ir.Constant(SHORT, number)))
+        order = self._field(description, _ORDER, BYTE)
+        self._demand(builder.icmp_signed("!=", order, ir.Constant(BYTE, _FOREIGN)))
+        shape = self._field(thing, _SHAPE, INT.as_pointer())
+        extents = [builder.load(builder.gep(shape, [ir.Constant(INT, axis)])) for axis in range(axes)]
+        data = builder.bitcast(self._field(thing, _DATA, POINTER), element.as_pointer())
+        return Array(element, data, tuple(extents))
+
+
+def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> str:
+    """A kernel for arguments of these sorts, and the entry of that name to it, as LLVM's intermediate code."""
+    unit = Unit(name)
+    _Entry(unit, kernel, tuple(sorts), name)
+    return str(unit.module)
+
+
+class _Definition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_void_p),
+    )
+
+
+_definitions: list[_Definition] = []  # Python's objects point to them for as long as they live
+
+
+def function_object(address: int, name: str) -> Callable[..., Any]:
+    """A function of Python's for machine code that takes (self, arguments, count)."""
+    definition = _Definition(name.encode(), address, _FASTCALL, None)
+    _definitions.append(definition)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    function: Callable[..., Any] = make(ctypes.byref(definition), None, None)
+    return function

@@ -1,0 +1,184 @@
+"""Expressions of a kernel, as the values that they have where they stand."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from llvmlite import ir
+
+from engine.cpu.runtime.native import arithmetic
+from engine.cpu.runtime.native.memory import Slot, alike, array_load, element
+from engine.cpu.runtime.native.operations import KNOWN_CALLS
+from engine.cpu.runtime.native.values import (
+    INT,
+    Array,
+    Record,
+    Untranslatable,
+    leaves,
+    materialised,
+    of_python,
+    rebuilt,
+)
+
+
+class Expressions:
+    """What the expressions of one function are written with: its names, and where its code goes."""
+
+    def __init__(self, builder: ir.IRBuilder, function: Callable[..., Any]):
+        self.builder, self._function = builder, function
+        self._names: dict[str, Any] = {}
+
+    def _called(self, function: Any, arguments: list[Any]) -> Any:
+        """What a kernel, or a small function, answers to arguments."""
+        raise NotImplementedError
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        return getattr(self, f"_{type(node).__name__}")(node)
+
+    def _truth(self, node: ast.expr) -> Any:
+        return arithmetic.truth(self.builder, self.value(node))
+
+    def _Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def _Name(self, node: ast.Name) -> Any:
+        return self._name(node.id)
+
+    def _name(self, name: str) -> Any:
+        if name in self._names:
+            found = self._names[name]
+            return found.load(self.builder) if isinstance(found, Slot) else found
+        code = self._function.__code__
+        if name in code.co_freevars and self._function.__closure__:
+            return of_python(self._function.__closure__[code.co_freevars.index(name)].cell_contents)
+        if name in self._function.__globals__:
+            return of_python(self._function.__globals__[name])
+        return getattr(builtins, name)
+
+    def _Tuple(self, node: ast.Tuple) -> Any:
+        return Record(tuple(map(self.value, node.elts)))
+
+    def _Attribute(self, node: ast.Attribute) -> Any:
+        value = self.value(node.value)
+        if isinstance(value, ModuleType):
+            return of_python(getattr(value, node.attr))
+        if isinstance(value, Record) and node.attr in value.fields:
+            return value.items[value.fields.index(node.attr)]
+        if isinstance(value, Array) and node.attr == "shape":
+            return Record(value.shape)
+        if isinstance(value, Array) and node.attr == "size":
+            size: Any = 1
+            for extent in value.shape:
+                size = arithmetic.binary(self.builder, ast.Mult, size, extent)
+            return size
+        raise Untranslatable(f"{node.attr} of {value!r:.60}")
+
+    def _Subscript(self, node: ast.Subscript) -> Any:
+        value = self.value(node.value)
+        if isinstance(value, Record):
+            return self._item(value, self.value(node.slice))
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(value, node.slice)
+        return array_load(self.builder, value, self._index(node))
+
+    def _item(self, record: Record, place: Any) -> Any:
+        """An item of a tuple; where the place is not known, of a tuple of like ones."""
+        if not isinstance(place, ir.Value):
+            return record.items[place]
+        found = materialised(record.items[-1])
+        for number, item in reversed(list(enumerate(record.items[:-1]))):
+            here = self.builder.icmp_signed("==", place, ir.Constant(INT, number))
+            pairs = zip(alike(item, found), leaves(found), strict=True)
+            found = rebuilt(found, iter([self.builder.select(here, one, other) for one, other in pairs]))
+        return found
+
+    def _slice(self, array: Array, node: ast.Slice) -> Any:
+        """Rows of an array."""
+        begin = 0 if node.lower is None else self.value(node.lower)
+        end = array.shape[0] if node.upper is None else self.value(node.upper)
+        if node.step is not None:
+            raise Untranslatable("a slice with a step")
+        data = element(self.builder, array, [begin])
+        rows = arithmetic.binary(self.builder, ast.Sub, end, begin)
+        return Array(array.element, data, (rows, *array.shape[1:]), array.owners)
+
+    def _index(self, node: ast.Subscript) -> list[Any]:
+        place = self.value(node.slice)
+        return list(place.items) if isinstance(place, Record) else [place]
+
+    def _BinOp(self, node: ast.BinOp) -> Any:
+        return arithmetic.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            test = self._truth(node.operand)
+            return self.builder.not_(test) if isinstance(test, ir.Value) else not test
+        return arithmetic.negative(self.builder, self.value(node.operand))
+
+    def _Compare(self, node: ast.Compare) -> Any:
+        left, answer = self.value(node.left), True
+        for sort, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.value(comparator)
+            answer = arithmetic.both(self.builder, answer, arithmetic.compare(self.builder, type(sort), left, right))
+            left = right
+        return answer
+
+    def _BoolOp(self, node: ast.BoolOp) -> Any:
+        """`and` and `or` of truths: what follows is evaluated only where it counts."""
+        decides = isinstance(node.op, ast.Or)
+        test = self._truth(node.values[0])
+        for following in node.values[1:]:
+            if not isinstance(test, ir.Value):
+                if test is decides:
+                    return test
+                test = self._truth(following)
+                continue
+            test = self._chosen(test, *((lambda: decides, lambda f=following: self._truth(f))[:: 1 if decides else -1]))
+        return test
+
+    def _IfExp(self, node: ast.IfExp) -> Any:
+        test = self._truth(node.test)
+        if not isinstance(test, ir.Value):
+            return self.value(node.body if test else node.orelse)
+        return self._chosen(test, lambda: self.value(node.body), lambda: self.value(node.orelse))
+
+    def _chosen(self, test: Any, *ways: Callable[[], Any]) -> Any:
+        """The value of one of two ways, of which only that is gone."""
+        blocks = [self.builder.append_basic_block(name) for name in ("if", "else")]
+        after, ends, values = self.builder.append_basic_block("chosen"), [], []
+        self.builder.cbranch(test, *blocks)
+        for block, way in zip(blocks, ways, strict=True):
+            self.builder.position_at_end(block)
+            values.append(materialised(way()))
+            ends.append(self.builder.block)
+        kinds = [list(leaves(value)) for value in values]
+        merged = [x.type if x.type == y.type else arithmetic.common(x, y) for x, y in zip(*kinds, strict=True)]
+        for side, end in enumerate(ends):
+            self.builder.position_at_end(end)
+            kinds[side] = [
+                x if x.type == type_ else arithmetic.converted(self.builder, x, type_)
+                for x, type_ in zip(kinds[side], merged, strict=True)
+            ]
+            self.builder.branch(after)
+        self.builder.position_at_end(after)
+        joined = []
+        for type_, x, y in zip(merged, *kinds, strict=True):
+            phi = self.builder.phi(type_)
+            phi.add_incoming(x, ends[0])
+            phi.add_incoming(y, ends[1])
+            joined.append(phi)
+        return rebuilt(values[0], iter(joined))
+
+    def _Call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        arguments = [self.value(argument) for argument in node.args]
+        if function in KNOWN_CALLS:
+            return KNOWN_CALLS[function](self.builder, *arguments)
+        if getattr(function, "inlined", None) is None:
+            raise Untranslatable(f"a call of {ast.unparse(node.func)}")
+        return self._called(function, arguments)

@@ -1,0 +1,72 @@
+"""LLVM for this processor: intermediate code to machine code, machine code to functions of Python's."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+
+from engine.cpu.runtime.native.entry import OWN, PYTHON, function_object
+
+SPEED = 3
+
+
+@cache
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=SPEED,
+        reloc="static" if x86 else "default", codemodel="jitdefault", jit=True,
+    )  # fmt: skip
+
+
+def _features() -> str:
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+@cache
+def describe() -> tuple[str, ...]:
+    """What machine code depends on besides the kernels: the system, the processor and the layout of objects."""
+    return (
+        llvm.get_process_triple(), llvm.get_host_cpu_name(), _features(),
+        llvmlite.__version__, np.__version__, sys.version, str(object.__basicsize__),
+    )  # fmt: skip
+
+
+def compiled(text: str) -> bytes:
+    """Machine code, as an object file, for intermediate code."""
+    machine = _target()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
+    tuning.loop_vectorization, tuning.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+@cache
+def _engine() -> Any:
+    machine = _target()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    for name in PYTHON:
+        llvm.add_symbol(OWN + name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    llvm.add_symbol(OWN + "ndarray", id(np.ndarray))
+    return engine
+
+
+def loaded(code: bytes, name: str) -> Callable[..., Any]:
+    """The entry of that name in an object file, as a function of Python's."""
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return function_object(engine.get_function_address(name), name)

@@ -1,0 +1,75 @@
+"""Where values lie: names that change, and the elements of arrays."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from llvmlite import ir
+
+from engine.cpu.runtime.native import arithmetic
+from engine.cpu.runtime.native.values import Array, Record, Untranslatable, is_number, leaves, materialised, rebuilt
+
+
+class Slot:
+    """Memory for a name that changes."""
+
+    def __init__(self, builder: ir.IRBuilder, value: Any):
+        with builder.goto_entry_block():
+            self._places = [builder.alloca(leaf.type) for leaf in leaves(value)]
+        self._like = value
+
+    def takes(self, value: Any) -> bool:
+        """Whether it has room for a value: else the name begins anew, for another thing."""
+        return bool(_form(value) == _form(self._like))
+
+    def store(self, builder: ir.IRBuilder, value: Any) -> None:
+        """Give it a value, of the type of its first."""
+        for place, leaf, like in zip(self._places, alike(value, self._like), leaves(self._like), strict=True):
+            same = leaf.type == like.type
+            builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
+        if isinstance(value, Array):
+            self._like = Array(value.element, value.data, value.shape, self._like.owners | value.owners)
+
+    def load(self, builder: ir.IRBuilder) -> Any:
+        """The present value."""
+        return rebuilt(self._like, iter([builder.load(place) for place in self._places]))
+
+
+def _form(value: Any) -> Any:
+    """What a value is, but for the types of its numbers."""
+    if isinstance(value, Array):
+        return str(value.element), len(value.shape)
+    if isinstance(value, Record):
+        return value.fields, tuple(map(_form, value.items))
+    return is_number(value)
+
+
+def alike(value: Any, like: Any) -> list[Any]:
+    """The leaves of a value that must be made as another is."""
+    found, expected = list(leaves(materialised(value))), list(leaves(like))
+    if len(found) != len(expected):
+        raise Untranslatable(f"a name that stands for {like!r:.60} and then for {value!r:.60}")
+    return found
+
+
+def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
+    """Where an element, or the first of a part, of an array lies."""
+    if not isinstance(array, Array):
+        raise Untranslatable(f"an index into {array!r:.60}")
+    if any(not isinstance(index, ir.Value) and index < 0 for index in place):
+        raise Untranslatable("an index from the end of an array")
+    flat: Any = 0
+    for axis, extent in enumerate(array.shape):
+        flat = arithmetic.binary(builder, ast.Mult, flat, extent) if axis else flat
+        if axis < len(place):
+            flat = arithmetic.binary(builder, ast.Add, flat, place[axis])
+    return builder.gep(array.data, [materialised(flat)])
+
+
+def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
+    """An element of an array, or the part of it that so few indices leave."""
+    pointer = element(builder, array, place)
+    if len(place) == len(array.shape):
+        return builder.load(pointer)
+    return Array(array.element, pointer, array.shape[len(place) :], array.owners)

@@ -1,0 +1,110 @@
+"""Functions of Python's and NumPy's that kernels call, and the clock, as LLVM's instructions."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from engine.cpu.runtime.native import arithmetic
+from engine.cpu.runtime.native.values import DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
+
+
+def now() -> int:
+    """Monotonic time in ns, for kernels."""
+    raise NotImplementedError("a kernel's own clock")
+
+
+def _length(_builder: ir.IRBuilder, value: Any) -> Any:
+    return len(value.items) if isinstance(value, Record) else value.shape[0]
+
+
+def _extreme(sort: type) -> Callable[..., Any]:
+    """The later of two numbers where it is beyond the first, else the first, NaN or not."""
+
+    def emit(builder: ir.IRBuilder, x: Any, y: Any) -> Any:
+        if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
+            return (min if sort is ast.Lt else max)(x, y)
+        type_ = arithmetic.common(x, y)
+        x, y = arithmetic.converted(builder, x, type_), arithmetic.converted(builder, y, type_)
+        return builder.select(arithmetic.compare(builder, sort, y, x), y, x)
+
+    return emit
+
+
+def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
+    if not isinstance(x, ir.Value):
+        return abs(x)
+    if x.type == INT:
+        negative = arithmetic.compare(builder, ast.Lt, x, 0)
+        return builder.select(negative, builder.neg(x), x)
+    return _intrinsic(builder, "llvm.fabs", x)
+
+
+def _intrinsic(builder: ir.IRBuilder, name: str, x: Any) -> Any:
+    return builder.call(builder.module.declare_intrinsic(name, [x.type]), [x])
+
+
+def _of_real(name: str) -> Callable[..., Any]:
+    def emit(builder: ir.IRBuilder, x: Any) -> Any:
+        x = materialised(x)
+        return _intrinsic(builder, name, x if x.type == FLOAT else arithmetic.converted(builder, x, DOUBLE))
+
+    return emit
+
+
+def _external(builder: ir.IRBuilder, name: str, answer: ir.Type, *arguments: Any) -> Any:
+    """Call a function of the C library."""
+    module = builder.module
+    if name not in module.globals:
+        ir.Function(module, ir.FunctionType(answer, [argument.type for argument in arguments]), name)
+    return builder.call(module.globals[name], arguments)
+
+
+def _arctan2(builder: ir.IRBuilder, y: Any, x: Any) -> Any:
+    return _external(builder, "atan2", DOUBLE, *(arithmetic.converted(builder, value, DOUBLE) for value in (y, x)))
+
+
+def _is_finite(builder: ir.IRBuilder, x: Any) -> Any:
+    x = materialised(x)
+    if x.type == INT:
+        return True
+    return builder.fcmp_ordered("<", _intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
+
+
+def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
+    if axis != 0:
+        raise Untranslatable("a new axis that is not the first")
+    return Array(array.element, array.data, (1, *array.shape), array.owners)
+
+
+def _now(builder: ir.IRBuilder) -> Any:
+    with builder.goto_entry_block():
+        place = builder.alloca(INT, 2)
+    if sys.platform == "win32":  # ticks of 100 ns, as Windows has counted them since version 10
+        _external(builder, "QueryPerformanceCounter", ir.IntType(32), place)
+        return builder.mul(builder.load(place), ir.Constant(INT, 100))
+    which = ir.Constant(ir.IntType(32), 6 if sys.platform == "darwin" else 1)
+    _external(builder, "clock_gettime", ir.IntType(32), which, place)
+    seconds = builder.mul(builder.load(place), ir.Constant(INT, 1_000_000_000))
+    return builder.add(seconds, builder.load(builder.gep(place, [ir.Constant(INT, 1)])))
+
+
+KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
+    len: _length,
+    min: _extreme(ast.Lt),
+    max: _extreme(ast.Gt),
+    abs: _absolute,
+    np.sqrt: _of_real("llvm.sqrt"),
+    np.sin: _of_real("llvm.sin"),
+    np.cos: _of_real("llvm.cos"),
+    np.arctan2: _arctan2,
+    np.isfinite: _is_finite,
+    np.expand_dims: _expand,
+    now: _now,
+}
+"""How to write a call of each."""

@@ -1,0 +1,286 @@
+"""Kernels from Python's syntax tree to LLVM's intermediate code, in one pass.
+
+The language is what kernels are written in: numbers, tuples, contiguous arrays, `if`, `for … in range`, `while`, calls
+of other kernels. What is known beforehand (module constants, texts, lengths) is worked out at once, and branches that
+it rules out are left out. A function marked `inline` becomes part of its caller, a kernel a function of LLVM's, once
+for each kind of arguments. A name has the type that it is first given.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from engine.cpu.runtime.native import arithmetic, source
+from engine.cpu.runtime.native.expressions import Expressions
+from engine.cpu.runtime.native.memory import Slot, array_load, element
+from engine.cpu.runtime.native.values import (
+    INT,
+    Array,
+    Record,
+    Untranslatable,
+    constant,
+    is_number,
+    kind,
+    leaves,
+    materialised,
+    rebuilt,
+)
+
+VOID = ir.VoidType()
+
+
+class Unit:
+    """The module that is being written, and the functions in it by kernel and kind of arguments."""
+
+    def __init__(self, name: str):
+        self.module = ir.Module(name)
+        self.functions: dict[Any, Emitted] = {}
+
+    def function(self, kernel: Any, arguments: list[Any]) -> Emitted:
+        """A kernel as a function for arguments like these."""
+        key = kernel.function, tuple(map(kind, arguments))
+        if key not in self.functions:
+            self.functions[key] = Emitted(self, kernel.function, arguments)
+        return self.functions[key]
+
+
+class Emitted:
+    """A function of LLVM's: what it takes are the leaves of its arguments, what it answers is a number or nothing."""
+
+    def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any]):
+        self.unit, self.written = unit, set[int]()
+        flat = [leaf for argument in arguments for leaf in leaves(argument)]
+        type_ = ir.FunctionType(VOID, [leaf.type for leaf in flat])
+        self.llvm = ir.Function(unit.module, type_, f"{function.__name__}.{len(unit.functions)}")
+        self.llvm.linkage = "internal"
+        self.llvm.attributes.add("nounwind")
+        parts = iter(self.llvm.args)
+        own = [rebuilt(argument, parts, frozenset([place])) for place, argument in enumerate(arguments)]
+        builder = ir.IRBuilder(self.llvm.append_basic_block("entry"))
+        frame = Frame(self, builder, function, own)
+        answer = frame.run()
+        if not frame.builder.block.is_terminated:
+            self.answer(frame.builder, answer)
+
+    def answer(self, builder: ir.IRBuilder, value: Any) -> None:
+        """Return a value; the first one says of which type they are."""
+        if value is None:
+            builder.ret_void()
+            return
+        value = materialised(value)
+        if self.llvm.ftype.return_type == VOID:
+            self.llvm.ftype.return_type = value.type
+            self.llvm.return_value = ir.ReturnValue(self.llvm, value.type)
+        builder.ret(arithmetic.converted(builder, value, self.llvm.ftype.return_type))
+
+    def call(self, builder: ir.IRBuilder, caller: Emitted, arguments: list[Any]) -> Any:
+        """Call it, and have the caller know which of its own arrays that writes to."""
+        for place in self.written:
+            caller.touch(arguments[place])
+        answer = builder.call(self.llvm, [leaf for argument in arguments for leaf in leaves(argument)])
+        return None if self.llvm.ftype.return_type == VOID else answer
+
+    def touch(self, value: Any) -> None:
+        """Note that a value's arrays are written to."""
+        if isinstance(value, Array):
+            self.written |= value.owners
+        elif isinstance(value, Record):
+            for item in value.items:
+                self.touch(item)
+
+
+class Frame(Expressions):
+    """A function's body on its way into an emitted function: its own, or that of one whose part it becomes."""
+
+    def __init__(self, emitted: Emitted, builder: ir.IRBuilder, function: Callable[..., Any], arguments: list[Any]):
+        super().__init__(builder, function)
+        self.emitted = emitted
+        self._source = source.of(function)
+        if len(arguments) != len(self._source.parameters):
+            raise Untranslatable(f"{function.__name__} takes {len(self._source.parameters)} arguments, not so many")
+        self._inlined = False
+        self._answer: Any = None
+        self._exit: ir.Block | None = None
+        self._loops: list[tuple[ir.Block, ir.Block]] = []
+        changed = {
+            node.id
+            for statement in self._source.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+        }
+        for name, value in zip(self._source.parameters, arguments, strict=True):
+            if name in changed:
+                self._names[name] = slot = Slot(self.builder, materialised(value))
+                slot.store(builder, value)
+            else:
+                self._names[name] = value
+
+    def run(self) -> Any:
+        """Write the body; answers what the function does, where that is one value at the end."""
+        self._suite(self._source.body)
+        return self._answer
+
+    def inlined(self) -> Any:
+        """Write the body into its caller; answers the function's answer."""
+        self._inlined = True
+        if self._source.ends_with_return:
+            return self.run()
+        self._exit = self.builder.append_basic_block("answered")
+        self.run()
+        if not self.builder.block.is_terminated:
+            self.builder.branch(self._exit)
+        self.builder.position_at_end(self._exit)
+        return self._answer.load(self.builder) if isinstance(self._answer, Slot) else None
+
+    def _suite(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            if self.builder.block.is_terminated:
+                return
+            try:
+                getattr(self, f"_{type(statement).__name__}")(statement)
+            except (AttributeError, KeyError, TypeError) as error:
+                if isinstance(error, Untranslatable) and error.located:
+                    raise
+                where = f"{self._function.__module__}, line {statement.lineno}"
+                fault = Untranslatable(f"{where}: {ast.unparse(statement):.100}: {error!r}")
+                fault.located = True
+                raise fault from error
+
+    def _Expr(self, statement: ast.Expr) -> None:
+        if not isinstance(statement.value, ast.Constant):
+            self.value(statement.value)
+
+    def _Assign(self, statement: ast.Assign) -> None:
+        value = self.value(statement.value)
+        for target in statement.targets:
+            self._assign(target, value)
+
+    def _AugAssign(self, statement: ast.AugAssign) -> None:
+        target = statement.target
+        if isinstance(target, ast.Subscript):
+            array, place = self.value(target.value), self._index(target)
+            before = array_load(self.builder, array, place)
+            after = arithmetic.binary(self.builder, type(statement.op), before, self.value(statement.value))
+            self._write(array, place, after)
+            return
+        assert isinstance(target, ast.Name)
+        after = arithmetic.binary(self.builder, type(statement.op), self._name(target.id), self.value(statement.value))
+        self._assign(target, after)
+
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Tuple):
+            if not isinstance(value, Record) or len(value.items) != len(target.elts):
+                raise Untranslatable(f"{len(target.elts)} names for {value!r:.60}")
+            for name, item in zip(target.elts, value.items, strict=True):
+                self._assign(name, item)
+        elif isinstance(target, ast.Subscript):
+            self._write(self.value(target.value), self._index(target), value)
+        elif isinstance(target, ast.Name):
+            self._bind(target.id, value)
+        else:
+            raise Untranslatable(f"an assignment to {ast.unparse(target)}")
+
+    def _bind(self, name: str, value: Any) -> None:
+        if name in self._source.settled:
+            self._names[name] = value
+            return
+        if name not in self._names or not self._names[name].takes(value):
+            self._names[name] = Slot(self.builder, materialised(value))
+        self._names[name].store(self.builder, value)
+
+    def _write(self, array: Any, place: list[Any], value: Any) -> None:
+        pointer = element(self.builder, array, place)
+        self.emitted.touch(array)
+        self.builder.store(arithmetic.converted(self.builder, value, array.element), pointer)
+
+    def _If(self, statement: ast.If) -> None:
+        test = self._truth(statement.test)
+        if not isinstance(test, ir.Value):
+            self._suite(statement.body if test else statement.orelse)
+            return
+        yes, after = self.builder.append_basic_block("then"), self.builder.append_basic_block("after")
+        no = self.builder.append_basic_block("else") if statement.orelse else after
+        self.builder.cbranch(test, yes, no)
+        for block, suite in ((yes, statement.body), (no, statement.orelse)):
+            if suite:
+                self.builder.position_at_end(block)
+                self._suite(suite)
+                if not self.builder.block.is_terminated:
+                    self.builder.branch(after)
+        self.builder.position_at_end(after)
+
+    def _For(self, statement: ast.For) -> None:
+        call = statement.iter
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "range"):
+            raise Untranslatable("a loop over something that is not range(…)")
+        bounds = [self.value(argument) for argument in call.args]
+        start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+        step = bounds[2] if len(bounds) == 3 else 1
+        if isinstance(step, ir.Value):
+            raise Untranslatable("a loop whose step is not a constant")
+        before, builder = self.builder.block, self.builder
+        head, body, following, after = (builder.append_basic_block(name) for name in ("loop", "body", "next", "done"))
+        stop, start = materialised(stop), materialised(start)
+        builder.branch(head)
+        builder.position_at_end(head)
+        counter = builder.phi(INT)
+        counter.add_incoming(start, before)
+        builder.cbranch(builder.icmp_signed("<" if step > 0 else ">", counter, stop), body, after)
+        builder.position_at_end(body)
+        self._assign(statement.target, counter)
+        self._loops.append((following, after))
+        self._suite(statement.body)
+        self._loops.pop()
+        if not builder.block.is_terminated:
+            builder.branch(following)
+        builder.position_at_end(following)
+        counter.add_incoming(builder.add(counter, ir.Constant(INT, step), flags=("nsw",)), following)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+    def _While(self, statement: ast.While) -> None:
+        head, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "done"))
+        self.builder.branch(head)
+        self.builder.position_at_end(head)
+        test = materialised(self._truth(statement.test))
+        self.builder.cbranch(test, body, after)
+        self.builder.position_at_end(body)
+        self._loops.append((head, after))
+        self._suite(statement.body)
+        self._loops.pop()
+        if not self.builder.block.is_terminated:
+            self.builder.branch(head)
+        self.builder.position_at_end(after)
+
+    def _Break(self, _statement: ast.Break) -> None:
+        self.builder.branch(self._loops[-1][1])
+
+    def _Continue(self, _statement: ast.Continue) -> None:
+        self.builder.branch(self._loops[-1][0])
+
+    def _Return(self, statement: ast.Return) -> None:
+        value = None if statement.value is None else self.value(statement.value)
+        if not self._inlined:
+            self.emitted.answer(self.builder, value)
+        elif self._exit is None:
+            self._answer = value
+        else:
+            if value is not None:
+                if self._answer is None:
+                    self._answer = Slot(self.builder, materialised(value))
+                self._answer.store(self.builder, value)
+            self.builder.branch(self._exit)
+
+    def _called(self, function: Any, arguments: list[Any]) -> Any:
+        if function.inlined:
+            return Frame(self.emitted, self.builder, function.function, arguments).inlined()
+        arguments = [
+            argument if (constant(argument) and not is_number(argument)) or isinstance(argument, bool)
+            else materialised(argument)
+            for argument in arguments
+        ]  # fmt: skip
+        return self.emitted.unit.function(function, arguments).call(self.builder, self.emitted, arguments)

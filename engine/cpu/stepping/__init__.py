@@ -1,0 +1,1 @@
+"""Whole simulation steps: integrators, and the arrays and threads of a simulation."""

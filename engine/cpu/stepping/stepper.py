@@ -1,0 +1,209 @@
+"""Simulation steps on the CPU: the arrays and the compiled loop of one `StepSettings`."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import cache, cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cpu.chains import jsiia
+from engine.cpu.chains.jsiia import Dense
+from engine.cpu.constraints import joint_constraints
+from engine.cpu.rigid_body.rnea import all_finite
+from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
+from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.native.entry import sort_of
+from engine.cpu.stepping import integrators
+from engine.model.layout import PackedCoupling, pack, pack_coupling
+from engine.step_settings import PHASES, StepSettings
+from engine.validation import Array
+
+_NOTHING = np.empty((0, 0, 0))
+SHARE = 2000
+"""Bodies times steps that are worth a thread: some 100 µs."""
+_MATRIX = (("array", "float64", 2),)
+RUNS = 4
+"""Runs of blocks for each thread: so many that one who comes late still finds some."""
+
+
+class Code(NamedTuple):
+    """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes."""
+
+    integrator: str
+    algorithm: str
+    lanes: int
+
+    @classmethod
+    def of(cls, settings: StepSettings) -> Code:
+        """The code for these settings; blocks of eight robots go together where all are alike."""
+        alike = len(settings.joints) == 1 and settings.parameters is None
+        together = settings.batch > 1 and settings.algorithm == "abia" and alike
+        return cls(settings.integrator, settings.algorithm, len(EIGHT if together else ONE))
+
+    @property
+    def seconds(self) -> float:
+        """How long compiling it takes a core of 2023, with a process's start."""
+        return 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1)
+
+    def kept(self) -> bool:
+        """Whether it is at hand: loaded, or on disk."""
+        return integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)
+
+    def compile(self) -> None:
+        """Compile it, or read it from disk."""
+        self.steps()
+        all_finite.specialised(_MATRIX)
+
+    def steps(self) -> Callable[..., int]:
+        """`integrators.run` for these steps, see there; compiled, or read from disk."""
+        return integrators.run.specialised(self._sorts())
+
+    def _sorts(self) -> tuple[Any, ...]:
+        """The sorts of arguments that `integrators.run` is called with."""
+        real, whole = np.zeros(1), np.zeros(1, np.int64)
+        matrix, cube, table = real[None], real[None, None], whole[None]
+        method = joint_constraints.Method(1e-3, self.integrator, self.algorithm, False, False)
+        coupling = PackedCoupling(whole, real, real, whole, real, real)
+        dense = Dense(matrix, matrix, cube, matrix, matrix) if self.algorithm == "jsiia" else ()
+        system = joint_constraints.System(coupling, table, matrix, matrix, (0,) * self.lanes, dense, real)
+        arguments = (*(matrix,) * 4, *(cube,) * 3, 1, 1, method, whole, matrix, table, cube, cube, system, whole)
+        return tuple(map(sort_of, arguments))
+
+
+class _Workplace(NamedTuple):
+    b: Array
+    c: Array
+    system: joint_constraints.System
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), "simulation")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay behind
+
+
+class Stepper:
+    """The state of the robots in NumPy arrays; blocks of eight robots go together where all are alike.
+
+    Blocks are shared between as many threads as pay, up to `threads`, by default the number of cores. Robots know
+    nothing of each other, so the number changes no bit.
+    """
+
+    def __init__(self, settings: StepSettings, threads: int | None = None):
+        model, batch = settings.model, settings.batch
+        alike = len(settings.joints) == 1 and settings.parameters is None
+        self._lanes = (0,) * Code.of(settings).lanes
+        self._settings, self._alike, self._threads = settings, alike, min(checked(threads), cores())
+        self._method = joint_constraints.Method(
+            settings.dt, settings.integrator, settings.algorithm, settings.limited, settings.rough
+        )
+        self._constants = (
+            pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
+        )
+        self._workplaces = [self._workplace()]
+        self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
+        self._diverged = 0
+        self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
+        self.tau, self.target = np.zeros((batch, model.nv)), np.zeros((batch, model.nv))
+
+    @cached_property
+    def _steps(self) -> Callable[..., int]:
+        """The loop over steps, compiled for these settings: by the first step, not when a simulation is made."""
+        return Code.of(self._settings).steps()
+
+    def _workplace(self) -> _Workplace:
+        """What one thread works in."""
+        model, lanes = self._settings.model, self._lanes
+        dense = jsiia.dense(model) if self._settings.algorithm == "jsiia" else ()
+        room = workspace(len(model.parent), lanes)
+        system = joint_constraints.System(pack_coupling(model), *pack(model), room, lanes, dense, np.zeros(3))
+        return _Workplace(np.zeros((12, len(lanes), model.nv)), np.zeros((4, len(lanes), model.nq)), system)
+
+    def start(self, q: Array, v: Array) -> None:
+        """The robots at q (1 or batch, nq) and v, with nothing done yet."""
+        self.q[:], self.v[:], self._diverged = q, v, 0
+
+    def advance(
+        self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
+    ) -> None:
+        """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
+        if not all_finite(self.tau):
+            raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
+        self._phases[:] = 0
+        batch, width = self._settings.batch, len(self._lanes)
+        work = n * batch * max(1, len(self._settings.model.parent))
+        threads = max(1, min(self._threads, -(-batch // width), work // SHARE))
+        run = width * max(1, batch // (width * RUNS * threads)) if threads > 1 else batch
+        if not self._alike:
+            run = 1
+        while len(self._workplaces) < threads:
+            self._workplaces.append(self._workplace())
+        blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
+        sequence = _NOTHING if controls is None else controls
+        found: list[int] = []
+        others: list[Future[None]] = []
+
+        def share(place: _Workplace) -> None:
+            mine = iter(partial(_taken, blocks), None)
+            found.extend(self._run(block, place, n, sequence, every, record) for block in mine)
+
+        try:
+            with suppress(RuntimeError):  # while the interpreter ends nobody helps
+                others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
+            share(self._workplaces[0])
+        except KeyboardInterrupt:
+            share(self._workplaces[0])  # all robots come to the same step before it is heard
+            raise
+        finally:
+            blocks.clear()
+            late = [other for other in others if not other.cancel()]
+            wait(late)
+        for other in late:
+            other.result()
+        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+
+    def _run(
+        self, block: slice, place: _Workplace, n: int, sequence: Array, every: int, record: tuple[Array | None, ...]
+    ) -> int:
+        """A block's steps; answers the first that diverged, or −1."""
+        return int(
+            self._steps(
+                self.q[block], self.v[block], self.tau[block], self.target[block],
+                sequence[block] if len(sequence) > 1 else sequence,
+                *(_NOTHING if array is None else array[block] for array in record), every, n,
+                self._method, self._settings.model.q_of_v, _row(self._settings.joints, block), self._settings.free,
+                place.b, place.c, place.system._replace(constants=_row(self._constants, block)),
+                self._phases if block.start == 0 else self._phases[:0],
+            )
+        )  # fmt: skip
+
+    def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
+        """After how many steps a state stopped being finite; 0 where all went well."""
+        return self._diverged
+
+    def phases(self) -> Array:
+        """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
+        return self._phases * 1e-9 if self._settings.timed else np.zeros(len(PHASES))
+
+
+def _taken(blocks: deque[slice]) -> slice | None:
+    """The next block, which now is the caller's; None where none is left."""
+    try:
+        return blocks.popleft()
+    except IndexError:
+        return None
+
+
+def _row(table: Array, block: slice) -> Array:
+    """What a table holds for a block of robots: its only row, or the block's."""
+    row: Array = table[block.start if len(table) > 1 else 0]
+    return row

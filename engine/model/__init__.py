@@ -1,0 +1,23 @@
+"""What a robot is: the immutable `Model`, its joints and shapes, and how its numbers lie for compiled kernels."""
+
+from engine.model.diagnostic import Diagnostic, Edit, ModelError
+from engine.model.joints import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Joint, JointKind
+from engine.model.model import EARTH, WORLD, Coupling, Model
+from engine.model.shapes import Visual
+
+__all__ = [
+    "EARTH",
+    "FREE",
+    "PRISMATIC",
+    "REVOLUTE",
+    "SPHERICAL",
+    "WORLD",
+    "Coupling",
+    "Diagnostic",
+    "Edit",
+    "Joint",
+    "JointKind",
+    "Model",
+    "ModelError",
+    "Visual",
+]

@@ -1,0 +1,42 @@
+"""What is wrong with a robot's file: each fault with its line and its cure, and the error that carries them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+class ModelError(ValueError):
+    """A robot that cannot be simulated; `diagnostics` holds every fault that was found."""
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()):
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A place in a file's text, in bytes of its UTF-8, and what is to stand there."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One fault in a robot's file, and its cure.
+
+    `repair` makes the file say in so many words what was read; it is empty where only its author can mend it.
+    """
+
+    severity: Literal["error", "warning"]
+    line: int | None
+    element: str
+    fault: str
+    cure: str
+    repair: tuple[Edit, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line else ""
+        return f"{place}{self.severity}: {self.element}: {self.fault}; {self.cure}"

@@ -1,0 +1,53 @@
+"""What of a robot an algorithm may not serve, each with the first place where a model has it, in words."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from engine.model.joints import FREE, PRISMATIC
+from engine.model.model import Model
+
+Feature = Literal["mimic", "floating", "trees", "still", "prismatic", "massless"]
+SERIAL: tuple[Feature, ...] = ("mimic", "floating", "trees", "still")
+"""What a serial chain of 1-DoF joints on a fixed base has not."""
+
+
+@lru_cache(maxsize=256)
+def found(feature: Feature, model: Model) -> str | None:
+    """The first place where a model has a feature, in words; None where it has none."""
+    if feature == "mimic":
+        return next((f"joint {j.name!r} mimics {j.leader!r}" for j in model.joints if j.leader is not None), None)
+    if feature == "still":
+        return None if len(model.parent) else "it has no joint that moves"
+    if feature == "trees":
+        branches = np.flatnonzero(model.parent != np.arange(len(model.parent)) - 1)
+        return f"{_body(model, int(model.parent[branches[0]]))} carries several branches" if len(branches) else None
+    if feature == "massless":
+        bodies = np.flatnonzero(~_invertible(model))
+        return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
+    bodies = np.flatnonzero(model.kind == (FREE if feature == "floating" else PRISMATIC))
+    word = "free" if feature == "floating" else "prismatic"
+    return f"joint {_joint(model, int(bodies[0]))!r} is {word}" if len(bodies) else None
+
+
+def _invertible(model: Model) -> np.ndarray:
+    """(n,) bool: the bodies whose J has an inverse, judged in units of each one's own mass and size."""
+    J = model.J
+    size = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
+    size = np.where(size > 0, size, 1)
+    return np.asarray(np.linalg.eigvalsh(J / size[:, :, None] / size[:, None, :])[:, 0] > 1e-13, bool)
+
+
+def _joint(model: Model, body: int) -> str:
+    return next(joint.name for joint in model.joints if joint.bodies.start <= body < joint.bodies.stop)
+
+
+def _body(model: Model, body: int) -> str:
+    """A body by its first link's name, or by its joint's where no link rides on it, as inside a planar joint."""
+    if body < 0:
+        return "the base"
+    links = np.flatnonzero(model.link_body == body)
+    return f"link {model.link_names[links[0]]!r}" if len(links) else f"a body of joint {_joint(model, body)!r}"

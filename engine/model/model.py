@@ -1,0 +1,285 @@
+"""`Model`: what is known of a robot before it moves, as arrays that never change.
+
+A robot is a tree of *bodies*, each carried by one elementary joint of the joint table
+(`engine.model.joints`). Links that fixed joints hold together are one body; a planar joint is two
+prismatic bodies without mass and a revolute one. The frame of a body is turned so that its screw axis
+is the z-axis; each link keeps its own frame's pose in its body, for poses and drawing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import lie
+from engine.model.diagnostic import Diagnostic, ModelError
+from engine.model.joints import NQ, NV, Joint
+from engine.model.shapes import Visual
+
+Array = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
+WORLD = -1
+EARTH = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A robot: immutable arrays over n bodies, ordered depth first, parents before children.
+
+    ==================  ============  ==================================================================
+    name                shape         meaning
+    ==================  ============  ==================================================================
+    parent              (n,)          index of the body before; -1 is the world
+    kind                (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
+    home_rotation       (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
+    home_position       (n, 3)        p of T_i at q = 0, m
+    mass                (n,)          kg
+    first_moment        (n, 3)        mass × centre of mass in the body's frame, kg m
+    inertia             (n, 3, 3)     rotational inertia about the body's origin, kg m²
+    gravity             (3,)          acceleration of free fall in the world, m/s²
+    joints                            `Joint` records, depth first, those that mimic included
+    lower, upper        (nv,)         position limits, rad or m; ∓inf where there are none
+    velocity_limit      (nv,)         rad/s or m/s; inf where there is none
+    effort_limit        (nv,)         N m or N; inf where there is none
+    damping             (nv,)         viscous, N m s/rad or N s/m
+    friction            (nv,)         Coulomb, N m or N
+    link_names                        every link of the URDF, depth first
+    link_body           (l,)          the body that carries the link; -1 is the world
+    link_rotation       (l, 3, 3)     the link's frame in its body's
+    link_position       (l, 3)        m
+    visuals                           `Visual` records
+    ==================  ============  ==================================================================
+
+    Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
+    spherical one, and position (3) and unit quaternion (4) per free one; v one number, the angular
+    velocity ω in the body's frame, or the body twist (ω, v). Joints that mimic
+    own none: with them, `nq` and `nv` count the coordinates y that are left (q = G y + g₀), and
+    `tree_nq`, `tree_nv` those of all bodies. Without them the two are the same.
+    """
+
+    name: str
+    parent: Indices
+    kind: Indices
+    home_rotation: Array
+    home_position: Array
+    mass: Array
+    first_moment: Array
+    inertia: Array
+    joints: tuple[Joint, ...]
+    lower: Array
+    upper: Array
+    velocity_limit: Array
+    effort_limit: Array
+    damping: Array
+    friction: Array
+    link_names: tuple[str, ...]
+    link_body: Indices
+    link_rotation: Array
+    link_position: Array
+    gravity: Array = field(default_factory=lambda: np.array(EARTH))
+    visuals: tuple[Visual, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        for entry in dataclasses.fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, np.ndarray):
+                integer = entry.name in ("parent", "kind", "link_body")
+                frozen = np.array(value, np.int64 if integer else np.float64, order="C")
+                frozen.flags.writeable = False
+                object.__setattr__(self, entry.name, frozen)
+        order = np.arange(len(self.parent))
+        if np.any(self.parent >= order) or np.any(self.parent < WORLD):
+            raise ModelError(f"{self.name}: a body comes before its parent; order the bodies from the base outwards")
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {len(self.parent)} bodies, nq {self.nq}, nv {self.nv}>"
+
+    @cached_property
+    def nq(self) -> int:
+        return max((joint.q.stop for joint in self.joints), default=0)
+
+    @cached_property
+    def nv(self) -> int:
+        return max((joint.v.stop for joint in self.joints), default=0)
+
+    @cached_property
+    def q_start(self) -> Indices:
+        """(n,): where a body's coordinates start among the tree's."""
+        width = NQ[self.kind]
+        return np.asarray(np.cumsum(width) - width, np.int64)
+
+    @cached_property
+    def v_start(self) -> Indices:
+        """(n,): where a body's velocities start among the tree's."""
+        width = NV[self.kind]
+        return np.asarray(np.cumsum(width) - width, np.int64)
+
+    @cached_property
+    def tree_nq(self) -> int:
+        return int(NQ[self.kind].sum())
+
+    @cached_property
+    def tree_nv(self) -> int:
+        return int(NV[self.kind].sum())
+
+    @property
+    def has_mimic(self) -> bool:
+        return any(joint.leader for joint in self.joints)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that own coordinates, in their order in q."""
+        return tuple(joint.name for joint in self.joints if joint.leader is None)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Joint]:
+        return {joint.name: joint for joint in self.joints}
+
+    def joint(self, name: str) -> Joint:
+        """The joint of that name; KeyError with the names there are."""
+        if name not in self._by_name:
+            raise KeyError(f"{self.name} has no joint {name!r}; its joints are {', '.join(self._by_name)}")
+        return self._by_name[name]
+
+    def q_slice(self, joint: str) -> slice:
+        """Where the joint's coordinates stand in q. A joint that mimics has none: KeyError."""
+        return self._owner(joint).q
+
+    def v_slice(self, joint: str) -> slice:
+        """Where the joint's velocities stand in v. A joint that mimics has none: KeyError."""
+        return self._owner(joint).v
+
+    def _owner(self, name: str) -> Joint:
+        joint = self.joint(name)
+        if joint.leader is not None:
+            raise KeyError(
+                f"{self.name}: joint {name!r} follows {joint.leader!r} and has no coordinate; ask for that one"
+            )
+        return joint
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """(nv,): a name for each velocity: the joint's, with the component where it has several."""
+        names: list[str] = []
+        for joint in self.joints:
+            if joint.leader is None:
+                names += [f"{joint.name}.{part}" for part in joint.type.parts] or [joint.name]
+        return tuple(names)
+
+    @cached_property
+    def bounded(self) -> NDArray[np.bool_]:
+        """(nv,): the coordinates with a position limit on either side."""
+        return np.isfinite(self.lower) | np.isfinite(self.upper)
+
+    @cached_property
+    def q_of_v(self) -> Indices:
+        """(nv,): where the coordinate of a velocity stands in q; -1 where no coordinate is its integral: free, ball."""
+        index = np.full(self.nv, -1, np.int64)
+        for joint in self.joints:
+            if joint.type.quaternion is None and joint.leader is None:
+                index[joint.v] = np.arange(joint.q.start, joint.q.stop)
+        return index
+
+    def neutral(self) -> Array:
+        """(nq,): every coordinate zero, or at the limit next to zero where zero is outside; identity rotations."""
+        q = np.zeros(self.nq)
+        for joint in self.joints:
+            if joint.type.quaternion is not None:
+                q[joint.q.stop - 1] = 1
+        scalar = self.q_of_v >= 0
+        q[self.q_of_v[scalar]] = np.clip(0.0, self.lower[scalar], self.upper[scalar])
+        return q
+
+    def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
+        """(nq,) or (batch, nq): uniform inside the limits, within ±π or ±1 m without them; rotations uniform."""
+        rows = 1 if batch is None else batch
+        q = np.zeros((rows, self.nq))
+        for joint in self.joints:
+            if joint.leader is not None:
+                continue
+            if (place := joint.type.quaternion) is not None:
+                rotation = rng.standard_normal((rows, 4))
+                q[:, joint.q] = np.hstack(
+                    [rng.uniform(-1, 1, (rows, place)), rotation / np.linalg.norm(rotation, axis=1, keepdims=True)]
+                )
+                continue
+            for index, dof, span in zip(
+                range(joint.q.start, joint.q.stop), range(joint.v.start, joint.v.stop), joint.type.spans, strict=True
+            ):
+                lower, upper = self.lower[dof], self.upper[dof]
+                low = lower if np.isfinite(lower) else min(-span, upper - span)
+                high = upper if np.isfinite(upper) else max(span, lower + span)
+                q[:, index] = rng.uniform(low, high + 0.0, rows)  # from 0 to −0 would be a negative range
+        return q[0] if batch is None else q
+
+    @cached_property
+    def J(self) -> Array:
+        """(n, 6, 6): the bodies' spatial inertias about their own origins, twist order (ω, v)."""
+        J, mc = np.zeros((len(self.mass), 6, 6)), lie.skew(self.first_moment)
+        J[:, :3, :3], J[:, :3, 3:], J[:, 3:, :3] = self.inertia, mc, -mc
+        J[:, 3:, 3:] = self.mass[:, None, None] * np.eye(3)
+        return J
+
+    @cached_property
+    def coupling(self) -> Coupling:
+        """The map from q and v to the coordinates of every body of the tree."""
+        q_index: list[int] = []
+        v_index: list[int] = []
+        q_scale, q_offset, v_scale = [], [], []
+        for joint in self.joints:
+            owner = joint if joint.leader is None else self.joint(joint.leader)
+            width = owner.q.stop - owner.q.start
+            q_index += range(owner.q.start, owner.q.stop)
+            v_index += range(owner.v.start, owner.v.stop)
+            q_scale += [joint.multiplier] * width
+            q_offset += [joint.offset] * width
+            v_scale += [joint.multiplier] * (owner.v.stop - owner.v.start)
+        return Coupling(
+            np.array(q_index, np.int64),
+            np.array(q_scale),
+            np.array(q_offset),
+            np.array(v_index, np.int64),
+            np.array(v_scale),
+            self.nv,
+        )
+
+    def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
+        """The same robot under another gravity, (3,) in m/s²."""
+        vector = np.asarray(gravity, float)
+        if vector.shape != (3,) or not np.all(np.isfinite(vector)):
+            raise ValueError(f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {gravity!r}")
+        return dataclasses.replace(self, gravity=vector)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """``q_tree = G q + g₀`` as gathers: each coordinate of the tree reads one of the independent ones."""
+
+    q_index: Indices
+    q_scale: Array
+    q_offset: Array
+    v_index: Indices
+    v_scale: Array
+    nv: int
+
+    def expand_q(self, q: Array) -> Array:
+        """(..., nq) -> (..., tree_nq)."""
+        return q[..., self.q_index] * self.q_scale + self.q_offset
+
+    def expand_v(self, v: Array) -> Array:
+        """(..., nv) -> (..., tree_nv); accelerations alike, since G is constant."""
+        return v[..., self.v_index] * self.v_scale
+
+    @cached_property
+    def G(self) -> Array:
+        """(tree_nv, nv)."""
+        G = np.zeros((len(self.v_index), self.nv))
+        G[np.arange(len(self.v_index)), self.v_index] = self.v_scale
+        return G

@@ -1,0 +1,158 @@
+"""What each forward dynamics algorithm serves: one table.
+
+`algorithms`, the refusals, the automatic choice and the documentation (`markdown`) all read it. [Y] is Yang, Wu and
+Pan 2016, [B] Bhalerao, Critchley and Anderson 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine import validation
+from engine.model import Model
+from engine.model.features import SERIAL, Feature, found
+
+Form = Literal["compiled", "text"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A row of the table."""
+
+    name: str
+    full_name: str
+    devices: Mapping[str, Form]
+    """Where it runs: compiled for that device, or as the text in `engine.algorithms`, which is for comparison."""
+    trees: bool
+    """Robots that branch."""
+    floating: bool
+    """Free joints."""
+    still: bool
+    """Robots in which nothing moves."""
+    prismatic: bool
+    mimic: bool
+    massless: bool
+    """Bodies whose own inertia has no inverse."""
+    threads: bool
+    """On the CPU it spreads one robot over the cores."""
+    largest: int | None
+    """Bodies beyond which it is out of the question, so that the automatic choice leaves it out; None: no such size."""
+    work: str
+    """Operations for n links, of which d lie between base and tip."""
+    span: str
+    """Steps that must follow one another, with a processor for every link; on p threads where it says p."""
+    source: str
+    except_on: Mapping[str, tuple[Feature, ...]] = field(default_factory=dict)
+    """What it does not serve on a device, though it does on others."""
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    row.name: row
+    for row in (
+        Algorithm(
+            "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
+            trees=True, floating=True, still=True, prismatic=True, mimic=False, massless=True, threads=False,
+            largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
+            except_on={"cuda": ("still",)},
+        ),
+        Algorithm(
+            "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=True,
+            largest=None, work="n", span="n/p + log p", source="[B]",
+        ),
+        Algorithm(
+            "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
+            trees=True, floating=True, still=True, prismatic=True, mimic=True, massless=True, threads=False,
+            largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
+            except_on={"cuda": ("mimic", "floating", "trees", "still")},
+        ),
+        Algorithm(
+            "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
+            {"cpu": "text", "cuda": "compiled"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=True, threads=False,
+            largest=None, work="n", span="n", source="[Y] (8)",
+        ),
+        Algorithm(
+            "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text", "cuda": "compiled"},
+            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=False,
+            largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
+        ),
+    )
+}  # fmt: skip
+"""By name; of two that serve a model alike, the one to prefer stands first."""
+
+DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
+_FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless")
+
+
+def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
+    """The names of the algorithms that serve a model on a device, of equals the one to prefer first.
+
+    `device` is "cpu", "cuda" or "auto", which asks for all that serve it anywhere. Raises ValueError for any other.
+    """
+    return tuple(name for name in ALGORITHMS if reason(name, model, device) is None)
+
+
+def on(device: str) -> str:
+    """`device` itself, or the one that serves everything for "auto". Raises ValueError for a name that is none."""
+    validation.one_of("device", device, ("auto", *DEVICES))
+    return DEVICES[0] if device == "auto" else device
+
+
+def refusal(name: str, model: Model, device: str = "auto") -> str | None:
+    """Why an algorithm does not serve a model, and which to use, in one sentence; None where it does."""
+    if (why := reason(name, model, device)) is None:
+        return None
+    others = algorithms(model, device)
+    here = f" on {device}" if device in ALGORITHMS[name].except_on else ""
+    cure = others[0] if others else "the CPU"
+    return f"{name} does not serve {model.name}{here}: {why}; use {cure}"
+
+
+def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
+    """The reasons for which algorithms do not serve a model, each with the names of those."""
+    reasons: dict[str, tuple[str, ...]] = {}
+    for name in ALGORITHMS:
+        if why := reason(name, model, device):
+            reasons[why] = (*reasons.get(why, ()), name)
+    return reasons
+
+
+def require(name: str, model: Model, device: str = "auto") -> str:
+    """`name`, if it is an algorithm that serves the model; else ValueError with the reason and the one to use."""
+    validation.one_of("algorithm", name, ("auto", *ALGORITHMS))
+    if sentence := refusal(name, model, device):
+        raise ValueError(sentence)
+    return name
+
+
+def reason(name: str, model: Model, device: str = "auto") -> str | None:
+    """What of a model an algorithm does not serve, in words; None where it serves it on that device."""
+    row, device = ALGORITHMS[name], on(device)
+    if device not in row.devices:
+        return f"it does not run on device {device!r}"
+    missing = (f for f in _FEATURES if f in row.except_on.get(device, ()) or not getattr(row, f))
+    return next((place for feature in missing if (place := found(feature, model))), None)
+
+
+def markdown() -> str:
+    """The table for the documentation, as Markdown."""
+    heads = ("algorithm", "what it does", "trees", "floating base", "prismatic", "mimic joints", "massless links",
+             "runs on", "sensible up to", "work", "steps in a row", "source")  # fmt: skip
+    lines = [heads, ("---",) * len(heads), *(_cells(row) for row in ALGORITHMS.values())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cells(row: Algorithm) -> tuple[str, ...]:
+    cores = {"cpu": ", all cores" if row.threads else ""}
+    runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
+    elsewhere = {feature: device for device, features in row.except_on.items() for feature in features}
+    features: tuple[Feature, ...] = ("trees", "floating", "prismatic", "mimic", "massless")
+    marks = (
+        "no" if not getattr(row, feature) else f"not on {elsewhere[feature]}" if feature in elsewhere else "yes"
+        for feature in features
+    )
+    largest = f"{row.largest} links" if row.largest else "any size"
+    return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)

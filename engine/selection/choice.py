@@ -1,0 +1,255 @@
+"""The automatic choice of an algorithm: by what was measured on this machine, or a sound default, and why.
+
+Among the algorithms that serve a model and are compiled for the device, the choice is the fastest by
+`selection.timings`; one that stands earlier in `capabilities.ALGORITHMS` keeps its place against a gain below 5 %. An
+algorithm whose relative residual at that length is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible
+size, is no candidate. Where nothing was measured, the first in the table is taken at once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import validation
+from engine.cpu.runtime.cores import cores
+from engine.cuda.runtime import device as gpu
+from engine.model import Model, features
+from engine.selection import capabilities, timings
+from engine.selection.timings import Case, Measurements
+
+LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
+WORTH_A_CHANGE = 1.05
+WORTH_ASKING, WORTH_A_GPU = 256, 8192
+"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all; from so many for each core on the GPU
+where nothing was measured."""
+MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
+
+
+class Choice(NamedTuple):
+    """An algorithm's name, and in one sentence why it was chosen."""
+
+    algorithm: str
+    why: str
+
+
+class Place(NamedTuple):
+    """A device, "cpu" or "cuda", and what there is to say of why it is not the other, else ""."""
+
+    device: str
+    why: str
+
+
+class Change(NamedTuple):
+    """From this number of links on, up to the next change, this algorithm is chosen; None where none is."""
+
+    links: int
+    algorithm: str | None
+
+
+class _Verdict(NamedTuple):
+    """The candidates' times in s, in the table's order, the one that is chosen, and who was left out as inaccurate."""
+
+    algorithm: str | None
+    seconds: dict[str, float]
+    inaccurate: dict[str, float]
+
+
+def place(
+    model: Model,
+    device: str = "auto",
+    algorithm: str = "auto",
+    batch: int = 1,
+    dtype: str = "float64",
+    among: tuple[str, ...] | None = None,
+) -> Place:
+    """Where to compute: `device` itself, or for "auto" the faster one for a batch of such robots.
+
+    A GPU is asked after only for so many bodies that it may pay. Raises `cuda.device.NoGpu`, a RuntimeError with the
+    reason, where "cuda" is asked for in vain.
+    """
+    validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+    if device != "auto":
+        if device == "cuda":
+            gpu.require()
+        return Place(device, "")
+    bodies = batch * len(model.parent)
+    if bodies < WORTH_ASKING or not _serving(model, "cuda", algorithm, among):
+        return Place("cpu", "")
+    if reason := gpu.why_not():
+        return Place("cpu", f"; on the CPU, since {reason}")
+    best = {}
+    for where in capabilities.DEVICES:
+        names = _serving(model, where, algorithm, among)
+        verdict = _decide(timings.load(where), names, _case(model, batch, dtype))
+        if verdict.seconds:
+            best[where] = min(verdict.seconds.values())
+    if len(best) == len(capabilities.DEVICES):
+        where = min(best, key=best.__getitem__)
+        times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
+        return Place(where, f"; on {where}, by {times}")
+    where = "cuda" if bodies >= WORTH_A_GPU * cores() else "cpu"
+    return Place(where, f"; on {where}, the default for {bodies} bodies, since not both devices were measured")
+
+
+def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The algorithms asked for that serve the model on a device, compiled."""
+    if algorithm == "auto":
+        return candidates(model, device, among)
+    return (
+        (algorithm,)
+        if algorithm in capabilities.ALGORITHMS and not capabilities.reason(algorithm, model, device)
+        else ()
+    )
+
+
+def choose(
+    model: Model,
+    algorithm: str = "auto",
+    batch: int = 1,
+    dtype: str = "float64",
+    device: str = "auto",
+    among: tuple[str, ...] | None = None,
+) -> Choice:
+    """`algorithm` itself, or for "auto" the fastest for a batch of such robots.
+
+    `among` are the names that the caller can carry out, by default all. Raises ValueError for an unknown name or one
+    that does not serve the model, and for "auto" where no algorithm is accurate enough in `dtype`.
+    """
+    if algorithm != "auto":
+        capabilities.require(algorithm, model, device)
+        if among is not None and algorithm not in among:
+            raise ValueError(
+                f"algorithm is {algorithm!r}, which gives accelerations only (engine.ForwardDynamics); "
+                f"on {capabilities.on(device)} a simulation advances by {' or '.join(among)}"
+            )
+        return Choice(algorithm, f"{algorithm}: asked for")
+    names = candidates(model, device, among)
+    if not names:
+        why = next(
+            reason for name in among or capabilities.ALGORITHMS if (reason := capabilities.reason(name, model, device))
+        )
+        raise ValueError(f"no algorithm on {device!r} serves {model.name}: {why}; use device='cpu'")
+    if len(names) == 1:
+        return Choice(names[0], _the_only_one(names[0], model, device))
+    table, case = timings.load(capabilities.on(device)), _case(model, batch, dtype)
+    verdict = _decide(table, names, case)
+    if not verdict.seconds and not verdict.inaccurate:
+        return Choice(names[0], _unmeasured(names[0], table))
+    if verdict.algorithm is None:
+        raise ValueError(_too_inaccurate(model, verdict, dtype))
+    return Choice(verdict.algorithm, _because(table, verdict, case))
+
+
+def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """The algorithms that the automatic choice chooses from: they serve the model and are compiled for the device."""
+    where = capabilities.on(device)
+    return tuple(
+        name
+        for name, row in capabilities.ALGORITHMS.items()
+        if row.devices.get(where) == "compiled" and (among is None or name in among)
+        if capabilities.reason(name, model, where) is None
+    )
+
+
+def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = "auto") -> tuple[Change, ...]:
+    """What would be chosen for robots like this one with 1, 2, … links, as far as was measured.
+
+    One entry for each number of links at which the choice changes, beginning with 1; empty where nothing was measured
+    or there is only one candidate.
+    """
+    table, names = timings.load(capabilities.on(device)), candidates(model, device)
+    shape = _case(model, batch, dtype).shape
+    longest = table.longest(shape, dtype)
+    if len(names) == 1 or longest == 0:
+        return ()
+
+    def chosen(links: int) -> str | None:
+        return _decide(table, names, Case(shape, links, batch, dtype)).algorithm
+
+    found, before = [Change(1, chosen(1))], 1
+    for links in np.unique(np.geomspace(1, longest, 200).round().astype(int)).tolist():
+        if chosen(links) != found[-1].algorithm:
+            low, high = before, links  # chosen at low as before, at high no more
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if chosen(middle) == found[-1].algorithm else (low, middle)
+            found.append(Change(high, chosen(high)))
+        before = links
+    return tuple(found)
+
+
+def describe(found: tuple[Change, ...]) -> str:
+    """`changes` in words: "abia below 744 links, dca from 744 on"."""
+    parts = [f"{change.algorithm or 'none'} below {after.links} links" for change, after in pairwise(found)]
+    last = f"from {found[-1].links} on" if len(found) > 1 else "at every size"
+    return ", ".join([*parts, f"{found[-1].algorithm or 'none'} {last}"])
+
+
+def _case(model: Model, batch: int, dtype: str) -> Case:
+    return Case("tree" if features.found("trees", model) else "chain", max(1, len(model.parent)), batch, dtype)
+
+
+def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict:
+    seconds, inaccurate = {}, {}
+    for name in names:
+        largest = capabilities.ALGORITHMS[name].largest
+        time, residual = table.seconds(name, case), table.residual(name, case)
+        if time is None or residual is None or (largest is not None and case.links > largest):
+            continue
+        if residual > LARGEST_RESIDUAL[case.dtype]:
+            inaccurate[name] = residual
+        else:
+            seconds[name] = time
+    if not seconds:
+        return _Verdict(None, seconds, inaccurate)
+    enough = WORTH_A_CHANGE * min(seconds.values())
+    return _Verdict(next(name for name, time in seconds.items() if time <= enough), seconds, inaccurate)
+
+
+def _the_only_one(name: str, model: Model, device: str) -> str:
+    refusals = (capabilities.reason(other, model, device) for other in capabilities.ALGORITHMS)
+    because = next((reason for reason in refusals if reason), None)
+    return f"{name}: the only algorithm here that serves {model.name}" + (f", since {because}" if because else "")
+
+
+def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
+    residuals = ", ".join(f"{name} {residual:.1g}" for name, residual in verdict.inaccurate.items())
+    cure = 'take dtype="float64", or ' if dtype == "float32" else ""
+    return (
+        f"no algorithm is accurate enough in {dtype} for the {len(model.parent)} bodies of {model.name} (relative "
+        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {cure}ask for one by its name"
+    )
+
+
+def _unmeasured(name: str, table: Measurements) -> str:
+    row = capabilities.ALGORITHMS[name]
+    why = f"{table.path} is damaged ({table.damage})" if table.damage else "nothing was measured on this machine yet"
+    return f"{name}: the default, O({row.work}) for n links; {why}; {MEASURE} measures in some 10 s"
+
+
+def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
+    name = verdict.algorithm
+    assert name is not None
+    others = sorted((time, other) for other, time in verdict.seconds.items() if other != name)
+    figures = in_words(verdict.seconds[name])
+    if others:
+        figures += f" beside {in_words(others[0][0])} for {_named(others[0][1])}"
+        if others[0][0] < verdict.seconds[name]:
+            figures += ", no gain worth a change"
+    for other, residual in verdict.inaccurate.items():
+        figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
+    robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
+    return f"{_named(name)}: {figures}{robots}, {table.basis(name, case)} on this machine"
+
+
+def _named(name: str) -> str:
+    return f"{name} on up to {cores()} threads" if capabilities.ALGORITHMS[name].threads else name
+
+
+def in_words(seconds: float) -> str:
+    """A time with three digits and its unit."""
+    unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
+    return f"{seconds * scale:.3g} {unit}"

@@ -1,0 +1,220 @@
+"""How long each algorithm takes on this machine: a table that is measured once, kept on disk and interpolated.
+
+The file lies in the user's cache folder, one for each device, set of library versions and source of the kernels, so
+that a change of any of them asks for a new measurement. It is written whole or not at all; one that cannot be read
+counts as never written, and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import platform
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from engine import files
+from engine.cpu.runtime.cores import cores
+from engine.cuda.runtime import device as gpu
+
+Shape = Literal["chain", "tree"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm, timed on a batch of generated robots."""
+
+    shape: Shape
+    links: int
+    batch: int
+    dtype: str
+    algorithm: str
+    seconds: float
+    """Of one call for the whole batch."""
+    residual: float
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the median of the batch: where τ_δ happens to vanish it says nothing of the algorithm."""
+
+
+class Case(NamedTuple):
+    """What is asked about: a robot's shape, its number of bodies, how many robots, in which number type."""
+
+    shape: Shape
+    links: int
+    batch: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The rows of a table, and where it lies. `damage` says what is wrong with a file that could not be read."""
+
+    path: Path
+    rows: tuple[Row, ...] = ()
+    damage: str | None = field(default=None, compare=False)
+    device: str = "cpu"
+
+    @cached_property
+    def _curves(self) -> dict[tuple[str, str, str], dict[int, list[Row]]]:
+        """Rows by (algorithm, shape, dtype) and batch, each by rising number of links."""
+        curves: dict[tuple[str, str, str], dict[int, list[Row]]] = {}
+        for row in sorted(self.rows, key=lambda row: (row.batch, row.links)):
+            curves.setdefault((row.algorithm, row.shape, row.dtype), {}).setdefault(row.batch, []).append(row)
+        return curves
+
+    @cached_property
+    def _reach(self) -> dict[tuple[str, str, int], int]:
+        """The largest number of links measured, by (shape, dtype, batch)."""
+        reach: dict[tuple[str, str, int], int] = {}
+        for row in self.rows:
+            family = row.shape, row.dtype, row.batch
+            reach[family] = max(reach.get(family, 0), row.links)
+        return reach
+
+    def seconds(self, algorithm: str, case: Case) -> float | None:
+        """The time of one call, interpolated; None where the algorithm was not measured, or given up before others.
+
+        Times are powers of the number of links and of the batch between two measured points (a straight line from
+        logarithm to logarithm), and beyond the last. Beyond the largest batch a robot's share stays as it is.
+        """
+        by_batch = self._curves.get((algorithm, case.shape, case.dtype), {})
+        points = []
+        for batch in _around(list(by_batch), case.batch):
+            rows = by_batch[batch]
+            if rows[-1].links < min(case.links, self._reach[case.shape, case.dtype, batch]):
+                return None
+            points.append((batch, _power([(row.links, row.seconds) for row in rows], case.links)))
+        if not points:
+            return None
+        last, most = points[-1]
+        return most * case.batch / last if case.batch >= last else _power(points, case.batch)
+
+    def residual(self, algorithm: str, case: Case) -> float | None:
+        """The relative residual at that length, interpolated alike between the largest batches; None without any."""
+        by_batch = self._curves.get((algorithm, case.shape, case.dtype), {})
+        points = {row.links: max(row.residual, sys.float_info.epsilon) for rows in by_batch.values() for row in rows}
+        return _power(sorted(points.items()), case.links) if points else None
+
+    def basis(self, algorithm: str, case: Case) -> str:
+        """In words, the measurements that `seconds` rests on."""
+        by_batch = self._curves[algorithm, case.shape, case.dtype]
+        batches = _around(list(by_batch), case.batch)
+        lengths = _around([row.links for row in by_batch[batches[-1]]], case.links)
+        if batches == [case.batch] and lengths == [case.links]:
+            return f"measured for {case.links}-link {case.shape}s"
+        inside = lengths[0] <= case.links <= lengths[-1] and batches[0] <= case.batch <= batches[-1]
+        links, robots = (" and ".join(map(str, ends)) for ends in (lengths, batches))
+        among = f" in batches of {robots}" if batches != [1] else ""
+        return f"{'interpolated' if inside else 'extrapolated'} from {case.shape}s of {links} links{among} measured"
+
+    def longest(self, shape: Shape, dtype: str) -> int:
+        """The largest number of links measured; 0 where there is none."""
+        return max((row.links for row in self.rows if (row.shape, row.dtype) == (shape, dtype)), default=0)
+
+    def save(self) -> None:
+        """Write the table; the file is replaced once the new one is whole."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"key": machine_key(self.device), "rows": [asdict(row) for row in self.rows]}
+        with files.replacing(self.path, "w") as file:
+            json.dump(content, file, indent=1)
+
+
+def _around(measured: list[int], x: int) -> list[int]:
+    """Of rising numbers the two on either side of x; x itself where it is one of them; the last where x is beyond."""
+    below, above = [y for y in measured if y <= x], [y for y in measured if y >= x]
+    return sorted({*below[-1:], *above[:1]})
+
+
+def _power(points: Iterable[tuple[float, float]], x: float) -> float:
+    """y at x on the broken line through the points (x, y), in logarithms; its ends go on straight."""
+    line = list(points)
+    if len(line) == 1:
+        return line[0][1]
+    (x0, y0), (x1, y1) = next((pair for pair in pairwise(line) if x <= pair[1][0]), (line[-2], line[-1]))
+    slope = math.log(y1 / y0) / math.log(x1 / x0)
+    return float(y0 * (x / x0) ** slope)
+
+
+def table_path(device: str = "cpu") -> Path:
+    """Where this machine's table for "cpu" or "cuda" lies, or will."""
+    digest = hashlib.sha256(json.dumps(machine_key(device)).encode()).hexdigest()
+    return files.cache_folder() / f"choice-{device}-{digest[:16]}.json"
+
+
+def load(device: str = "cpu") -> Measurements:
+    """A device's table; one without rows where nothing was measured, with `damage` where its file is broken."""
+    path = table_path(device)
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError:
+        return Measurements(path, device=device)
+    return _read(path, stamp, device)
+
+
+def measured(device: str = "cpu") -> bool:
+    """Whether this machine was measured for the automatic choice on "cpu" or "cuda", by a table that can be read."""
+    return bool(load(device).rows)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _stamp: int, device: str) -> Measurements:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        rows = tuple(_checked(Row(**entry)) for entry in content["rows"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        return Measurements(path, damage=f"{type(error).__name__}: {error}", device=device)
+    if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm) for row in rows}) < len(rows):
+        return Measurements(path, damage="it holds a case twice", device=device)
+    return Measurements(path, rows, device=device)
+
+
+def _checked(row: Row) -> Row:
+    names = (row.shape, row.dtype, row.algorithm)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"shape, dtype and algorithm are {names}; expected three names")
+    counts, sizes = (row.links, row.batch), (row.seconds, row.residual)
+    if not all(isinstance(count, int) and count >= 1 for count in counts):
+        raise ValueError(f"links and batch are {counts}; expected whole numbers of 1 or more")
+    if not (all(isinstance(size, float) and math.isfinite(size) for size in sizes) and row.seconds > 0 <= row.residual):
+        raise ValueError(f"seconds and residual are {sizes}; expected a positive number and one not below zero")
+    return row
+
+
+@lru_cache(maxsize=2)
+def machine_key(device: str = "cpu") -> dict[str, str | int]:
+    """What a table is valid for: the device, the libraries, the source of the kernels."""
+    if device == "cuda":
+        return {**gpu.describe(), "kernels": _source_digest("cuda")}
+    versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}
+    return {
+        "device": processor(),
+        "cores": cores(),
+        "python": platform.python_version(),
+        **versions,
+        "kernels": _source_digest("cpu"),
+    }
+
+
+def _source_digest(folder: str) -> str:
+    digest = hashlib.sha256()
+    for path in sorted((Path(__file__).parents[1] / folder).rglob("*.[pc]*")):
+        if path.suffix not in (".py", ".cu", ".cuh"):
+            continue
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def processor() -> str:
+    """The processor's name, as well as the platform tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,93 @@
+"""What a URDF says of its links and joints, as data, before it is a tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.urdf.markup import ZERO, Element, Vector
+
+Color = tuple[float, float, float, float]
+
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+SCALAR = ("revolute", "continuous", "prismatic")
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Mass, the pose of the frame at the centre of mass, and the inertia in that frame (ixx … izz)."""
+
+    mass: float
+    xyz: Vector
+    rpy: Vector
+    moments: tuple[float, ...]
+    element: Element
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape to draw, in the frame of its link; its own colour, or else the name of a material ("": none)."""
+
+    kind: str
+    size: tuple[float, ...]
+    xyz: Vector
+    rpy: Vector
+    color: Color | None
+    material: str
+    mesh: str | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    inertial: Inertial | None
+    shapes: tuple[Shape, ...]
+    element: Element
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What holds for one coordinate; infinite where nothing is given."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """The coordinate is ``multiplier · q_leader + offset``."""
+
+    leader: str
+    multiplier: float
+    offset: float
+    element: Element
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint; `parent` and `child` are None where the file does not name them."""
+
+    name: str
+    type: str
+    parent: str | None
+    child: str | None
+    element: Element
+    xyz: Vector = ZERO
+    rpy: Vector = ZERO
+    axis: Vector = (1.0, 0.0, 0.0)
+    limits: Limits = Limits()
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """Everything the file says, in its order."""
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    materials: dict[str, Color | None]

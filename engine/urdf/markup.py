@@ -1,0 +1,307 @@
+"""The XML of a robot's file: elements with their lines, numbers read strictly, faults where they stand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from lxml import etree
+
+from engine.model import Diagnostic, Edit
+from engine.urdf import numerals
+from engine.urdf.resources import PathName
+from engine.urdf.source import Place, Source
+from engine.urdf.xacro.expansion import XacroError, expand
+
+Element = Any
+"""An lxml element; lxml has no types."""
+
+Vector = tuple[float, float, float]
+
+ZERO: Vector = (0.0, 0.0, 0.0)
+
+LARGEST = 1e15
+"""No length, mass or inertia of a robot in SI units comes near; beyond it products overflow."""
+
+UNLIMITED = 1e9
+"""A position, velocity or effort from here on limits nothing: files write ±1e10 and the like for "no limit"."""
+
+NO_LIMIT = "1e10"
+"""How a file says that there is no limit where it has to say something."""
+
+MOST = 50_000
+"""So many faults are kept; of the rest of a file that has more, it is said how many they are."""
+
+LONGEST = 1000
+"""Characters of a name, and of what a diagnostic says; no robot's file needs more."""
+
+Repair = tuple[Edit, ...]
+
+
+class Document:
+    """A URDF's XML and the faults found in it.
+
+    `root` is None where the file cannot be read at all. Malformed XML is an error, and yet what can be
+    recovered of it is there to be checked, so that one pass finds what one pass can.
+    """
+
+    def __init__(
+        self,
+        path: PathName,
+        package_dirs: Iterable[PathName] = (),
+        trust_xacro: bool = False,
+        content: bytes | None = None,
+    ):
+        self.path = Path(path)
+        self.found: list[Diagnostic] = []
+        self._unlisted: Counter[str] = Counter()
+        self._labels: dict[Element, str] = {}
+        self._parent: Element | None = None
+        self._children: dict[str, list[Element]] = {}
+        self.expanded = self.path.suffix == ".xacro"
+        self.root: Element | None = None
+        self.unread: set[tuple[Element, str]] = set()
+        """Attributes whose text cannot be read at all, which has been told."""
+        try:
+            if content is None:
+                content = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
+        except OSError as fault:
+            reason = fault.strerror or str(fault)
+            self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")
+            return
+        except XacroError as fault:
+            self.found.append(Diagnostic("error", fault.line, "xacro", str(fault), fault.cure))
+            return
+        self.source = Source(content)
+        self._parse()
+        for at, element, oddity, used, repair in self.source.oddities:
+            self.report("warning", self.source.line(at), oddity, used, element, repair)
+
+    def _parse(self) -> None:
+        parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
+        self.root = self._tree(parser)
+        if (
+            any(entry.type_name == "ERR_HYPHEN_IN_COMMENT" for entry in parser.error_log)
+            and self.source.mend_comments()
+        ):
+            parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
+            self.root = self._tree(parser)
+        if self.root is None:
+            reason = parser.error_log[0].message.strip() if len(parser.error_log) else "nothing is in it"
+            self.report("error", 1, f"the file is not XML: {reason}", "give the path of a URDF file", "XML")
+            return
+        seen: set[int] = set()
+        for entry in parser.error_log:
+            if entry.domain_name != "NAMESPACE" and entry.line not in seen:
+                seen.add(entry.line)
+                fault = f"malformed XML: {entry.message.strip()}"
+                self.report("error", entry.line, fault, "correct the XML here; later faults may follow from it", "XML")
+        if self.root.prefix is None and self.root.nsmap.get(None):
+            for element in self.root.iter("*"):
+                element.tag = etree.QName(element).localname if element.prefix is None else element.tag
+
+    def _tree(self, parser: Any) -> Element | None:
+        try:
+            return etree.fromstring(self.source.xml, parser)
+        except etree.XMLSyntaxError:
+            return None
+
+    def report(
+        self,
+        severity: Literal["error", "warning"],
+        line: int | None,
+        fault: str,
+        cure: str,
+        element: str,
+        repair: Repair = (),
+    ) -> None:
+        """Keep one diagnostic."""
+        if self.expanded and line is not None:
+            cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
+            repair = ()
+        self.found.append(Diagnostic(severity, line, element, shortened(fault), shortened(cure), repair))
+
+    def all_found(self) -> list[Diagnostic]:
+        """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""
+        found = sorted(self.found, key=lambda entry: entry.line or 0)
+        if self._unlisted:
+            severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
+            fault = f"{self._unlisted.total()} more faults, which are not listed"
+            found.append(Diagnostic(severity, None, "file", fault, "correct those that are, and check again"))
+        return found
+
+    def error(self, element: Element, fault: str, cure: str) -> None:
+        """A fault with which the robot cannot be simulated, or not rightly."""
+        if len(self.found) >= MOST:
+            self._unlisted["error"] += 1
+            return
+        self.report("error", self.line(element), fault, cure, self._label(element))
+
+    def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
+        """A fault that is bridged; `used` says by which number or choice, and `repair` writes that into the file."""
+        if len(self.found) >= MOST:
+            self._unlisted["warning"] += 1
+            return
+        self.report("warning", self.line(element), fault, used, self._label(element), repair)
+
+    @cached_property
+    def _places(self) -> dict[Element, Place]:
+        """Where each element stands; empty where the XML is malformed."""
+        elements, places = list(self.root.iter("*")) if self.root is not None else [], self.source.places()
+        return dict(zip(elements, places, strict=True)) if len(elements) == len(places) else {}
+
+    def line(self, element: Element) -> int:
+        """The line on which the element's tag begins; where the XML is malformed, the one on which it ends."""
+        place = self._places.get(element)
+        return self.source.line(place.start) if place else int(element.sourceline)
+
+    def _label(self, element: Element) -> str:
+        """How a diagnostic names an element: ``<mass> of <inertial> of link 'hand'``."""
+        parent, name = element.getparent(), element.get("name")
+        if element.tag in ("link", "joint", "material") and name and parent is not None:
+            own = f"{element.tag} {shortened(name, 100)!r}"
+        else:
+            own = f"<{shortened(tag_of(element), 100)}>"
+        if parent is None or parent.getparent() is None:
+            return own
+        if parent not in self._labels:
+            self._labels[parent] = self._label(parent)
+        return f"{own} of {self._labels[parent]}"
+
+    def write(self, element: Element, **attributes: str | None) -> Repair:
+        """The repair that gives an element these attributes; None removes one."""
+        place = self._places.get(element)
+        return self.source.write(place, attributes) if place else ()
+
+    def drop(self, element: Element) -> Repair:
+        """The repair that removes an element."""
+        place = self._places.get(element)
+        return self.source.drop(place) if place else ()
+
+    def add(self, element: Element | None, xml: str) -> Repair:
+        """The repair that puts another element after this one."""
+        place = self._places.get(element)
+        return self.source.add(place, xml) if place else ()
+
+    @property
+    def failed(self) -> bool:
+        return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.found)
+
+    def one(self, element: Element, tag: str) -> Element | None:
+        """The child of that tag, the first where there are more, or None."""
+        if element is not self._parent:  # its children are asked for tag by tag
+            self._parent, self._children = element, {}
+            for child in element:
+                self._children.setdefault(child.tag, []).append(child)
+        children = self._children.get(tag, [])
+        for child in children[1:]:
+            if tag in ("parent", "child"):
+                self.error(child, f"a second <{tag}>", f"keep one <{tag}>: a joint joins two links")
+            else:
+                self.warning(child, f"a second <{tag}>", f"the <{tag}> before it is used", self.drop(child))
+        return children[0] if children else None
+
+    def name(self, element: Element, attribute: str) -> str | None:
+        """A name that must be there; None, and a fault, where it is not."""
+        text: str = element.get(attribute, "").strip()
+        if not text:
+            self.error(element, f"no {attribute}", f'write {attribute}="…"')
+        elif len(text) > LONGEST:
+            self.error(element, f"{attribute} has {len(text)} characters", f"give a name of at most {LONGEST}")
+            return None
+        return text or None
+
+    def numbers(
+        self, element: Element, attribute: str, count: int, largest: float = LARGEST
+    ) -> tuple[float, ...] | None:
+        """`count` finite numbers of an attribute; None, and a fault, where it is not that."""
+        text = element.get(attribute)
+        if text is None:
+            self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
+            return None
+        simple = numerals.plain(text, count)
+        if simple is not None and max(map(abs, simple)) <= largest:
+            return simple
+        if (element, attribute) in self.unread:
+            return None
+        came = f'{attribute}="{shortened(text, 100)}"'
+        try:
+            values, oddity, plain = numerals.read(text, count, attribute)
+        except numerals.Unreadable as fault:
+            self.error(element, f"{came} {fault}", fault.cure)
+            return None
+        if any(abs(value) > largest for value in values):
+            self.error(element, f"{came} is too large to compute with", "give it in SI units")
+            return None
+        if oddity:
+            used = f'read as {plain}; write {attribute}="{plain}"'
+            self.warning(element, f"{came} {oddity}", used, self.write(element, **{attribute: plain}))
+        return values
+
+    def origin(self, element: Element) -> tuple[Vector, Vector]:
+        """The position and the angles (roll, pitch, yaw) of an element's <origin>; zeros where it has none."""
+        origin = self.one(element, "origin")
+        if origin is None:
+            return ZERO, ZERO
+        return self.vector(origin, "xyz"), self.vector(origin, "rpy")
+
+    def vector(self, element: Element, attribute: str, default: Vector = ZERO) -> Vector:
+        """Three numbers; `default` where the attribute is absent or faulty."""
+        if element.get(attribute) is None:
+            return default
+        values = self.numbers(element, attribute, 3)
+        return default if values is None else (values[0], values[1], values[2])
+
+    def number(self, element: Element, attribute: str, default: float | None = None) -> float | None:
+        """One finite number; `default` where the attribute is absent, if that is allowed."""
+        if default is not None and element.get(attribute) is None:
+            return default
+        values = self.numbers(element, attribute, 1)
+        return values[0] if values else None
+
+    def each(self, element: Element, attributes: tuple[str, ...]) -> list[float | None]:
+        """`number` of several attributes."""
+        texts = [element.get(attribute, "") for attribute in attributes]
+        joined = " ".join(texts)
+        if all(texts) and joined.count(" ") == len(texts) - 1:  # else one of them is not a single number
+            simple = numerals.plain(joined, len(texts))
+            if simple is not None and max(map(abs, simple)) <= LARGEST:
+                return [*simple]
+        return [self.number(element, attribute) for attribute in attributes]
+
+    def limit(self, element: Element, attribute: str, none: float) -> float | None:
+        """One number, `none` (an infinity) where it is absent or too large to limit anything."""
+        text = element.get(attribute)
+        if text is None:
+            return none
+        simple = numerals.plain(text, 1)
+        if simple is not None and abs(simple[0]) < UNLIMITED:
+            return simple[0]
+        if numerals.is_infinite(text):
+            plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
+            repair = self.write(element, **{attribute: plain})
+            self.warning(
+                element,
+                f'{attribute}="{text}" is not finite',
+                f'no {attribute} limit is used; write {attribute}="{plain}"',
+                repair,
+            )
+            return none
+        values = self.numbers(element, attribute, 1, math.inf)
+        if values is None:
+            return None
+        return values[0] if abs(values[0]) < UNLIMITED else none
+
+
+def shortened(text: str, length: int = LONGEST) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def tag_of(element: Element) -> str:
+    """An element's tag with its prefix, as the file writes it, whether or not the prefix is declared."""
+    tag = str(element.tag)
+    return f"{element.prefix}:{tag.partition('}')[2]}" if element.prefix else tag

@@ -1,0 +1,176 @@
+"""Reading a URDF's links, shapes and materials, element by element; its joints are read by `joints`.
+
+The XML is read here directly and not through yourdfpy: a simulator needs to know which numbers the file
+gives and which it leaves out, and on which line, and yourdfpy keeps neither. Each fault stands in
+`Document.found`; what is faulty is replaced by something harmless (a unit mass, the x-axis, no limit), so
+that no second fault follows from a first one.
+
+Source: the URDF specification of ROS, https://wiki.ros.org/urdf/XML.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from engine.urdf import foreign, substitution
+from engine.urdf.elements import Color, Description, Inertial, Link, Shape
+from engine.urdf.joints import read_joint
+from engine.urdf.markup import Document, Element, Vector
+from engine.urdf.resources import Resources
+
+UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+SIZES = {
+    "box": {"size": 3},
+    "cylinder": {"radius": 1, "length": 1},
+    "capsule": {"radius": 1, "length": 1},
+    "sphere": {"radius": 1},
+}
+
+
+def read(document: Document, resources: Resources) -> Description | None:
+    """The links and joints of a document; None where it holds no robot. Faults are kept in the document."""
+    root = document.root
+    if root is None:
+        return None
+    if root.tag != "robot":
+        document.error(root, f"the outermost element is <{root.tag}>", "a URDF is one <robot> element")
+        return None
+    if not document.expanded and any(mark in document.source.data for mark in (b"<xacro:", b"${", b"$(")):
+        substitution.substitute(document, root)
+    foreign.name_once(document, root)
+    return _Reader(document, resources).robot(root)
+
+
+class _Reader:
+    def __init__(self, document: Document, resources: Resources):
+        self.document = document
+        self.resources = resources
+        self.materials: dict[str, Color | None] = {}
+        self.missing: set[str] = set()
+
+    def robot(self, root: Element) -> Description:
+        name = root.get("name", "").strip()
+        if not name:
+            name = self.document.path.name.split(".")[0]
+            repair = self.document.write(root, name=name)
+            self.document.warning(root, "no name", f"the file's name, {name!r}, is used", repair)
+        for element in root.findall("material"):
+            self._material(element)
+        links = [self._link(element) for element in root.findall("link")]
+        joints = tuple(read_joint(self.document, element) for element in root.findall("joint"))
+        for element in root.iterfind("link/visual/material"):
+            painted = element.find("color") is not None or element.find("texture") is not None
+            if not painted and element.get("name", "").strip() not in self.materials:
+                self.document.warning(element, "the material is not defined", "a neutral colour is used")
+        return Description(name, tuple(link for link in links if link), joints, self.materials)
+
+    def _link(self, element: Element) -> Link | None:
+        name = self.document.name(element, "name")
+        inertial = self.document.one(element, "inertial")
+        shapes = [self._shape(visual) for visual in element.findall("visual")]
+        for collision in element.findall("collision"):
+            self._shape(collision)
+        mass = self._inertial(inertial) if inertial is not None else None
+        if name is None:
+            return None
+        return Link(name, mass, tuple(shape for shape in shapes if shape), element)
+
+    def _inertial(self, element: Element) -> Inertial:
+        xyz, rpy = self.document.origin(element)
+        mass = self._mass(element)
+        tensor = self.document.one(element, "inertia")
+        if tensor is None:
+            self.document.error(
+                element, "no <inertia>", 'add <inertia ixx="…" ixy="…" ixz="…" iyy="…" iyz="…" izz="…"/>'
+            )
+            return Inertial(1.0, xyz, rpy, UNIT, element)
+        moments = self.document.each(tensor, ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        if mass is None or None in moments:
+            return Inertial(1.0, xyz, rpy, UNIT, element)
+        return Inertial(mass, xyz, rpy, cast(tuple[float, ...], tuple(moments)), element)
+
+    def _mass(self, element: Element) -> float | None:
+        child = self.document.one(element, "mass")
+        if child is None:
+            self.document.error(element, "no <mass>", 'add <mass value="…"/> in kilograms')
+            return None
+        mass = self.document.number(child, "value")
+        if mass is not None and mass < 0:
+            self.document.error(child, f"the mass is {mass:g} kg", "give a mass that is positive, in kilograms")
+            return None
+        return mass
+
+    def _shape(self, element: Element) -> Shape | None:
+        """A <visual> or <collision>; None, and a fault, where it cannot be drawn."""
+        xyz, rpy = self.document.origin(element)
+        material = self.document.one(element, "material")
+        color = self._material(material) if material is not None else None
+        geometry = self.document.one(element, "geometry")
+        solid = next(geometry.iterchildren("*"), None) if geometry is not None else None
+        if solid is None:
+            self.document.warning(element, "no shape inside <geometry>", "it is left out")
+            return None
+        size, mesh = self._mesh(solid) if solid.tag == "mesh" else (self._size(solid), None)
+        if size is None:
+            return None
+        name = material.get("name", "").strip() if material is not None else ""
+        return Shape(solid.tag, size, xyz, rpy, color, name, mesh)
+
+    def _size(self, element: Element) -> tuple[float, ...] | None:
+        counts = SIZES.get(element.tag)
+        if counts is None:
+            used = f"it is left out; the shapes are {', '.join(SIZES)} and mesh"
+            self.document.warning(element, f"shape <{element.tag}> is not known", used)
+            return None
+        parts = [self.document.numbers(element, attribute, count) for attribute, count in counts.items()]
+        size = tuple(value for part in parts if part is not None for value in part)
+        if None in parts:
+            return None
+        if min(size) < 0:
+            came = " ".join(f"{value:g}" for value in size)
+            self.document.warning(element, f"the size is negative ({came})", "it is left out")
+            return None
+        return size
+
+    def _mesh(self, element: Element) -> tuple[Vector | None, str | None]:
+        """The scale and the file of a mesh; a file that is not found stays named."""
+        scale = self.document.vector(element, "scale", (1.0, 1.0, 1.0))
+        name = element.get("filename", "").strip()
+        if not name:
+            self.document.warning(element, "no filename", "it is left out")
+            return None, None
+        path = self.resources.find(name)
+        if path is None and name not in self.missing:
+            self.missing.add(name)
+            self.document.warning(element, f"mesh {name} is not found", f"{self._where(name)}; a placeholder is drawn")
+        return scale, name if path is None else str(path)
+
+    def _where(self, name: str) -> str:
+        """What to do about a mesh that is missing."""
+        scheme, _, rest = name.rpartition("://")
+        package = rest.partition("/")[0]
+        if scheme == "package" and not self.resources.packages(package):
+            ways = "File › Package folders, by --package-dir, package_dirs or ROS_PACKAGE_PATH"
+            return f"add the folder of {package} in {ways}"
+        if scheme in ("", "file", "package"):
+            return "put the file there or correct the name"
+        return "names begin with package://, file:// or are relative to the URDF"
+
+    def _material(self, element: Element) -> Color | None:
+        """The colour given in a <material>, which is kept under the material's name."""
+        color = self.document.one(element, "color")
+        name = element.get("name", "").strip()
+        if color is None:
+            if name and element.find("texture") is not None:
+                self.materials.setdefault(name, None)
+            return None
+        rgba = self.document.numbers(color, "rgba", 4)
+        if rgba is None:
+            return None
+        clipped = cast(Color, tuple(min(max(value, 0.0), 1.0) for value in rgba))
+        if clipped != rgba:
+            repair = self.document.write(color, rgba=" ".join(f"{value:g}" for value in clipped))
+            self.document.warning(color, f'rgba="{color.get("rgba")}" leaves 0…1', "it is cut to that range", repair)
+        if name:
+            self.materials.setdefault(name, clipped)
+        return clipped

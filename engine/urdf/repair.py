@@ -1,0 +1,61 @@
+"""A repaired copy of a robot's file: the same text, in which only the faulty places are changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine import files
+from engine.model import Diagnostic
+from engine.urdf import source
+from engine.urdf.check import examine
+from engine.urdf.resources import PathName
+
+ROUNDS = 10
+"""A repair may uncover a fault behind it, such as numbers with commas that then are no unit axis."""
+
+
+def repair(
+    path: PathName, out: PathName, package_dirs: Iterable[PathName] = (), overwrite: bool = False
+) -> tuple[int, list[Diagnostic]]:
+    """Write a copy of a URDF that says in so many words what was read, where that is beyond doubt.
+
+    Comments and layout stay; the file itself is never touched.
+
+    Args:
+        path: the URDF.
+        out: where the copy goes; it is written beside its target and renamed.
+        package_dirs: as `engine.load` takes them.
+        overwrite: replace a file that is there.
+
+    Returns:
+        How many places were repaired, and what is still wrong with the copy, which needs its author.
+
+    Raises:
+        ValueError: it is a xacro file, or `out` is the file itself.
+        FileExistsError: `out` is there, and `overwrite` is not given.
+        OSError: the file cannot be read, or the copy not be written.
+    """
+    original, target = Path(path), Path(out)
+    if original.suffix == ".xacro":
+        raise ValueError(f"{original.name} is a xacro file, which has no text to repair; repair the URDF it expands to")
+    content = original.read_bytes()
+    if target.exists() and target.samefile(original):
+        raise ValueError(f"{os.fspath(out)!r} is the file itself; give the copy another name")
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{os.fspath(out)!r} is there; give the copy another name, or say to overwrite it")
+    directories = [package_dirs] if isinstance(package_dirs, str | os.PathLike) else list(package_dirs)
+    count, codec = 0, source.Source(content).codec
+    for _ in range(ROUNDS):
+        mended = [entry for entry in examine(original, directories, content=content)[1] if entry.repair]
+        if not mended:
+            break
+        edits = source.apart([edit for entry in mended for edit in entry.repair])
+        text = source.apply(source.Source(content).data, edits).decode()
+        content = text.encode(codec, "xmlcharrefreplace")
+        made = set(edits)
+        count += sum(made.issuperset(entry.repair) for entry in mended)
+    with files.replacing(target) as file:
+        file.write(content)
+    return count, examine(target, directories)[1]

@@ -1,0 +1,144 @@
+"""Expressions of xacro in a file that is not named one, worked out where plain substitution is all that they need.
+
+That is: arithmetic and the functions of mathematics on the values of ``<xacro:property>``, and ``$(arg …)``,
+``$(env …)``, ``$(optenv …)`` and ``$(find …)``. Whatever needs xacro itself is an error at its line.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+
+from engine.urdf.markup import Document, Element, tag_of
+from engine.urdf.xacro.bounded import Refused
+from engine.urdf.xacro.expressions import Evaluator
+
+LONGEST = 200
+"""Characters of an expression."""
+LARGEST = 10_000
+"""Characters of a value, so that properties which double each other come to an end."""
+MOST = 10_000
+"""Expressions of one file."""
+
+CURE = "name the file .urdf.xacro, or expand it first"
+
+_PLACE = re.compile(r"\$\{([^{}]*)\}|\$\(([^()]*)\)")
+_PLAIN = re.compile(r"[\w\s.+\-*/%(),<>=!]*")
+_READ = ("link", "joint", "material")
+_NUMBER = (int, float)
+
+Value = str | int | float
+
+
+def substitute(document: Document, root: Element) -> None:
+    """Write the value of each expression into the tree, with a warning; what has none is an error."""
+    substitution = _Substitution()
+    for element in _elements(root):
+        tag = tag_of(element)
+        if tag.startswith("xacro:"):
+            if not substitution.define(tag.removeprefix("xacro:"), element):
+                document.error(element, "needs xacro itself", CURE)
+            continue
+        for name, text in element.attrib.items():
+            if "${" not in text and "$(" not in text:
+                continue
+            came = f'{name}="{text}" is an expression of xacro'
+            try:
+                value = substitution.text(text)
+                element.set(name, value)
+            except Exception as fault:  # arithmetic that a file asks for: anything may be raised
+                document.error(element, f"{came}: {fault}", CURE)
+                document.unread.add((element, name))
+                continue
+            repair = document.write(element, **{name: value})
+            document.warning(element, came, f'read as {value}; write {name}="{value}"', repair)
+
+
+def _elements(root: Element) -> Iterator[Element]:
+    """All of xacro, and all that is read of the robot, in the order of the text; the outermost element at last."""
+    for child in root.iterchildren("*"):
+        if child.tag in _READ:
+            yield from child.iter("*")
+        elif tag_of(child).startswith("xacro:"):
+            yield child
+    yield root
+
+
+class _Substitution:
+    """The values that a file has defined so far."""
+
+    def __init__(self) -> None:
+        self._evaluate = Evaluator({})
+        self._names: dict[str, object] = {name: value for name, value in vars(math).items() if not name.startswith("_")}
+        self._arguments: dict[str, str] = {}
+        self._left = MOST
+
+    def define(self, tag: str, element: Element) -> bool:
+        """Take in a property or an argument; False where it is not a plain one."""
+        wanted = {"property": {"name", "value"}, "arg": {"name", "default"}}.get(tag)
+        if wanted is None or set(element.attrib) != wanted or len(element):
+            return False
+        name, text = element.get("name"), element.get("value", element.get("default"))
+        try:
+            value = self._value(text)
+        except Exception:  # what it needs may not be needed itself; who uses it is told
+            return True
+        if tag == "arg":
+            self._arguments[name] = str(value)
+        else:
+            self._names[name] = _literal(value) if isinstance(value, str) else value
+        return True
+
+    def text(self, text: str) -> str:
+        """A text with the values of its expressions. Raises Refused, or whatever the arithmetic raises."""
+        return str(self._value(text))
+
+    def _value(self, text: str) -> Value:
+        found = _PLACE.fullmatch(text)
+        if found:
+            return self._worked_out(*found.groups())
+        value = _PLACE.sub(lambda found: str(self._worked_out(*found.groups())), text)
+        if "${" in value or "$(" in value:
+            raise Refused("it is not closed, or one stands inside another")
+        if len(value) > LARGEST:
+            raise Refused("its value is too long")
+        return value
+
+    def _worked_out(self, expression: str | None, command: str | None) -> Value:
+        self._left -= 1
+        if self._left < 0:
+            raise Refused(f"there are more than {MOST} expressions")
+        if expression is None:
+            return self._commanded(command or "")
+        if len(expression) > LONGEST or not _PLAIN.fullmatch(expression):
+            raise Refused("it is more than arithmetic")
+        value = self._evaluate(expression, self._names)
+        if not isinstance(value, str | int | float):
+            raise Refused("it is no number and no name")
+        return value
+
+    def _commanded(self, command: str) -> str:
+        """The value of `$(…)`, as roslaunch knows it."""
+        word, _, rest = command.strip().partition(" ")
+        name, _, default = rest.strip().partition(" ")
+        if word == "optenv" and name:
+            return os.environ.get(name, default.strip())
+        if word == "env" and name in os.environ:
+            return os.environ[name]
+        if word == "arg" and name in self._arguments:
+            return self._arguments[name]
+        if word == "find" and name and not default:
+            return f"package://{name}"
+        raise Refused(f"$({command}) has no value here")
+
+
+def _literal(text: str) -> Value:
+    """A property's text as a number, where it is one."""
+    for number in _NUMBER:
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,303 @@
+"""The links and joints of a URDF as one tree, and which joint follows which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine import lie
+from engine.urdf.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
+from engine.urdf.markup import LARGEST, Document
+from engine.urdf.numerals import written
+from engine.urdf.spelling import Spelling
+
+FLOATING_BASE = "floating_base"
+
+CYCLES = 100
+"""Of so many joints that are one too many it is said whether they close a cycle: each may take a walk to the root."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A link of the tree with the joint that carries it (None: it is fixed to the world)."""
+
+    link: Link
+    joint: Joint | None
+    parent: int
+    """The index of the branch before; -1 at a root."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The tree depth first, children in the file's order; joints that follow, and limits with theirs merged in."""
+
+    branches: tuple[Branch, ...]
+    followers: dict[str, Mimic]
+    limits: dict[str, Limits]
+
+
+def connect(document: Document, description: Description, floating: bool, mimic: bool) -> Topology:
+    """The tree of a description. Faults are kept in the document; links in a cycle are left out."""
+    links = {link.name: link for link in reversed(description.links)}
+    _unique(document, "link", description.links)
+    _unique(document, "joint", [joint for joint in description.joints if joint.name])
+    if not links and not document.failed:
+        document.error(document.root, "the robot has no links", "add at least one <link>")
+    carriers = _carriers(document, description.joints, links)
+    roots = _roots(document, description, links)
+    _cycles(document, carriers)
+    branches = _depth_first(links, carriers, roots)
+    if floating and branches:
+        branches = _freed(document, branches)
+    followers = _followers(document, description.joints) if mimic else {}
+    limits = _merged(document, description.joints, followers)
+    return Topology(tuple(branches), followers, limits)
+
+
+def _unique(document: Document, kind: str, entries: Sequence[Link] | Sequence[Joint]) -> None:
+    first: dict[str, Link | Joint] = {}
+    for entry in entries:
+        other = first.setdefault(entry.name, entry)
+        if other is not entry:
+            line = document.line(other.element)
+            document.error(entry.element, f"the name is taken by the {kind} of line {line}", f"rename one {kind}")
+
+
+def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link]) -> dict[str, Joint]:
+    """The joint that carries each link: the first that names it as its child."""
+    carriers: dict[str, Joint] = {}
+    surplus: list[Joint] = []
+    spelling = Spelling(links, "link")
+    for joint in joints:
+        for tag, name in (("parent", joint.parent), ("child", joint.child)):
+            if name is not None and name not in links:
+                document.error(joint.element.find(tag), f"there is no link {name!r}", spelling.cure(name))
+        if joint.child in links and carriers.setdefault(joint.child, joint) is not joint:
+            surplus.append(joint)
+    for count, joint in enumerate(surplus):
+        child, parent = joint.child or "", joint.parent
+        fault = f"link {child!r} has two parents: joint {carriers[child].name!r} carries it too"
+        if count < CYCLES and parent is not None and child in _ancestors(parent, carriers):
+            fault += f"; this joint closes a cycle from {child!r} to {parent!r} and back"
+        document.error(joint.element, fault, "a link hangs on one joint; remove one of the two")
+    return carriers
+
+
+def _ancestors(link: str, carriers: dict[str, Joint]) -> set[str]:
+    """The link and all links before it."""
+    seen: set[str] = set()
+    name: str | None = link
+    while name is not None and name not in seen:
+        seen.add(name)
+        name = carriers[name].parent if name in carriers else None
+    return seen
+
+
+def _roots(document: Document, description: Description, links: dict[str, Link]) -> list[str]:
+    """The links that no joint carries.
+
+    A joint that does not say which link it carries leaves one more root than there is; such roots are no fault.
+    """
+    children = {joint.child for joint in description.joints}
+    roots = [name for name in dict.fromkeys(link.name for link in description.links) if name not in children]
+    astray = sum(joint.child not in links for joint in description.joints)
+    if len(roots) > 1 + astray:
+        named = ", ".join(map(repr, roots[:6])) + (" …" if len(roots) > 6 else "")
+        element = links[roots[1]].element
+        document.error(
+            element, f"there are {len(roots)} roots: {named}", "join them by joints: a robot has one root link"
+        )
+    return roots
+
+
+def _cycles(document: Document, carriers: dict[str, Joint]) -> None:
+    done: set[str] = set()
+    for start in carriers:
+        path: dict[str, None] = {}
+        name: str | None = start
+        while name is not None and name not in done and name not in path:
+            path[name] = None
+            name = carriers[name].parent if name in carriers else None
+        if name is not None and name in path:
+            cycle = [*path][[*path].index(name) :][::-1]
+            cycle = [cycle[-1], *cycle]
+            fault = f"a cycle of links: {_shortened(cycle)}"
+            document.error(carriers[name].element, fault, "remove one joint of the cycle")
+        done.update(path)
+
+
+def _depth_first(links: dict[str, Link], carriers: dict[str, Joint], roots: list[str]) -> list[Branch]:
+    children: dict[str, list[Joint]] = {}
+    for carrier in carriers.values():
+        children.setdefault(carrier.parent or "", []).append(carrier)
+    branches: list[Branch] = []
+    stack: list[tuple[str, Joint | None, int]] = [(name, None, -1) for name in reversed(roots)]
+    while stack:
+        name, joint, parent = stack.pop()
+        index = len(branches)
+        branches.append(Branch(links[name], joint, parent))
+        stack += [(child.child or "", child, index) for child in reversed(children.get(name, ()))]
+    return branches
+
+
+def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
+    """The tree with a free joint under its root link."""
+    root, fixed = branches[0], {0}
+    for index, branch in enumerate(branches[1:], 1):
+        if branch.parent not in fixed or branch.joint is None:
+            continue
+        if branch.joint.type == "fixed":
+            fixed.add(index)
+        elif branch.joint.type == "floating":
+            fault = f"the root {root.link.name!r} already carries the robot by a floating joint"
+            document.error(branch.joint.element, fault, "load it without floating=True")
+    for branch in branches:
+        if branch.joint is not None and branch.joint.name == FLOATING_BASE and branch.joint.type != "fixed":
+            fault = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is taken"
+            document.error(branch.joint.element, fault, "rename this joint")
+    base = Joint(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
+    return [replace(root, joint=base), *branches[1:]]
+
+
+def _by_name(joints: Iterable[Joint]) -> dict[str, Joint]:
+    """The joints by name; of two with one name, which is an error, the first."""
+    named: dict[str, Joint] = {}
+    for joint in joints:
+        named.setdefault(joint.name, joint)
+    return named
+
+
+def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
+    """For each joint that mimics: the independent joint that it follows in the end, and how."""
+    mimics = _mimics(document, _by_name(joints))
+    followers: dict[str, Mimic] = {}
+    resolved = _resolved(mimics)
+    for name, mimic in mimics.items():
+        leader, multiplier, offset = resolved[name]
+        if leader in mimics:
+            if leader == name:
+                cycle = _shortened(_cycle_from(name, mimics))
+                cure = "let one of them move by itself"
+                document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", cure)
+        elif not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+            fault = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
+            document.error(mimic.element, fault, "give numbers that can be computed with")
+        else:
+            followers[name] = replace(mimic, leader=leader, multiplier=multiplier, offset=offset)
+            if mimic.leader != leader:
+                fault = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
+                repair = document.write(
+                    mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
+                )
+                document.warning(mimic.element, fault, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
+    return followers
+
+
+def _resolved(mimics: dict[str, Mimic]) -> dict[str, tuple[str, float, float]]:
+    """For each joint that mimics: the joint that it follows in the end, the multiplier and the offset.
+
+    Where following never ends, the joint named is that of the cycle which the file gives first.
+    """
+    resolved: dict[str, tuple[str, float, float]] = {}
+    order = {name: index for index, name in enumerate(mimics)}
+    for start in mimics:
+        path: dict[str, None] = {}
+        name = start
+        while name in mimics and name not in resolved and name not in path:
+            path[name] = None
+            name = mimics[name].leader
+        leader, multiplier, offset = resolved.get(name, (name, 1.0, 0.0))
+        if name in path:
+            leader = min(_cycle_from(name, mimics), key=order.__getitem__)
+        for entry in reversed(path):
+            step = mimics[entry]
+            multiplier, offset = step.multiplier * multiplier, step.multiplier * offset + step.offset
+            resolved[entry] = (leader, multiplier, offset)
+    return resolved
+
+
+def _cycle_from(name: str, mimics: dict[str, Mimic]) -> list[str]:
+    """The joints of a cycle from one of them back to it."""
+    cycle = [name]
+    while len(cycle) == 1 or cycle[-1] != name:
+        cycle.append(mimics[cycle[-1]].leader)
+    return cycle
+
+
+def _shortened(cycle: list[str]) -> str:
+    return " → ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-3:]])
+
+
+def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
+    """Each joint's own <mimic>, where the joint that it names can be followed."""
+    mimics: dict[str, Mimic] = {}
+    spelling = Spelling(named, "joint")
+    for joint in named.values():
+        if joint.mimic is None:
+            continue
+        leader = named.get(joint.mimic.leader)
+        if leader is None:
+            used = f"it moves by itself; {spelling.cure(joint.mimic.leader)}"
+            document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
+        elif leader.type in SCALAR:
+            mimics[joint.name] = joint.mimic
+        elif leader.element.get("type") in TYPES:
+            fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
+            cure = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
+            document.error(joint.mimic.element, fault, cure)
+    return mimics
+
+
+def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mimic]) -> dict[str, Limits]:
+    """The limits of each independent joint, with those that its followers put on it.
+
+    With ``q_f = m q + o``: ranges are cut, velocities divided by ``|m|``, and the virtual work of the
+    followers' resistance adds ``m²`` of their damping and ``|m|`` of their friction.
+    """
+    named = _by_name(joints)
+    limits = {name: joint.limits for name, joint in named.items() if name not in followers}
+    for name, mimic in followers.items():
+        m, own, leader = mimic.multiplier, named[name].limits, limits[mimic.leader]
+        lower, upper = -math.inf, math.inf
+        if m != 0:
+            lower, upper = sorted(((own.lower - mimic.offset) / m, (own.upper - mimic.offset) / m))
+        if max(lower, leader.lower) > min(upper, leader.upper) or (
+            m == 0 and not own.lower <= mimic.offset <= own.upper
+        ):
+            fault = f"its limits and those of {mimic.leader!r} are never met together"
+            document.warning(mimic.element, fault, f"the limits of {mimic.leader!r} are used")
+            lower, upper = -math.inf, math.inf
+        limits[mimic.leader] = replace(
+            leader,
+            lower=max(leader.lower, lower),
+            upper=min(leader.upper, upper),
+            velocity=min(leader.velocity, own.velocity / abs(m)) if m else leader.velocity,
+            damping=leader.damping + m * m * own.damping,
+            friction=leader.friction + abs(m) * own.friction,
+        )
+    return limits
+
+
+def held(topology: Topology, positions: dict[str, float]) -> Topology:
+    """The tree with some of its revolute and prismatic joints fixed, each at a position."""
+    branches = [
+        replace(branch, joint=_fixed_at(branch.joint, positions[branch.joint.name]))
+        if branch.joint is not None and branch.joint.name in positions
+        else branch
+        for branch in topology.branches
+    ]
+    followers = {name: mimic for name, mimic in topology.followers.items() if name not in positions}
+    return replace(topology, branches=tuple(branches), followers=followers)
+
+
+def _fixed_at(joint: Joint, position: float) -> Joint:
+    motion = np.multiply(joint.axis, position)
+    R0, p0 = lie.rotation_from_rpy(joint.rpy), np.array(joint.xyz)
+    if joint.type == "prismatic":
+        x, y, z = (p0 + R0 @ motion).tolist()
+        return replace(joint, type="fixed", xyz=(x, y, z))
+    roll, pitch, yaw = lie.rpy_from_rotation(R0 @ lie.exp([*motion, 0, 0, 0])[0]).tolist()
+    return replace(joint, type="fixed", rpy=(roll, pitch, yaw))

@@ -1,0 +1,1 @@
+"""Expanding xacro files in a process of its own, within bounds."""

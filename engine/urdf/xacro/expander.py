@@ -1,0 +1,277 @@
+"""The child process that expands a xacro file: what xacrodoc makes of it, within bounds.
+
+`urdf.xacro.expansion` starts it and reads one line of JSON from it and then the URDF. Unless the file is trusted,
+xacro's own eval is replaced by `engine.urdf.xacro.expressions`, files are read from the robot's folders only, and
+nothing can be written or started. Only the standard library and xacrodoc are imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import json
+import math
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, BinaryIO
+from xml.dom import expatbuilder, minidom
+
+from engine.urdf.resources import Resources, listed
+from engine.urdf.xacro.bounded import Refused
+from engine.urdf.xacro.expressions import Evaluator
+
+LARGEST = 64_000_000
+"""Bytes of the longest URDF that is handed on."""
+EVENTS = {
+    "open", "os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.glob/2", "pathlib.Path.glob", "import",
+    "compile", "exec", "marshal.loads", "object.__getattr__", "sys._getframe", "code.__new__", "builtins.id",
+    "sys.excepthook",
+}  # fmt: skip
+"""What the interpreter may report (https://docs.python.org/3/library/audit_events.html); all else is refused."""
+
+
+class Source:
+    """Where in the files the work is: xacro itself keeps no lines."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self.place: tuple[str, int] = (path, 0)
+        self.texts: dict[str, list[str]] = {}
+
+    def watch(self, xacro: Any) -> None:
+        """Give each element the place of its tag, and note the one that is at work."""
+        builder: Any = expatbuilder.ExpatBuilderNS
+        dom: Any = minidom
+        start, clone, parse = builder.start_element_handler, dom._clone_node, xacro.parse
+
+        def started(reader: Any, *args: Any) -> None:
+            start(reader, *args)
+            reader.curNode.place = (self._file(xacro), reader.getParser().CurrentLineNumber)
+
+        def cloned(node: Any, *args: Any) -> Any:
+            copy = clone(node, *args)
+            if hasattr(node, "place"):
+                copy.place = node.place
+            return copy
+
+        def noting(function: Any) -> Any:
+            def noted(node: Any, *args: Any, **kwargs: Any) -> Any:
+                self.place = getattr(node, "place", self.place)
+                return function(node, *args, **kwargs)
+
+            return noted
+
+        def parsed(text: Any, filename: str | None = None) -> Any:
+            if filename is not None:
+                with suppress(OSError):  # xacro has its own word for a file that is not there
+                    self.texts[filename] = Path(filename).read_text(errors="replace").splitlines()
+            elif isinstance(text, str):
+                self.texts[self.path] = text.splitlines()
+            return parse(text, filename)
+
+        builder.start_element_handler, dom._clone_node = started, cloned
+        xacro.parse = parsed
+        for name in ("eval_all", "handle_macro_call", "check_attrs", "reqd_attrs", "process_include", "grab_property"):
+            setattr(xacro, name, noting(getattr(xacro, name)))
+
+    def _file(self, xacro: Any) -> str:
+        return (xacro.filestack or [None])[-1] or self.path
+
+    def of_text(self, text: str) -> tuple[str, int]:
+        """Where that is written; where the work is, if that cannot be told."""
+        for file, lines in self.texts.items():
+            for number, line in enumerate(lines, 1):
+                if text in re.sub("&(lt|gt|quot|apos|amp);", lambda found: _ENTITIES[found[1]], line):
+                    return file, number
+        return self.place
+
+
+_ENTITIES = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+
+
+class Sandbox:
+    """xacro with its eval and its file access replaced."""
+
+    def __init__(self, xacro: Any, source: Source, folders: list[Path], resources: Resources):
+        self.xacro, self.source = xacro, source
+        self.folders, self.resources = [folder.resolve() for folder in folders], resources
+        self.substitution, self.launch = xacro.substitution_args, xacro.substitution_args_context
+        self.evaluator = Evaluator(self._functions(), (xacro.NameSpace,), (xacro.YamlDictWrapper,))
+        absolute = xacro.abs_filename_spec
+
+        def expression(text: str, symbols: Any, _: Any = None) -> Any:
+            try:
+                return self.evaluator(text, symbols)
+            except xacro.XacroException:  # of an expression inside this one
+                raise
+            except Exception:
+                self.source.place = self.source.of_text(f"${{{text}}}")
+                raise
+
+        xacro.safe_eval = expression
+        xacro.abs_filename_spec = lambda name: self.readable(absolute(name))
+        xacro.glob = SimpleNamespace(glob=lambda name: [*map(self.readable, glob.glob(name))])  # noqa: PTH207
+        found = self.substitution._eval_find
+        self.substitution._eval_find = lambda package: self._find(package, found)
+        self._launch_functions = self._arguments()
+        self.substitution._eval = lambda text, context: str(self._launch(text, context))
+
+    def _functions(self) -> dict[Any, Any]:
+        """The functions of xacro itself; those of Python and of math are the evaluator's own."""
+        space, symbols = self.xacro._global_symbols["xacro"], self.xacro._global_symbols
+        python = symbols["python"]
+        functions = {function: function for function in dict.values(space) if callable(function)}
+        functions[space["tokenize"]] = _tokenize
+        for name in ("load_yaml", "abs_filename", "dotify"):  # deprecated outside the namespace, and so wrapped
+            functions[symbols[name]] = space[name]
+        for name in ("range", "sorted"):
+            functions[symbols[name]] = functools.partial(self._of_python, python[name])
+        return functions
+
+    def _of_python(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.evaluator.allowed(function)(*args, **kwargs)
+
+    def readable(self, name: str) -> str:
+        """The name itself. Raises Refused for a file outside the robot's folders."""
+        if not self._within(Path(name)):
+            raise Refused(
+                f"the file {name}, which lies outside the robot's folders ({', '.join(map(str, self.folders))})"
+            )
+        return name
+
+    def _within(self, path: Path) -> bool:
+        return any(path.resolve().is_relative_to(folder) for folder in self.folders)
+
+    def _find(self, package: str, found: Any) -> str:
+        """The folder of a package, which may then be read."""
+        try:
+            folder = Path(found(package))
+        except Exception:
+            named = self.resources.packages(package) if re.fullmatch(r"\w[\w.-]*", package) else []
+            folders = [entry for entry in named if (entry / "package.xml").is_file() or self._within(entry)]
+            if not folders:
+                raise
+            folder = folders[0]
+        self.folders.append(folder.resolve())
+        return str(folder)
+
+    def _arguments(self) -> dict[str, Any]:
+        """What `$(eval …)` knows beside the arguments, as in ROS's launch files."""
+        substitution, launch = self.substitution, self.launch
+        own = {
+            "arg": lambda name: substitution.convert_value(substitution._eval_arg(name, launch["arg"]), "auto"),
+            "dirname": lambda: substitution._eval_dirname(launch["filename"]),
+            "env": substitution._eval_env,
+            "optenv": substitution._eval_optenv,
+            "find": lambda package: substitution._eval_find(package),
+        }
+        self.evaluator.add(own.values())
+        plain = {function.__name__: function for function in (list, dict, map, str, float, int)}
+        return {**_public(vars(math)), **plain, "true": True, "false": False, **own}
+
+    def _launch(self, text: str, context: dict[str, Any]) -> Any:
+        values = {name: self.substitution.convert_value(value, "auto") for name, value in context["arg"].items()}
+        try:
+            return self.evaluator(text, values | self._launch_functions)
+        except Exception:
+            self.source.place = self.source.of_text(f"$(eval {text})")
+            raise
+
+
+def _public(names: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in names.items() if not name.startswith("_")}
+
+
+def _tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
+    words = re.split("|".join(map(re.escape, sep)), text)
+    return [word for word in words if word] if skip_empty else words
+
+
+def _readable_folders(path: Path, given: list[str]) -> list[Path]:
+    """The file's folder, the package around it, and the folders in which packages are looked for."""
+    around = [folder for folder in path.parents if (folder / "package.xml").is_file()][:1]
+    return [path.parent, *around, *map(Path, given), *listed("ROS_PACKAGE_PATH"),
+            *(prefix / "share" for prefix in listed("AMENT_PREFIX_PATH"))]  # fmt: skip
+
+
+def _bound(seconds: int, megabytes: int, closed: bool) -> None:
+    """Set the limits of this process, where the system has them; `closed`: it can write and start nothing."""
+    try:
+        import resource
+    except ImportError:  # Windows: the parent's clock is the bound
+        return
+    limits = [(resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_CORE, 0)]
+    if closed:
+        limits += [(resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 0)]
+    for kind, limit in limits:
+        with suppress(ValueError, OSError):  # a system may not know one of them, or have set it lower
+            resource.setrlimit(kind, (limit, limit))
+
+
+def _wall(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook: from here on, files are read and nothing else is done to the system."""
+    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    if event not in EVENTS or (event == "open" and isinstance(args[2], int) and args[2] & flags):
+        raise Refused(f"{event} {args[0] if args else ''}".strip())
+
+
+def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> bytes:
+    import xacro
+    import xacro.substitution_args
+    import xacrodoc
+
+    source.watch(xacro)
+    if given:
+        xacrodoc.packages.look_in(given)
+    if not trusted:
+        Sandbox(xacro, source, _readable_folders(path, given), Resources(path, given))
+    xacro.init_stacks(str(path))
+    xacro.substitution_args_context["filename"] = str(path)
+    sys.setrecursionlimit(5000)
+    if not trusted:
+        sys.addaudithook(_wall)
+    text: str = xacrodoc.XacroDoc.from_file(path, resolve_packages=False).to_urdf_string()
+    return text.encode()
+
+
+def _answer(fault: BaseException, source: Source) -> dict[str, Any]:
+    """What the parent is told of a failure."""
+    chain = [fault]
+    while (inner := getattr(chain[-1], "exc", None) or chain[-1].__cause__) is not None:
+        chain.append(inner)
+    reason, forbidden = str(fault), False
+    for entry in chain:
+        if isinstance(entry, Refused):
+            reason, forbidden = str(entry), True
+        elif isinstance(entry, RecursionError):
+            reason = "macros, properties or elements nest without end, or too deeply"
+        elif isinstance(entry, MemoryError):
+            reason, forbidden = "it needs too much memory", True
+    file, line = source.place
+    return {
+        "fault": " ".join(reason.split()) or type(fault).__name__,
+        "forbidden": forbidden,
+        "file": file,
+        "line": line,
+    }
+
+
+def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> None:
+    """Write one line of JSON, an empty object or what is wrong, and the expanded text to standard output."""
+    output: BinaryIO = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a file prints goes nowhere
+    source = Source(path)
+    text, answer = b"", {}
+    _bound(int(seconds), int(megabytes), closed=trusted != "yes")
+    try:
+        text = _expanded(Path(path), [*given], trusted == "yes", source)
+        if len(text) > LARGEST:
+            raise Refused(f"a robot of more than {LARGEST >> 20} MB of text")
+    except BaseException as fault:  # whatever the file brings about, the parent is told
+        answer, text = _answer(fault, source), b""
+    output.write(json.dumps(answer).encode() + b"\n" + text)
+    output.close()

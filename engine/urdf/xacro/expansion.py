@@ -1,0 +1,106 @@
+"""xacro files, expanded in a process of their own that has bounds in time and memory.
+
+xacro works out expressions by Python's eval, from which a file can reach whatever the program can. Files that are not
+trusted are therefore expanded with another evaluator (`engine.urdf.xacro.expander`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.urdf.resources import PathName
+
+BOUNDS = {False: (10, 1024), True: (60, 4096)}
+"""Seconds of computing and megabytes of memory that the expansion may take, by whether the file is trusted."""
+
+_CHILD = """\
+import os, sys, threading, types
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
+engine = sys.modules["engine"] = types.ModuleType("engine")  # what the engine's package imports is not needed here
+engine.__path__ = [sys.argv[1]]
+from engine.urdf.xacro.expander import main
+main(*sys.argv[2:])
+"""
+"""What the other process runs; its parent's end, however it comes, closes its standard input."""
+
+
+class XacroError(Exception):
+    """A xacro file that is not expanded: the message says why, `cure` what to do, `line` where in the file, or None."""
+
+    def __init__(self, fault: str, cure: str, line: int | None = None):
+        super().__init__(fault)
+        self.cure, self.line = cure, line
+
+
+def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = False) -> bytes:
+    """The URDF that a xacro file expands to.
+
+    Args:
+        path: the file.
+        package_dirs: folders in which the packages of ``$(find …)`` are looked for, beside those around the file and
+            those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+        trust: let the file run any Python that xacro lets it run.
+
+    Raises:
+        OSError: the file cannot be read.
+        XacroError: xacrodoc is not installed, the file cannot be expanded, or it asks for what only trusted files may.
+    """
+    path = Path(path).absolute()
+    path.open("rb").close()
+    if importlib.util.find_spec("xacrodoc") is None:
+        fault = "xacro files need the package xacrodoc, which is not installed"
+        raise XacroError(fault, "pip install xacrodoc, or expand the file to a URDF first")
+    given = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
+    seconds, megabytes = BOUNDS[trust]
+    command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[2]), str(path)]
+    command += [
+        "yes" if trust else "no",
+        str(seconds),
+        str(megabytes),
+        *(str(Path(entry).absolute()) for entry in given),
+    ]
+    reading, writing = os.pipe()  # nothing is written; this process alone has the other end
+    try:
+        done = subprocess.run(
+            command, stdin=reading, capture_output=True, timeout=3 * seconds,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise XacroError(*_too_long(path, seconds, trust)) from None
+    finally:
+        os.close(reading)
+        os.close(writing)
+    header, _, text = done.stdout.partition(b"\n")
+    if done.returncode < 0 and -done.returncode in (getattr(signal, "SIGXCPU", 0), getattr(signal, "SIGKILL", 0)):
+        raise XacroError(*_too_long(path, seconds, trust))
+    if done.returncode or not header:
+        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise XacroError(f"xacro cannot expand {path.name}: its process ended early ({said})", "correct the xacro file")
+    answer = json.loads(header)
+    if not answer:
+        return text
+    own = Path(answer["file"]) == path
+    place = "" if own else f" ({answer['file']}, line {answer['line']})"
+    line = (answer["line"] or None) if own else None
+    if answer["forbidden"]:
+        cure = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
+        fault = f"{path.name} asks for what xacro files are not allowed{place}: {answer['fault']}"
+        raise XacroError(fault, f"{cure} (trust_xacro=True in Python)", line)
+    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['fault']}", "correct the xacro file", line)
+
+
+def _too_long(path: Path, seconds: int, trust: bool) -> tuple[str, str]:
+    cure = "look for macros that call each other without end"
+    return f"expanding {path.name} takes more than {seconds} s", cure + (
+        "" if trust else ", or trust it (--trust-xacro)"
+    )

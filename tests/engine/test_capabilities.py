@@ -1,0 +1,123 @@
+"""What each algorithm serves: the table against what the algorithms do."""
+
+import dataclasses
+import importlib
+
+import numpy as np
+import pytest
+
+import engine
+from engine.selection import capabilities
+
+PLANAR = """<robot name="planar"><link name="base"/><link name="plate"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="slide" type="planar"><parent link="base"/><child link="plate"/><axis xyz="0 0 1"/></joint></robot>"""
+MIMIC = """<robot name="mimic"><link name="base"/>{links}
+<joint name="lead" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/></joint>
+<joint name="follow" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>
+<mimic joint="lead" multiplier="2"/></joint></robot>"""
+LINK = """<link name="{}"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+
+
+@pytest.fixture
+def robots(tmp_path):
+    """A robot for each feature that some algorithm does not serve, and the words that name the culprit."""
+
+    def load(name, text):
+        path = tmp_path / f"{name}.urdf"
+        path.write_text(text)
+        return engine.load(path)
+
+    chain = engine.chain(6, prismatic=0.5)
+    hollow = dataclasses.replace(
+        engine.chain(4),
+        **{name: getattr(engine.chain(4), name) * _without(4, 2, name) for name in ("mass", "first_moment", "inertia")},
+    )
+    return {
+        "chain": (chain, None),
+        "trees": (engine.tree(12), "carries several branches"),
+        "floating": (engine.tree(5, branching=0, floating=True), "joint 'joint1' is free"),
+        "mimic": (load("mimic", MIMIC.format(links=LINK.format("a") + LINK.format("b"))), "'follow' mimics 'lead'"),
+        "massless": (hollow, "link 'link3' has no mass"),
+        "planar": (load("planar", PLANAR), "a body of joint 'slide' has no mass"),
+        "still": (load("still", '<robot name="still"><link name="base"/></robot>'), "no joint that moves"),
+    }
+
+
+def _without(n, body, name):
+    factor = np.ones(n)
+    factor[body] = 0
+    return factor.reshape(-1, *[1] * {"mass": 0, "first_moment": 1, "inertia": 2}[name])
+
+
+FEATURES = ("chain", "trees", "floating", "mimic", "massless", "planar", "still")
+
+
+@pytest.mark.parametrize("name", capabilities.ALGORITHMS)
+@pytest.mark.parametrize("feature", FEATURES)
+def test_an_algorithm_serves_what_the_table_says_and_refuses_the_rest(robots, feature, name, rng):
+    model, culprit = robots[feature]
+    if name in engine.algorithms(model):
+        q, v, tau = model.random(rng), rng.uniform(-1, 1, model.nv), rng.uniform(-1, 1, model.nv)
+        a = engine.forward_dynamics(model, q, v, tau, algorithm=name)
+        np.testing.assert_allclose(engine.inverse_dynamics(model, q, v, a), tau, atol=1e-10)
+        return
+    with pytest.raises(ValueError, match=culprit) as refused:
+        engine.ForwardDynamics(model, algorithm=name)
+    sentence = str(refused.value)
+    assert sentence.startswith(f"{name} does not serve {model.name}: ")
+    assert "\n" not in sentence
+    assert sentence.rpartition("; use ")[2] in engine.algorithms(model)
+
+
+def test_real_robots_are_served_by_what_fits_them(robots):
+    served = {feature: engine.algorithms(model) for feature, (model, _) in robots.items()}
+    assert set(served["chain"]) == {"abia", "dca", "jsiia", "abia-hybrid", "cfa"}
+    assert served["trees"] == served["floating"] == ("abia", "jsiia")
+    assert served["mimic"] == ("jsiia",)
+    assert set(served["massless"]) == set(served["chain"]) - {"cfa", "dca"}
+
+
+def test_a_tiny_link_is_no_massless_one():
+    model = engine.chain(3)
+    grain = dataclasses.replace(
+        model, mass=model.mass * 1e-9, first_moment=model.first_moment * 1e-12, inertia=model.inertia * 1e-15
+    )
+    assert "cfa" in engine.algorithms(grain)
+
+
+def test_the_documentation_shows_the_table():
+    head, rule, *rows = capabilities.markdown().splitlines()
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    assert len(rule.strip("|").split("|")) == len(columns)
+    shown = {}
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert len(cells) == len(columns)
+        shown[cells[0].strip("`")] = dict(zip(columns, cells, strict=True))
+    assert list(shown) == list(capabilities.ALGORITHMS)
+    for name, row in capabilities.ALGORITHMS.items():
+        assert shown[name]["trees"] == {"abia": "yes", "jsiia": "not on cuda"}.get(name, "no")
+        assert shown[name]["massless links"] == ("yes" if row.massless else "no")
+        assert shown[name]["work"] == f"O({row.work})"
+
+
+def test_the_public_function_and_the_folder_of_texts_share_a_name_in_peace():
+    importlib.import_module("engine.algorithms.cfa")
+    assert engine.algorithms(engine.chain(2))[0] == "abia"
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="device is 'tpu'; expected one of 'auto', 'cpu'"):
+        engine.algorithms(engine.chain(2), "tpu")
+    with pytest.raises(ValueError, match="algorithm is 'aba'; expected one of 'auto', 'abia'"):
+        engine.ForwardDynamics(engine.chain(2), algorithm="aba")
+
+
+def test_what_an_algorithm_serves_may_depend_on_the_device():
+    tree = engine.tree(5)
+    assert capabilities.refusal("jsiia", tree, "cpu") is None
+    assert "jsiia does not serve tree" in capabilities.refusal("jsiia", tree, "cuda")
+    assert capabilities.refusal("jsiia", tree, "cuda").endswith("use abia")
+    assert engine.algorithms(engine.chain(5), "cuda") == ("abia", "dca", "jsiia", "abia-hybrid", "cfa")
