@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import validation
 from engine.model import Model
-from engine.model.layout import pack
+from engine.model.layout import FIRST_MOMENT, INERTIA, MASS, pack
 from engine.validation import Array
 
 _BODY = {"mass": (), "first_moment": (3,), "inertia": (3, 3)}
@@ -90,12 +90,12 @@ class Parameters:
         return dataclasses.replace(self.model, **numbers)
 
     def constants(self) -> Array:
-        """(batch, n + 1, 22): the rows of `engine.model.layout` for each robot."""
+        """(batch, n + 1, CONSTANTS): the rows of `engine.model.layout` for each robot."""
         n = len(self.model.parent)
         constants = np.repeat(pack(self.model).constants[None], self.batch, 0)
         rows, columns = np.triu_indices(3)
-        constants[:, :n, 12] = self.mass
-        constants[:, :n, 13:16] = self.first_moment
-        constants[:, :n, 16:] = np.asarray(self.inertia)[:, :, rows, columns]
+        constants[:, :n, MASS] = self.mass
+        constants[:, :n, FIRST_MOMENT:INERTIA] = self.first_moment
+        constants[:, :n, INERTIA:] = np.asarray(self.inertia)[:, :, rows, columns]
         constants[:, n, :3] = self.gravity
         return constants

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.rigid_body.spatial import LARGEST_ANGLE, add, inertia_to_parent, less_rank_one, scale, sincos
+from engine.cpu.rigid_body.spatial import (
+    LARGEST_ANGLE,
+    add,
+    inertia_to_parent,
+    less_rank_one,
+    load3,
+    load6,
+    load9,
+    scale,
+    sincos,
+)
 from engine.cpu.runtime.numba_kernels import kernel
-from engine.model import REVOLUTE
+from engine.model import REVOLUTE, layout
 
 
 @kernel
@@ -22,16 +32,16 @@ def axial_inertias(topology, constants, q, out):
         B = (zero, zero, zero, zero, zero, zero, zero, zero, zero)
         for i in range(n - 1, -1, -1):
             c, U, revolute = constants[i], out[k, i], topology[i, 1] == REVOLUTE
-            A = (A[0] + c[16], A[1] + c[17], A[2] + c[18], A[3] + c[19], A[4] + c[20], A[5] + c[21])
-            x, y, z = c[13], c[14], c[15]
+            m, (x, y, z), own = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
+            A = (A[0] + own[0], A[1] + own[1], A[2] + own[2], A[3] + own[3], A[4] + own[4], A[5] + own[5])
             B = (B[0], B[1] - z, B[2] + y, B[3] + z, B[4], B[5] - x, B[6] - y, B[7] + x, B[8])
-            C = (C[0] + c[12], C[1], C[2], C[3] + c[12], C[4], C[5] + c[12])
+            C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
             x, y = ((A[2], A[4], A[5]), (B[6], B[7], B[8])) if revolute else ((B[2], B[5], B[8]), (C[2], C[4], C[5]))
             U[0], U[1], U[2], U[3], U[4], U[5] = x[0], x[1], x[2], y[0], y[1], y[2]
             if i == 0:
                 continue
             A, B, C = less_rank_one(A, B, C, x, y, 1 / (x[2] if revolute else y[2]))
-            R, p = (c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]), (c[9], c[10], c[11])
+            R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
             angle = q[k, i]
             if revolute:
                 s, o = sincos(angle) if abs(angle) <= LARGEST_ANGLE else (np.sin(angle), np.cos(angle))

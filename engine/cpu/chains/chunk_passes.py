@@ -28,6 +28,7 @@ from engine.cpu.rigid_body.spatial import (
     sub,
 )
 from engine.cpu.runtime.numba_kernels import inline, kernel
+from engine.model import layout
 
 
 @inline
@@ -49,7 +50,7 @@ def _pose(row, c, lanes):
         if abs(row[at.QD * L + k]) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
             angle = row[at.QD * L + k]
             row[at.QD * L + k] = np.arctan2(np.sin(angle), np.cos(angle))
-    q, H, p = load(row, at.QD, lanes), load9(c, at.HOME_R, lanes), load3(c, at.HOME_P, lanes)
+    q, H, p = load(row, at.QD, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
     s, o = sincos(q * load(c, at.TURNS, lanes))
     u, v, z = (H[0], H[3], H[6]), (H[1], H[4], H[7]), (H[2], H[5], H[8])
     x, y = add(scale(o, u), scale(s, v)), sub(scale(o, v), scale(s, u))
@@ -96,7 +97,7 @@ def _inertia(row, c, I, lanes):
     """Xᵀ (I − U Uᵀ/D) X of a link's articulated inertia, from what the link behind it hands on."""
     A, B, C = I
     turns, slides = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
-    J, m, h = load6(c, at.INERTIA, lanes), load(c, at.MASS, lanes), load3(c, at.MOMENT, lanes)
+    J, m, h = load6(c, layout.INERTIA, lanes), load(c, layout.MASS, lanes), load3(c, layout.FIRST_MOMENT, lanes)
     A = (A[0] + J[0], A[1] + J[1], A[2] + J[2], A[3] + J[3], A[4] + J[4], A[5] + J[5])
     B = (B[0], B[1] - h[2], B[2] + h[1], B[3] + h[2], B[4], B[5] - h[0], B[6] - h[1], B[7] + h[0], B[8])
     C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
@@ -180,7 +181,11 @@ def forces(constants, links, w, chunk, lanes, tau):
         do, dv = motion_to_child(R, p, do, dv)
         do = (do[0] + o[1] * turn, do[1] - o[0] * turn, do[2])
         dv = (dv[0] + v[1] * turn + o[1] * slide, dv[1] - v[0] * turn - o[0] * slide, dv[2])
-        J, m, h = full(load6(c, at.INERTIA, lanes)), load(c, at.MASS, lanes), load3(c, at.MOMENT, lanes)
+        J, m, h = (
+            full(load6(c, layout.INERTIA, lanes)),
+            load(c, layout.MASS, lanes),
+            load3(c, layout.FIRST_MOMENT, lanes),
+        )
         n, f = momentum(m, h, J, o, v)
         dn, df = momentum(m, h, J, do, dv)
         store3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))

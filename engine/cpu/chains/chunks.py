@@ -13,19 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cpu.chains.lanes import aligned
-from engine.model import PRISMATIC, REVOLUTE
+from engine.model import PRISMATIC, REVOLUTE, layout
 from engine.model.layout import Packed
 
 # fmt: off
-# constants of a link
-HOME_R = 0     # 9  rotation of T_i at q = 0
-HOME_P = 9     # 3  its position
-MASS = 12      # 1
-MOMENT = 13    # 3  first moment
-INERTIA = 16   # 6  rotational inertia about the origin
-TURNS = 22     # 1  S = (0, 0, TURNS, 0, 0, SLIDES): 1 and 0, 0 and 1, or 0 and 0 for a link that is not there
-SLIDES = 23    # 1
-CONSTANTS = 24
+# constants of a link: those of `engine.model.layout`, then
+TURNS = layout.CONSTANTS  # 1 S = (0, 0, TURNS, 0, 0, SLIDES): 1 and 0, 0 and 1, or 0 and 0 for a link that is not there
+SLIDES = TURNS + 1
+CONSTANTS = TURNS + 2
 
 # workspace of a link
 R = 0          # 9  rotation of T_i
@@ -80,7 +75,7 @@ def cut(packed: Packed, blocks: int, lanes: int) -> Cut:
     fields[:n, :TURNS] = packed.constants[:n]
     kind = packed.topology[:, 1]
     fields[:n, TURNS], fields[:n, SLIDES] = kind == REVOLUTE, kind == PRISMATIC
-    fields[n, [HOME_R, HOME_R + 4, HOME_R + 8]] = 1
+    fields[n, [layout.HOME_ROTATION + k for k in (0, 4, 8)]] = 1
     constants = aligned((len(links), CONSTANTS * lanes), fields.dtype.name)
     constants[:] = np.swapaxes(fields[links], 1, 2).reshape(constants.shape)
     return Cut(constants, links, first)

@@ -49,7 +49,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.numba_kernels import specialise
 from engine.cpu.runtime.thread_pool import OWN, Helpers
 from engine.model import REVOLUTE, Model
-from engine.model.layout import Packed, pack
+from engine.model.layout import CONSTANTS, HOME_POSITION, INERTIA, MASS, Packed, pack
 
 Vector = NDArray[np.floating]
 _LANES = len(EIGHT)
@@ -156,6 +156,6 @@ def measured(dtype: str = "float64") -> Costs:
 def _uniform(n: int, dtype: str) -> Packed:
     """A chain of n like links; what a call takes does not depend on the numbers."""
     index = np.arange(n)
-    constants = np.zeros((n + 1, 22), dtype)
-    constants[:, [0, 4, 8, 11, 12, 16, 19, 21]] = 1
+    constants = np.zeros((n + 1, CONSTANTS), dtype)
+    constants[:, [0, 4, 8, HOME_POSITION + 2, MASS, INERTIA, INERTIA + 3, INERTIA + 5]] = 1
     return Packed(np.stack([index - 1, np.full(n, REVOLUTE), index, index], 1), constants)

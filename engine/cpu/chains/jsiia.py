@@ -121,7 +121,7 @@ def forward(q, v, tau, out, coupling, topology, constants, w, lanes, dense, noth
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
         expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])
         tree_passes.scatter_q(full_q, 0, topology, constants, w, lanes)
-        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.QD, at.C)
+        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.QD, at.VXS)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]])

@@ -81,7 +81,7 @@ def _lap(phases, phase, since):
 def _solve_abia(q, v, force, extra, locked, target, qdd, reaction, topology, constants, w, lanes, gravity, phases):
     time = now() if phases.size else 0
     tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(v, 0, topology, w, lanes, at.QD, at.C)
+    tree_passes.scatter_v(v, 0, topology, w, lanes, at.QD, at.VXS)
     tree_passes.scatter_v(force, 0, topology, w, lanes, at.TAU, at.U)
     tree_passes.scatter_additions(extra, locked, target, topology, w, lanes)
     tree_passes.poses(topology, constants, w, lanes)
@@ -105,7 +105,7 @@ def _solve_jsiia(q, v, b, system, gravity, phases):
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.C)
+    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.VXS)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     time = _lap(phases, 0, time)

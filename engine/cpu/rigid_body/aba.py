@@ -82,16 +82,16 @@ def _solve6(A, B, C, n, f):
 def _free(row, L):
     """A free joint's acceleration is that of its body, I⁻¹(τ − p), whatever carries it; it hands on τ alone."""
     for k in range(L):
-        A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
-        n = sub(load3(row, at.U * L + k, L), load3(row, at.B * L + k, L))
-        f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.B + 3) * L + k, L))
+        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
+        n = sub(load3(row, at.U * L + k, L), load3(row, at.BIAS * L + k, L))
+        f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
         o, v = _solve6(A, B, C, n, f)
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
-        store3(row, at.B * L + k, L, n)
-        store3(row, (at.B + 3) * L + k, L, f)
-        store3(row, at.A * L + k, L, o)
-        store3(row, (at.A + 3) * L + k, L, v)
+        store3(row, at.BIAS * L + k, L, n)
+        store3(row, (at.BIAS + 3) * L + k, L, f)
+        store3(row, at.ACC * L + k, L, o)
+        store3(row, (at.ACC + 3) * L + k, L, v)
     for k in range(21 * L):
         row[at.I * L + k] = 0.0
 
@@ -101,16 +101,16 @@ def _joint(row, L, revolute):
     """U, D, u of a joint, and what it divides by."""
     if revolute:
         for k in range(L):
-            A, B = load6(row, at.I * L + k, L), load3(row, (at.I + 12) * L + k, L)
+            A, B = load6(row, at.I * L + k, L), load3(row, (at.I_B + 6) * L + k, L)
             store6(row, at.U * L + k, L, (A[2], A[4], A[5], B[0], B[1], B[2]))
             row[at.D * L + k] = A[5] + row[at.E * L + k]
-            row[at.TAU * L + k] -= row[(at.B + 2) * L + k]
+            row[at.TAU * L + k] -= row[(at.BIAS + 2) * L + k]
     else:
         for k in range(L):
-            B, C = load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+            B, C = load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
             store6(row, at.U * L + k, L, (B[2], B[5], B[8], C[2], C[4], C[5]))
             row[at.D * L + k] = C[5] + row[at.E * L + k]
-            row[at.TAU * L + k] -= row[(at.B + 5) * L + k]
+            row[at.TAU * L + k] -= row[(at.BIAS + 5) * L + k]
     for k in range(L):
         locked, inverse = row[at.LOCK * L + k] != 0.0, 1.0 / row[at.D * L + k]
         row[at.DINV * L + k] = 0.0 if locked else inverse
@@ -121,19 +121,19 @@ def _joint(row, L, revolute):
 def _hand_on(row, L):
     """Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D), written over I and p."""
     for k in range(L):
-        A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
         A, B, C = less_rank_one(A, B, C, x, y, row[at.DINV * L + k])
-        o, v, ud = load3(row, at.C * L + k, L), load3(row, (at.C + 3) * L + k, L), row[at.UD * L + k]
-        n = add(add(load3(row, at.B * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
-        f = add(add(load3(row, (at.B + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
+        o, v, ud = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L), row[at.UD * L + k]
+        n = add(add(load3(row, at.BIAS * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
+        f = add(add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         A, B, C = inertia_to_parent(R, p, A, B, C)
         n, f = force_to_parent(R, p, n, f)
         store6(row, at.I * L + k, L, A)
-        store9(row, (at.I + 6) * L + k, L, B)
-        store6(row, (at.I + 15) * L + k, L, C)
-        store6(row, at.B * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+        store9(row, at.I_B * L + k, L, B)
+        store6(row, at.I_C * L + k, L, C)
+        store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
 
 
 @kernel
@@ -162,25 +162,25 @@ def accelerations(topology, w, lanes, gravity):
         row, kind = w[i], topology[i, 1]
         if kind == FREE:
             for k in range(6 * L):
-                row[at.U * L + k] = row[at.A * L + k]
+                row[at.U * L + k] = row[at.ACC * L + k]
             tree_passes.base_accelerations(topology, w, lanes, gravity, i)
             for k in range(6 * L):
                 body = row[at.U * L + k]
-                row[at.U * L + k] = body - row[at.A * L + k] - row[at.C * L + k]
-                row[at.A * L + k] = body
+                row[at.U * L + k] = body - row[at.ACC * L + k] - row[at.VXS * L + k]
+                row[at.ACC * L + k] = body
             continue
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
         axis = 2 if kind == REVOLUTE else 5
         for k in range(L):
-            o = add(load3(row, at.A * L + k, L), load3(row, at.C * L + k, L))
-            v = add(load3(row, (at.A + 3) * L + k, L), load3(row, (at.C + 3) * L + k, L))
+            o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
+            v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
             Ua = dot(load3(row, at.U * L + k, L), o) + dot(load3(row, (at.U + 3) * L + k, L), v)
             acceleration = row[at.UD * L + k] - Ua * row[at.DINV * L + k]
-            store6(row, at.A * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
+            store6(row, at.ACC * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
             row[at.QDD * L + k] = acceleration
             row[at.REACTION * L + k] = Ua + row[at.D * L + k] * acceleration - row[at.TAU * L + k]
         for k in range(L):
-            row[(at.A + axis) * L + k] += row[at.QDD * L + k]
+            row[(at.ACC + axis) * L + k] += row[at.QDD * L + k]
 
 
 @kernel
@@ -194,7 +194,7 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
     finite = True
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.C)
+        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.VXS)
         tree_passes.scatter_v(tau, start, topology, w, lanes, at.TAU, at.U)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)

@@ -29,7 +29,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.numba_kernels import callback, inline, kernel, specialise
 from engine.cpu.runtime.thread_pool import LINE, OWN, TURN, Helpers, next_turn
 from engine.model import Model
-from engine.model.layout import pack
+from engine.model.layout import CONSTANTS, pack
 
 Matrix = NDArray[np.floating]
 
@@ -65,7 +65,7 @@ def _take_part(words, me, turn, like):
             continue
         n, batch, nq, nv = words[_BODIES], words[_BATCH], words[_NQ], words[_NV]
         topology = carray(atomic.pointer(words[_TOPOLOGY], words), (n, 4))
-        constants = _reals(words, _CONSTANTS, like, (n + 1, 22))
+        constants = _reals(words, _CONSTANTS, like, (n + 1, CONSTANTS))
         w = _reals(words, _W, like, (threads, n, WIDTH * _LANES))[me]
         some = slice(run * words[_RUN], min((run + 1) * words[_RUN], batch))
         q, v = _reals(words, _Q, like, (batch, nq))[some], _reals(words, _V, like, (batch, nv))[some]

@@ -13,7 +13,7 @@ from engine.model import FREE, REVOLUTE
 @inline
 def _column(row, k, L, kind, j):
     """Column j of a composite inertia times S, as a wrench on the body, into its A."""
-    A, B, C = load6(row, at.I * L + k, L), load9(row, (at.I + 6) * L + k, L), load6(row, (at.I + 15) * L + k, L)
+    A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
     index = j if kind == FREE else (2 if kind == REVOLUTE else 5)
     columns = (
         (A[0], A[1], A[2], B[0], B[1], B[2]),
@@ -23,7 +23,7 @@ def _column(row, k, L, kind, j):
         (B[1], B[4], B[7], C[1], C[3], C[4]),
         (B[2], B[5], B[8], C[2], C[4], C[5]),
     )
-    store6(row, at.A * L + k, L, columns[index])
+    store6(row, at.ACC * L + k, L, columns[index])
 
 
 @inline
@@ -52,7 +52,7 @@ def composite_bodies(M, topology, constants, w, lanes):
         for column in range(6 if kind == FREE else 1):
             for k in range(L):
                 _column(row, k, L, kind, column)
-                F, j = load6(row, at.A * L + k, L), i
+                F, j = load6(row, at.ACC * L + k, L), i
                 while True:
                     _row_into(M, k, topology, F, j, start + column)
                     above = topology[j, 0]
@@ -65,14 +65,14 @@ def composite_bodies(M, topology, constants, w, lanes):
             for k in range(L):
                 A, B, C = (
                     load6(row, at.I * L + k, L),
-                    load9(row, (at.I + 6) * L + k, L),
-                    load6(row, (at.I + 15) * L + k, L),
+                    load9(row, at.I_B * L + k, L),
+                    load6(row, at.I_C * L + k, L),
                 )
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
                 A, B, C = inertia_to_parent(R, p, A, B, C)
                 store6(row, at.I * L + k, L, A)
-                store9(row, (at.I + 6) * L + k, L, B)
-                store6(row, (at.I + 15) * L + k, L, C)
+                store9(row, at.I_B * L + k, L, B)
+                store6(row, at.I_C * L + k, L, C)
             below = w[parent]
             for k in range(21 * L):
                 below[at.I * L + k] += row[at.I * L + k]

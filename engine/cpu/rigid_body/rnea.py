@@ -6,9 +6,22 @@ import numpy as np
 
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import add, dot, force_to_parent, load3, load9, matmul, momentum, mul, store3, store9
+from engine.cpu.rigid_body.spatial import (
+    add,
+    dot,
+    force_to_parent,
+    full,
+    load3,
+    load6,
+    load9,
+    matmul,
+    momentum,
+    mul,
+    store3,
+    store9,
+)
 from engine.cpu.runtime.native import kernel
-from engine.model import FREE, REVOLUTE
+from engine.model import FREE, REVOLUTE, layout
 
 
 @kernel
@@ -17,36 +30,36 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, 1]
-        m, h = c[12], load3(c, 13, 1)
-        inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
+        inertia = full(load6(c, layout.INERTIA, 1))
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
         for k in range(6 * L):
-            row[at.A * L + k] += row[at.C * L + k]
+            row[at.ACC * L + k] += row[at.VXS * L + k]
         if accelerated:
             width, source = (6 * L, at.U * L) if kind == FREE else (L, at.QDD * L)
-            axis = at.A if kind == FREE else (at.A + 2 if kind == REVOLUTE else at.A + 5)
+            axis = at.ACC if kind == FREE else (at.ACC + 2 if kind == REVOLUTE else at.ACC + 5)
             for k in range(width):
                 row[axis * L + k] += row[source + k]
         for k in range(L):
-            n, f = momentum(m, h, inertia, load3(row, at.A * L + k, L), load3(row, (at.A + 3) * L + k, L))
-            store3(row, at.B * L + k, L, add(n, load3(row, at.B * L + k, L)))
-            store3(row, (at.B + 3) * L + k, L, add(f, load3(row, (at.B + 3) * L + k, L)))
+            n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
+            store3(row, at.BIAS * L + k, L, add(n, load3(row, at.BIAS * L + k, L)))
+            store3(row, (at.BIAS + 3) * L + k, L, add(f, load3(row, (at.BIAS + 3) * L + k, L)))
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, 1], topology[i, 0]
         if kind == FREE:
             for k in range(6 * L):
-                row[at.U * L + k] = row[at.B * L + k]
+                row[at.U * L + k] = row[at.BIAS * L + k]
         else:
-            axis = at.B + 2 if kind == REVOLUTE else at.B + 5
+            axis = at.BIAS + 2 if kind == REVOLUTE else at.BIAS + 5
             for k in range(L):
                 row[at.TAU * L + k] = row[axis * L + k]
         if parent >= 0:
             below = w[parent]
             for k in range(L):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-                n, f = force_to_parent(R, p, load3(row, at.B * L + k, L), load3(row, (at.B + 3) * L + k, L))
-                store3(below, at.B * L + k, L, add(load3(below, at.B * L + k, L), n))
-                store3(below, (at.B + 3) * L + k, L, add(load3(below, (at.B + 3) * L + k, L), f))
+                n, f = force_to_parent(R, p, load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
+                store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
+                store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
 
 
 @kernel
@@ -55,7 +68,7 @@ def inverse(q, v, a, out, topology, constants, w, lanes):
     n = topology.shape[0]
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.C)
+        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.VXS)
         tree_passes.scatter_v(a, start, topology, w, lanes, at.QDD, at.U)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
@@ -87,20 +100,20 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, constants
     world_poses(q, rotations, positions, topology, constants, w, lanes)
     for b in range(q.shape[0]):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, b, topology, w, lanes, at.QD, at.C)
+        tree_passes.scatter_v(v, b, topology, w, lanes, at.QD, at.VXS)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         kinetic[b], potential[b] = 0.0, 0.0
         for i in range(n):
             c = constants[i]
-            inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+            inertia = full(load6(c, layout.INERTIA, 1))
             o, u = load3(w[i], at.V, 1), load3(w[i], at.V + 3, 1)
-            h = load3(c, 13, 1)
-            angular, linear = momentum(c[12], h, inertia, o, u)
+            h = load3(c, layout.FIRST_MOMENT, 1)
+            angular, linear = momentum(c[layout.MASS], h, inertia, o, u)
             kinetic[b] += 0.5 * (dot(o, angular) + dot(u, linear))
             moment = mul(load9(rotations[b, i], 0, 1), h)
             x = load3(positions[b, i], 0, 1)
-            potential[b] -= c[12] * dot(gravity, x) + dot(gravity, moment)
+            potential[b] -= c[layout.MASS] * dot(gravity, x) + dot(gravity, moment)
 
 
 @kernel

@@ -71,6 +71,11 @@ def cross(a, b):
 
 
 @inline
+def columns(A):
+    return (A[0], A[3], A[6]), (A[1], A[4], A[7]), (A[2], A[5], A[8])
+
+
+@inline
 def transpose(A):
     return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
 

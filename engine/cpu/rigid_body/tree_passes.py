@@ -11,8 +11,11 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
     LARGEST_ANGLE,
     add,
+    columns,
     cross,
+    full,
     load3,
+    load6,
     load9,
     matmul,
     momentum,
@@ -27,7 +30,7 @@ from engine.cpu.rigid_body.spatial import (
     store9,
 )
 from engine.cpu.runtime.native import inline, kernel
-from engine.model import FREE, REVOLUTE
+from engine.model import FREE, REVOLUTE, layout
 
 
 @kernel
@@ -60,7 +63,7 @@ def scatter_q(q, start, topology, constants, w, lanes):
             for k in range(L):
                 row[at.Q * L + k] = q[min(start + k, last), j]
             continue
-        R0, p0 = load9(constants[i], 0, 1), load3(constants[i], 9, 1)
+        R0, p0 = load9(constants[i], layout.HOME_ROTATION, 1), load3(constants[i], layout.HOME_POSITION, 1)
         for k in range(L):
             x = q[min(start + k, last)]
             store9(row, at.R * L + k, L, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])))
@@ -113,7 +116,7 @@ def _revolute(row, constants, i, L):
     for k in range(L):
         largest = max(largest, abs(row[at.Q * L + k]))
     c = constants[i]
-    u, v, w = (c[0], c[3], c[6]), (c[1], c[4], c[7]), (c[2], c[5], c[8])
+    u, v, w = columns(load9(c, layout.HOME_ROTATION, 1))
     if largest <= LARGEST_ANGLE:
         for k in range(L):
             s, o = sincos(row[at.Q * L + k])
@@ -124,7 +127,7 @@ def _revolute(row, constants, i, L):
             s, o = np.sin(row[at.Q * L + k]), np.cos(row[at.Q * L + k])
             x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
             store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
-    p = load3(c, 9, 1)
+    p = load3(c, layout.HOME_POSITION, 1)
     for k in range(L):
         store3(row, at.P * L + k, L, p)
 
@@ -132,7 +135,8 @@ def _revolute(row, constants, i, L):
 @inline
 def _prismatic(row, constants, i, L):
     c = constants[i]
-    R0, p0, axis = load9(c, 0, 1), load3(c, 9, 1), (c[2], c[5], c[8])
+    R0, p0 = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
+    _, _, axis = columns(R0)
     for k in range(L):
         store9(row, at.R * L + k, L, R0)
         store3(row, at.P * L + k, L, add(p0, scale(row[at.Q * L + k], axis)))
@@ -169,22 +173,22 @@ def velocities(topology, w, lanes):
             for k in range(L):
                 rate, x, y = row[at.QD * L + k], load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 row[(at.V + 2) * L + k] = x[2] + rate
-                store3(row, at.C * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
-                store3(row, (at.C + 3) * L + k, L, (y[1] * rate, -y[0] * rate, 0.0))
+                store3(row, at.VXS * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
+                store3(row, (at.VXS + 3) * L + k, L, (y[1] * rate, -y[0] * rate, 0.0))
         elif topology[i, 1] == FREE:
             for k in range(L):
                 o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
-                do, dv = load3(row, at.C * L + k, L), load3(row, (at.C + 3) * L + k, L)
+                do, dv = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
                 store3(row, at.V * L + k, L, add(o, do))
                 store3(row, (at.V + 3) * L + k, L, add(v, dv))
-                store3(row, at.C * L + k, L, cross(o, do))
-                store3(row, (at.C + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
+                store3(row, at.VXS * L + k, L, cross(o, do))
+                store3(row, (at.VXS + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
         else:
             for k in range(L):
                 rate, x = row[at.QD * L + k], load3(row, at.V * L + k, L)
                 row[(at.V + 5) * L + k] += rate
-                store3(row, at.C * L + k, L, (0.0, 0.0, 0.0))
-                store3(row, (at.C + 3) * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
+                store3(row, at.VXS * L + k, L, (0.0, 0.0, 0.0))
+                store3(row, (at.VXS + 3) * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
 
 
 @kernel
@@ -193,13 +197,13 @@ def bias_forces(topology, constants, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
-        m, h = c[12], load3(c, 13, 1)
-        inertia = (c[16], c[17], c[18], c[17], c[19], c[20], c[18], c[20], c[21])
+        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
+        inertia = full(load6(c, layout.INERTIA, 1))
         for k in range(L):
             o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
             n, f = momentum(m, h, inertia, o, v)
             n, f = add(cross(o, n), cross(v, f)), cross(o, f)
-            store6(row, at.B * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+            store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
 
 
 @kernel
@@ -208,12 +212,12 @@ def rigid_inertias(topology, constants, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
-        m, x, y, z = c[12], c[13], c[14], c[15]
-        block = (c[16], c[17], c[18], c[19], c[20], c[21])
+        m, (x, y, z) = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
+        block = load6(c, layout.INERTIA, 1)
         for k in range(L):
             store6(row, at.I * L + k, L, block)
-            store9(row, (at.I + 6) * L + k, L, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0))
-            store6(row, (at.I + 15) * L + k, L, (m, 0.0, 0.0, m, 0.0, m))
+            store9(row, at.I_B * L + k, L, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0))
+            store6(row, at.I_C * L + k, L, (m, 0.0, 0.0, m, 0.0, m))
 
 
 @inline
@@ -225,12 +229,12 @@ def base_accelerations(topology, w, lanes, gravity, i):
         above = w[parent]
         for k in range(L):
             R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-            o, v = load3(above, at.A * L + k, L), load3(above, (at.A + 3) * L + k, L)
+            o, v = load3(above, at.ACC * L + k, L), load3(above, (at.ACC + 3) * L + k, L)
             o, v = motion_to_child(R, p, o, v)
-            store3(row, at.A * L + k, L, o)
-            store3(row, (at.A + 3) * L + k, L, v)
+            store3(row, at.ACC * L + k, L, o)
+            store3(row, (at.ACC + 3) * L + k, L, v)
     else:
         up = (-gravity[0], -gravity[1], -gravity[2])
         for k in range(L):
-            store3(row, at.A * L + k, L, (0.0, 0.0, 0.0))
-            store3(row, (at.A + 3) * L + k, L, mul_t(load9(row, at.R * L + k, L), up))
+            store3(row, at.ACC * L + k, L, (0.0, 0.0, 0.0))
+            store3(row, (at.ACC + 3) * L + k, L, mul_t(load9(row, at.R * L + k, L), up))
