@@ -15,7 +15,7 @@ from app.background import Background, with_place
 class Measurement(Protocol):
     """What can be run here: an `engine.Comparison` or an `engine.Scaling`."""
 
-    def run(self, stop: Callable[[], bool]) -> Iterator[engine.Standings | engine.Growth]: ...
+    def run(self, stop: Callable[[], bool]) -> Iterator[engine.ComparisonResult | engine.Growth]: ...
     def command(self) -> str: ...
 
 
@@ -23,7 +23,7 @@ class Measurement(Protocol):
 class Report:
     """How far a measurement is."""
 
-    found: engine.Standings | engine.Growth | None = None
+    found: engine.ComparisonResult | engine.Growth | None = None
     command: str = ""
     """The shell command that repeats it; empty where `no_command` says why there is none."""
     no_command: str = ""

@@ -28,7 +28,7 @@ class FindingsView:
             self._of_meshes = []
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
         self._panel.show_file(findings.path, title, findings.diagnostics, self._bench.package_dirs)
-        self._panel.offer_trust(findings.wants_trust)
+        self._panel.show_trust_button(findings.wants_trust)
         self._dock.setVisible(raised)
         if raised:
             self._dock.raise_()

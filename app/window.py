@@ -84,8 +84,8 @@ class Window(QMainWindow):
         self.viewport.drawn.connect(self._drawn)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._look_in)
-        self.timing.offer.asked.connect(self._measure)
-        self.timing.offer.over.connect(self._measured)
+        self.timing.prompt.asked.connect(self._measure)
+        self.timing.prompt.over.connect(self._measured)
         self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
         self._words_due = 0.0
         self._fit_before = 0.0  # simulated s, from which a reset goes back
@@ -287,7 +287,7 @@ class Window(QMainWindow):
     def _mirror(self) -> None:
         """Bring every word, button and menu to the workbench's state."""
         bench, model = self.workbench, self.workbench.model
-        measuring = self.timing.offer.measuring.running
+        measuring = self.timing.prompt.measuring.running
         for action in (self.reset_action, self.gravity_action, self.fit_action, self.hold_action):
             action.setEnabled(model is not None)
         for action in (self.play_action, self.step_action):
@@ -371,11 +371,13 @@ class Window(QMainWindow):
     def _measure(self) -> None:
         """Measure for the automatic choice; what would disturb it rests meanwhile."""
         if self.compare.comparing.running:
-            self.timing.offer.complain("a comparison is running, which would disturb this: wait for its end or stop it")
+            self.timing.prompt.complain(
+                "a comparison is running, which would disturb this: wait for its end or stop it"
+            )
             return
         self._play_after = self.workbench.model if self.workbench.playing else None
         self.workbench.pause()
-        self.timing.offer.start()
+        self.timing.prompt.start()
         self._mirror()
 
     def _measured(self) -> None:
@@ -419,7 +421,7 @@ class Window(QMainWindow):
         self._settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread for a moment longer
         self.compare.close_thread()
-        self.timing.offer.close_thread()
+        self.timing.prompt.close_thread()
         self.diagnostics.close_thread()
         self.workbench.close()
         self.viewport.close()

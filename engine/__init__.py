@@ -12,6 +12,8 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
 """
 
+import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +44,7 @@ from engine.urdf.load import load
 from engine.urdf.repair import repair
 
 if TYPE_CHECKING:
-    from engine.bench.compare import Comparison, Crossing, Growth, Point, Scaling, Standing, Standings
+    from engine.bench.compare import AlgorithmResult, Comparison, ComparisonResult, Crossing, Growth, Point, Scaling
     from engine.bench.intervals import Interval
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
@@ -50,7 +52,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _OF_THE_BENCH = {
     **dict.fromkeys(
-        ("Comparison", "Crossing", "Growth", "Point", "Scaling", "Standing", "Standings"), "engine.bench.compare"
+        ("Comparison", "Crossing", "Growth", "Point", "Scaling", "AlgorithmResult", "ComparisonResult"),
+        "engine.bench.compare",
     ),
     "Interval": "engine.bench.intervals",
     "algorithm_color": "engine.bench.plots",
@@ -59,7 +62,15 @@ _OF_THE_BENCH = {
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
 
 
+_RENAMED = {"Standing": "AlgorithmResult", "Standings": "ComparisonResult"}
+"""Names that there were, and what they are called now."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"engine.{name} is called engine.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)
+        renamed = globals()[name] = getattr(sys.modules[__name__], _RENAMED[name])  # so that it warns once
+        return renamed
     if name not in _OF_THE_BENCH:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_OF_THE_BENCH[name]), name)
@@ -70,7 +81,9 @@ __all__ = [
     "INTEGRATORS",
     "PHASES",
     "SIMULATION_ALGORITHMS",
+    "AlgorithmResult",
     "Comparison",
+    "ComparisonResult",
     "Compilation",
     "Crossing",
     "Diagnostic",
@@ -86,8 +99,6 @@ __all__ = [
     "Point",
     "Scaling",
     "Simulation",
-    "Standing",
-    "Standings",
     "SuggestedStep",
     "Trajectory",
     "Visual",

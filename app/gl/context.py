@@ -59,15 +59,15 @@ SURFACELESS, DEVICE = 0x31DD, 0x313F
 def _egl_display(EGL: Any) -> Any:
     """The first display that can be initialised: Mesa's without a surface, a device's (NVIDIA), the default one."""
     extensions = EGL.eglQueryString(EGL.EGL_NO_DISPLAY, EGL.EGL_EXTENSIONS) or b""
-    offers = []
+    attempts = []
     if b"EGL_MESA_platform_surfaceless" in extensions:
-        offers.append(lambda: EGL.eglGetPlatformDisplayEXT(SURFACELESS, None, None))
+        attempts.append(lambda: EGL.eglGetPlatformDisplayEXT(SURFACELESS, None, None))
     if b"EGL_EXT_platform_device" in extensions:
-        offers.append(lambda: EGL.eglGetPlatformDisplayEXT(DEVICE, None, None))
-    offers.append(lambda: EGL.eglGetDisplay(EGL.EGL_DEFAULT_DISPLAY))
-    for offer in offers:
+        attempts.append(lambda: EGL.eglGetPlatformDisplayEXT(DEVICE, None, None))
+    attempts.append(lambda: EGL.eglGetDisplay(EGL.EGL_DEFAULT_DISPLAY))
+    for attempt in attempts:
         with suppress(EGL.EGLError):
-            display = offer()
+            display = attempt()
             EGL.eglInitialize(display, None, None)
             return display
     raise NoOpenGL("EGL finds no display to draw on; install a driver (on Debian: libgl1-mesa-dri)")

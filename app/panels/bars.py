@@ -46,7 +46,7 @@ class Axis:
     """The largest median or bound of one, s."""
 
     @classmethod
-    def of(cls, rows: list[engine.Standing]) -> Axis | None:
+    def of(cls, rows: list[engine.AlgorithmResult]) -> Axis | None:
         """One on which all medians and intervals fit; None where there are none."""
         medians = [row.host for row in rows if row.host]
         if not medians:
@@ -72,9 +72,9 @@ class Axis:
             return [
                 (self.place(self.first * power), f"{power:,} ×" if power > 1 else "1 × fastest") for power in powers
             ]
-        rough = self.last / max(1, most - 1)
-        ten = 10.0 ** math.floor(math.log10(rough))
-        step = next(ten * factor for factor in (1, 2, 5, 10) if ten * factor >= rough * (1 - 1e-9))
+        least = self.last / max(1, most - 1)
+        ten = 10.0 ** math.floor(math.log10(least))
+        step = next(ten * factor for factor in (1, 2, 5, 10) if ten * factor >= least * (1 - 1e-9))
         count = int(self.last / step + 1e-9)
         return [(self.place(step * number), duration(step * number) if number else "0") for number in range(count + 1)]
 
@@ -89,20 +89,20 @@ class Heading:
 
 
 class BarTable(QAbstractTableModel):
-    """Headings and standings in turn."""
+    """Each robot's heading, then its results."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[Heading | engine.Standing] = []
+        self.rows: list[Heading | engine.AlgorithmResult] = []
         self.axes: list[Axis | None] = []
         """Of each row."""
 
-    def show_standings(self, standings: tuple[engine.Standing, ...]) -> bool:
+    def show_results(self, results: tuple[engine.AlgorithmResult, ...]) -> bool:
         """Show these; whether there are other rows than before."""
-        groups: dict[tuple[str, str], list[engine.Standing]] = {}
-        for standing in standings:
-            groups.setdefault((standing.model, standing.dtype), []).append(standing)
-        rows: list[Heading | engine.Standing] = []
+        groups: dict[tuple[str, str], list[engine.AlgorithmResult]] = {}
+        for result in results:
+            groups.setdefault((result.model, result.dtype), []).append(result)
+        rows: list[Heading | engine.AlgorithmResult] = []
         axes: list[Axis | None] = []
         for (model, dtype), group in groups.items():
             axis, batch = Axis.of(group), group[0].batch
@@ -170,7 +170,7 @@ HINTS = (
 )
 
 
-def cell(row: engine.Standing, column: int) -> str:
+def cell(row: engine.AlgorithmResult, column: int) -> str:
     """What a row's column says."""
     if column == NAME:
         return f"{row.algorithm}  ·  {row.device}"
@@ -196,7 +196,7 @@ def _digits(ratio: float) -> str:
     return f"{ratio / 1000:.3g}k"
 
 
-def hover(row: engine.Standing) -> str:
+def hover(row: engine.AlgorithmResult) -> str:
     """All numbers of a row."""
     lines = [f"{row.algorithm} on {row.device}, {row.dtype}, {row.model}, batch {row.batch:,}"]
     if row.reason:
@@ -226,7 +226,7 @@ def hover(row: engine.Standing) -> str:
     return "\n".join(lines)
 
 
-def _key(row: Heading | engine.Standing) -> object:
+def _key(row: Heading | engine.AlgorithmResult) -> object:
     if isinstance(row, Heading):
         return row.model, row.text
     return row.model, row.algorithm, row.device, row.dtype, row.verdict in BADGES
@@ -238,7 +238,7 @@ def _bold() -> QFont:
     return font
 
 
-def _tint(row: engine.Standing, column: int) -> QColor | None:
+def _tint(row: engine.AlgorithmResult, column: int) -> QColor | None:
     if row.verdict in BADGES:
         return theme.color("error" if column == RESIDUAL and row.verdict == "wrong" else "faint")
     if column in (DEVICE, RESIDUAL):
@@ -281,7 +281,7 @@ def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
         painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, words)
 
 
-def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.Standing) -> None:
+def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.AlgorithmResult) -> None:
     if axis is None:
         return
     painter.setPen(theme.color("raised"))
@@ -304,7 +304,7 @@ def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.
             painter.drawLine(round(x), round(middle - 4), round(x), round(middle + 4))
 
 
-def _paint_badge(painter: QPainter, box: QRectF, row: engine.Standing) -> None:
+def _paint_badge(painter: QPainter, box: QRectF, row: engine.AlgorithmResult) -> None:
     tint = theme.color(BADGES[row.verdict])
     text = QRectF(box)
     if row.verdict != "waiting":
@@ -351,10 +351,10 @@ class BarView(QTableView):
         ):  # fmt: skip
             self.setColumnWidth(column, advance(widest) + 22)
 
-    def show_standings(self, standings: tuple[engine.Standing, ...]) -> None:
+    def show_results(self, results: tuple[engine.AlgorithmResult, ...]) -> None:
         """Show these; names that are long widen their column."""
-        self.setColumnHidden(DEVICE, all(row.on_device is None for row in standings))
-        if not self.table.show_standings(standings):
+        self.setColumnHidden(DEVICE, all(row.on_device is None for row in results))
+        if not self.table.show_results(results):
             return
         self.clearSpans()
         self._longest = 0
@@ -385,7 +385,7 @@ class BarView(QTableView):
         """All rows, in sight or not."""
         view = BarView()
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        view.show_standings(tuple(row for row in self.table.rows if not isinstance(row, Heading)))
+        view.show_results(tuple(row for row in self.table.rows if not isinstance(row, Heading)))
         height = view.horizontalHeader().sizeHint().height() + view.verticalHeader().length()
         view.resize(PICTURE_WIDTH, height + 2)
         pixmap = QPixmap(view.size() * PICTURE_SCALE)

@@ -24,7 +24,7 @@ import engine
 from app import theme
 from app.comparing import Comparing, Report
 from app.panels.bars import BarView
-from app.panels.contest import ContestForm
+from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, told
 
 REFRESH = 100  # ms between two looks at the measurement
@@ -52,7 +52,7 @@ class ComparePanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.form, self.bars, self.growth = ContestForm(), BarView(), GrowthView()
+        self.form, self.bars, self.growth = CompareForm(), BarView(), GrowthView()
         self.comparing = Comparing()
         self.report = Report()
         """The latest."""
@@ -190,8 +190,8 @@ class ComparePanel(QWidget):
             return
         self.report = report
         found = report.found
-        if isinstance(found, engine.Standings):
-            self.bars.show_standings(found.rows)
+        if isinstance(found, engine.ComparisonResult):
+            self.bars.show_results(found.rows)
             self.pages.setCurrentWidget(self.bars)
         elif found is not None:
             self.growth.show_growth(found)
@@ -245,13 +245,13 @@ def _words(report: Report) -> list[str]:
     found = report.found
     if found is None:  # looked at first, since what measures is imported where it is named
         return []
-    if isinstance(found, engine.Standings):
+    if isinstance(found, engine.ComparisonResult):
         return _faults(found.rows) + (found.findings() if report.over else [])
     crossings = [told(crossing, found.axis) for crossing in found.crossings()[:TOLD]] if report.over else []
-    return _faults(point.standing for point in found.points) + crossings
+    return _faults(point.result for point in found.points) + crossings
 
 
-def _faults(rows: Iterable[engine.Standing]) -> list[str]:
+def _faults(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
     """What went wrong in an algorithm, with the line where it is a user's."""
     faults = (f"{row.algorithm} {row.verdict}: {row.reason}" for row in rows if row.verdict in ("failed", "wrong"))
     return list(dict.fromkeys(faults))[:TOLD]

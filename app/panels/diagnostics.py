@@ -129,7 +129,7 @@ class DiagnosticsPanel(QWidget):
         self._path, self._title, self.diagnostics = path, title, []
         self._package_dirs = tuple(package_dirs)
         self._tell("")
-        self.offer_trust(False)
+        self.show_trust_button(False)
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
         self.list.clear()
@@ -138,7 +138,7 @@ class DiagnosticsPanel(QWidget):
         if self.list.topLevelItemCount():
             self.list.setCurrentItem(self.list.topLevelItem(0))
 
-    def offer_trust(self, on: bool) -> None:
+    def show_trust_button(self, on: bool) -> None:
         """Whether the file was refused for what only a trusted xacro file may do."""
         self.trust_button.setVisible(on)
 

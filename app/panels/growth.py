@@ -82,7 +82,7 @@ class GrowthPlot(pg.PlotWidget):
                 )
             sizes = sorted(curve)
             self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
-        self._points = tuple(point for point in growth.points if point.standing.host is not None)
+        self._points = tuple(point for point in growth.points if point.result.host is not None)
         self._sizes.show_sizes(sorted({point.size for point in growth.points}))
         self._mark(growth, curves)
 
@@ -118,16 +118,16 @@ class GrowthPlot(pg.PlotWidget):
         box = self.getPlotItem().vb
         near = None
         for point in self._points:
-            at = box.mapViewToScene(QPointF(math.log10(point.size), math.log10(point.standing.host)))
+            at = box.mapViewToScene(QPointF(math.log10(point.size), math.log10(point.result.host)))
             away = math.hypot(at.x() - position.x(), at.y() - position.y())
             if away < (near[0] if near else NEAR):
                 near = away, point
         if near is None:
             self.hide_note()
             return
-        place = QPointF(math.log10(near[1].size), math.log10(near[1].standing.host))
+        place = QPointF(math.log10(near[1].size), math.log10(near[1].result.host))
         at, frame = box.mapViewToScene(place), box.sceneBoundingRect()
-        self.note.setText(hover(near[1].standing))
+        self.note.setText(hover(near[1].result))
         self.note.setAnchor((float(at.x() > frame.center().x()), float(at.y() > frame.center().y())))
         self.note.setPos(place)
         if self.note.scene() is None:

@@ -27,7 +27,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app import theme
 from app.messages import Settings
-from app.panels.offer import MeasureOffer
+from app.panels.measure_prompt import MeasurePrompt
 
 MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 500  # ms between two pictures of the panel
@@ -237,7 +237,7 @@ class TimingPanel(QWidget):
         self.steps, self.frames = History(engine.PHASES), History(FRAME_PHASES)
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
         count = len(engine.PHASES)
-        self.choice, self.why, self.offer = QToolButton(), QLabel(), MeasureOffer()
+        self.choice, self.why, self.prompt = QToolButton(), QLabel(), MeasurePrompt()
         self._plots = (
             StackedPlot(self.steps, "step", theme.PHASE_COLORS[:count]),
             StackedPlot(self.frames, "frame", theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
@@ -270,7 +270,7 @@ class TimingPanel(QWidget):
         layout.setContentsMargins(8, 5, 8, 5)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.why, 1)
-        layout.addWidget(self.offer, 1)
+        layout.addWidget(self.prompt, 1)
         return layout
 
     def _view(self) -> QTableView:
@@ -344,7 +344,7 @@ class TimingPanel(QWidget):
     def show_algorithm(self, name: str, settings: Settings, why: str, unmeasured: bool) -> None:
         """The algorithm in use, how the simulation was asked for, and the reason in one sentence.
 
-        In place of the reason stands an offer to measure where that is what it lacks.
+        Where nothing was measured yet, the prompt to measure stands in place of the reason.
         """
         conditions = settings.dt, settings.integrator, settings.gravity
         if conditions != self._conditions:
@@ -361,9 +361,9 @@ class TimingPanel(QWidget):
         self.choice.setText(f"{name} (auto)" if settings.algorithm == "auto" else name)
         self.choice.setVisible(bool(name))
         self.why.setText(why.removeprefix(f"{name}: "))
-        offered = unmeasured or self.offer.measuring.running
-        self.why.setVisible(not offered)
-        self.offer.setVisible(offered)
+        prompted = unmeasured or self.prompt.measuring.running
+        self.why.setVisible(not prompted)
+        self.prompt.setVisible(prompted)
         self.layout().activate()
         self._fit_plots()
 

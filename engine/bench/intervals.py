@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 def of_median(samples: Array) -> Interval | None:
     """The sign test's interval of the median of samples (n,), with `CONFIDENCE`; None of fewer than `FEWEST`.
 
-    The binomial law is taken as normal, which errs to the wide side; below eleven samples it is their whole range.
+    The binomial distribution is taken as normal, which errs to the wide side; of ten or fewer it is their whole range.
     """
     n = len(samples)
     if n < FEWEST:

@@ -1,4 +1,4 @@
-"""The timer: contestants take turns, so that the ratios of their times can be trusted on a busy machine."""
+"""The timer: candidates take turns, so that the ratios of their times can be trusted on a busy machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOT = 1e-3
 
 
 def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
-    """`function` as a contestant for `alternate`."""
+    """`function` as a candidate for `alternate`."""
 
     def repeat(times: int) -> None:
         for _ in range(times):
@@ -23,17 +23,17 @@ def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
 
 
 def alternate(
-    contestants: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None
+    candidates: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None
 ) -> np.ndarray:
-    """Seconds per robot of each contestant in each round, (contestants, rounds); they take turns within a round.
+    """Seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
 
     By default as many rounds as turns of `SLOT` make, and 25 at least.
     """
     if rounds is None:
-        rounds = max(25, int(seconds / SLOT / len(contestants)))
-    share = seconds / rounds / len(contestants)
+        rounds = max(25, int(seconds / SLOT / len(candidates)))
+    share = seconds / rounds / len(candidates)
     times = []
-    for repeat, _ in contestants:
+    for repeat, _ in candidates:
         repeat(1)
         count = 1
         while True:
@@ -44,9 +44,9 @@ def alternate(
                 break
             count *= 2
         times.append(max(1, int(count * share / elapsed)))
-    samples = np.empty((len(contestants), rounds))
+    samples = np.empty((len(candidates), rounds))
     for turn in range(rounds):
-        for index, (repeat, robots) in enumerate(contestants):
+        for index, (repeat, robots) in enumerate(candidates):
             start = perf_counter()
             repeat(times[index])
             samples[index, turn] = (perf_counter() - start) / (times[index] * robots)

@@ -23,7 +23,7 @@ import engine
 from app import SWITCH_INTERVAL, theme
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
-from app.panels.contest import OVER_BATCH, OVER_LINKS, functions
+from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
 from app.panels.growth import GrowthPlot, told
 from app.window import Window
 
@@ -42,7 +42,7 @@ def hangs(model, q, v, tau):
 def slow(model, q, v, tau):
     return [engine.forward_dynamics(model, q, v, tau) for _ in range(30)][0]
 """
-STANDING = engine.Standing(
+RESULT = engine.AlgorithmResult(
     model="arm", algorithm="abia", device="cpu", dtype="float64", batch=1, verdict="ok", reason="", residual=1e-15,
     first=0.1, turns=99, host=2e-6, host_interval=engine.Interval(1.9e-6, 2e-6, 2.2e-6), on_device=None,
     ratio=engine.Interval(1.0, 1.0, 1.0), level=True, winner=True,
@@ -108,8 +108,8 @@ def measure(qtbot, panel: ComparePanel) -> None:
     assert not panel.report.fault
 
 
-def shown(panel: ComparePanel) -> dict[tuple[str, str], engine.Standing]:
-    return {(row.model, row.algorithm): row for row in panel.bars.table.rows if isinstance(row, engine.Standing)}
+def shown(panel: ComparePanel) -> dict[tuple[str, str], engine.AlgorithmResult]:
+    return {(row.model, row.algorithm): row for row in panel.bars.table.rows if isinstance(row, engine.AlgorithmResult)}
 
 
 def threads() -> list[threading.Thread]:
@@ -319,14 +319,14 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     qtbot.addWidget(plot)
     times = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}}
     points = tuple(
-        engine.Point(size, replace(STANDING, algorithm=name, host=seconds, host_interval=None))
+        engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
         for name, curve in times.items()
         for size, seconds in curve.items()
     )
     plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
     assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8"]
     vague = tuple(
-        replace(point.standing, host_interval=engine.Interval(*(point.standing.host * x for x in (0.7, 1, 1.4))))
+        replace(point.result, host_interval=engine.Interval(*(point.result.host * x for x in (0.7, 1, 1.4))))
         for point in points
     )
     wide = tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True))
@@ -397,25 +397,25 @@ def test_a_complaint_goes_once_what_it_was_about_is_over(qtbot, panel, own, tmp_
 def test_a_gpu_has_its_column(qtbot):
     bars = BarView()
     qtbot.addWidget(bars)
-    bars.show_standings((STANDING,))
+    bars.show_results((RESULT,))
     assert bars.isColumnHidden(DEVICE)
     ratio = engine.Interval(1.2, 1.3, 1.4)
-    on_gpu = replace(STANDING, device="cuda", host=9e-6, on_device=4e-6, ratio=ratio, level=False, winner=False)
-    bars.show_standings((STANDING, on_gpu))
+    on_gpu = replace(RESULT, device="cuda", host=9e-6, on_device=4e-6, ratio=ratio, level=False, winner=False)
+    bars.show_results((RESULT, on_gpu))
     assert not bars.isColumnHidden(DEVICE)
-    assert (cell(on_gpu, DEVICE), cell(STANDING, DEVICE)) == ("4 µs", "–")
-    assert (cell(on_gpu, RATIO), cell(STANDING, RATIO)) == ("1.30 (1.20–1.40)", "fastest")
+    assert (cell(on_gpu, DEVICE), cell(RESULT, DEVICE)) == ("4 µs", "–")
+    assert (cell(on_gpu, RATIO), cell(RESULT, RATIO)) == ("1.30 (1.20–1.40)", "fastest")
     assert "on the GPU: 4 µs" in hover(on_gpu)
 
 
 def test_axes_start_at_nought_or_are_multiples_of_the_fastest():
-    axis = Axis.of([STANDING, replace(STANDING, host=10e-6, host_interval=None)])
+    axis = Axis.of([RESULT, replace(RESULT, host=10e-6, host_interval=None)])
     assert [axis.place(x) for x in (0, 5e-6, 10e-6)] == pytest.approx([0, 0.5, 1])
     assert axis.ticks(3) == [(0, "0"), (pytest.approx(0.5), "5 µs"), (pytest.approx(1), "10 µs")]
-    wide = Axis.of([STANDING, replace(STANDING, host=2e-4, host_interval=None)])
+    wide = Axis.of([RESULT, replace(RESULT, host=2e-4, host_interval=None)])
     assert [wide.place(x) for x in (1.9e-6, 2e-6, 2e-5, 2e-4)] == pytest.approx([0, 0, 0.5, 1])
     assert [words for _, words in wide.ticks(5)] == ["1 × fastest", "10 ×", "100 ×"]
-    assert Axis.of([replace(STANDING, host=None, host_interval=None)]) is None
+    assert Axis.of([replace(RESULT, host=None, host_interval=None)]) is None
 
 
 def test_durations_have_units_that_suit():

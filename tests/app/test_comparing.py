@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import engine
 from app.comparing import Comparing, Report
 
-HALF = engine.Standings((), 0.5, None, "half")
+HALF = engine.ComparisonResult((), 0.5, None, "half")
 
 
 class Scripted:
@@ -17,7 +17,7 @@ class Scripted:
     def __init__(self, then: Callable[[Callable[[], bool]], None], command: str = "main.py compare"):
         self.then, self.words = then, command
 
-    def run(self, stop: Callable[[], bool]) -> Iterator[engine.Standings]:
+    def run(self, stop: Callable[[], bool]) -> Iterator[engine.ComparisonResult]:
         yield HALF
         self.then(stop)
 

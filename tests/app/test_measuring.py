@@ -1,4 +1,4 @@
-"""Measuring for the automatic choice from the window: the thread, and what the timing panel offers and shows."""
+"""Measuring for the automatic choice from the window: the thread, and what the timing panel asks and shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windows import ANSWER, gaps, press, wait
 
 import engine
 from app.measuring import Measuring, Progress
-from app.panels.offer import UNMEASURED
+from app.panels.measure_prompt import UNMEASURED
 from app.window import Window
 from engine.selection import timings
 from engine.selection.timings import Measurements, Row
@@ -58,10 +58,10 @@ def last(measuring: Measuring) -> Progress:
 
 def begin(qtbot, window: Window, measure: Scripted) -> None:
     """Press the button, and wait for the first case."""
-    offer = window.timing.offer
-    offer.measuring = Measuring(measure)
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: offer.progress.value() == 250)
+    prompt = window.timing.prompt
+    prompt.measuring = Measuring(measure)
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: prompt.progress.value() == 250)
 
 
 def test_stop_is_heard_and_leaves_nothing():
@@ -99,18 +99,18 @@ def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
     measure = Scripted(fault)
     begin(qtbot, window, measure)
     measure.go.set()
-    offer = window.timing.offer
+    prompt = window.timing.prompt
     wait(qtbot, window.play_action.isEnabled)
-    assert offer.text.text().startswith(words)
-    assert offer.button.isVisible()
-    assert offer.button.text() == "Measure"
+    assert prompt.text.text().startswith(words)
+    assert prompt.button.isVisible()
+    assert prompt.button.text() == "Measure"
     begin(qtbot, window, Scripted())  # once more
 
 
 def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     timing = window.timing
-    assert timing.offer.text.text() == UNMEASURED
+    assert timing.prompt.text.text() == UNMEASURED
     assert not timing.why.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.time > 0.02)
@@ -119,10 +119,10 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
     assert not window.workbench.playing
     assert not window.play_action.isEnabled()
     assert not window.compare.isEnabled()
-    assert timing.offer.button.text() == "Stop"
+    assert timing.prompt.button.text() == "Stop"
     measure.go.set()
     wait(qtbot, timing.why.isVisible)
-    assert not timing.offer.isVisible()
+    assert not timing.prompt.isVisible()
     assert timing.choice.text() == "jsiia (auto)"
     assert "1 µs beside 2 µs for abia" in timing.why.text()
     begun = window.workbench.time
@@ -134,10 +134,10 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
 def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     begin(qtbot, window, Scripted())
-    qtbot.mouseClick(window.timing.offer.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.timing.prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.play_action.isEnabled)
-    assert window.timing.offer.text.text() == UNMEASURED
-    assert not window.timing.offer.progress.isVisible()
+    assert window.timing.prompt.text.text() == UNMEASURED
+    assert not window.timing.prompt.progress.isVisible()
     assert not window.workbench.playing
 
 
@@ -147,7 +147,7 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     measure = Scripted()
     begin(qtbot, window, measure)
     opened(engine.find_robot("scara"))
-    assert window.timing.offer.progress.isVisible()
+    assert window.timing.prompt.progress.isVisible()
     assert not window.play_action.isEnabled()
     measure.go.set()
     wait(qtbot, lambda: window.timing.choice.text() == "jsiia (auto)")
@@ -160,17 +160,17 @@ def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
     window.workbench.set_algorithm("jsiia")
     wait(qtbot, lambda: window.timing.why.text() == "asked for")
     assert window.timing.why.isVisible()
-    assert not window.timing.offer.isVisible()
+    assert not window.timing.prompt.isVisible()
 
 
 def test_it_waits_for_the_end_of_a_comparison(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     press(qtbot, window, window.compare_action)
     window.compare.start()
-    offer = window.timing.offer
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
-    assert "a comparison is running" in offer.text.text()
-    assert not offer.measuring.running
+    prompt = window.timing.prompt
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
+    assert "a comparison is running" in prompt.text.text()
+    assert not prompt.measuring.running
     window.compare.stop()
     wait(qtbot, lambda: not window.compare.comparing.running)
     begin(qtbot, window, Scripted())
@@ -187,14 +187,14 @@ def test_closing_ends_the_measurement(qtbot, opened):
 
 def test_the_window_answers_while_the_engine_measures(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
-    offer = window.timing.offer
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: offer.progress.value() > 0)
+    prompt = window.timing.prompt
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: prompt.progress.value() > 0)
     # Other programs may take the processor, so there are five looks.
     assert any(np.percentile(gaps(qtbot, 50), 90) < ANSWER for _ in range(5))
-    assert offer.measuring.running
+    assert prompt.measuring.running
     begun = time.perf_counter()
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.play_action.isEnabled)
     assert time.perf_counter() - begun < 1
     assert not engine.measured()
@@ -203,10 +203,10 @@ def test_the_window_answers_while_the_engine_measures(qtbot, opened):
 def test_stop_is_heard_at_once_while_nothing_is_compiled_yet(qtbot, opened, monkeypatch, tmp_path):
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "empty"))
     window = opened(engine.find_robot("arm7"))
-    offer = window.timing.offer
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    prompt = window.timing.prompt
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     qtbot.wait(500)  # wherever it is by then
     begun = time.perf_counter()
-    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.play_action.isEnabled)
     assert time.perf_counter() - begun < 1

@@ -24,7 +24,7 @@ def power(factor, exponent, sizes):
 
 def rows_of(axis, **curves):
     return [
-        {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name, axis: size, "us": us, "call_us": us + waits}
+        {"key": f"{axis}-{size}-{name}", "axis": axis, "candidate": name, axis: size, "us": us, "call_us": us + waits}
         for name, (curve, waits) in curves.items()
         for size, us in curve.items()
     ]
@@ -79,7 +79,7 @@ def test_curves_that_never_cross_are_named_as_such():
     assert curves.crossing({1: 1.0}, {1: 2.0}) is None
 
 
-def test_the_picture_and_the_tables_of_growth_name_contestants_slopes_and_crossings(tmp_path):
+def test_the_picture_and_the_tables_of_growth_name_candidates_slopes_and_crossings(tmp_path):
     rows = [*GROWN, {"key": "findings", **growth.findings(GROWN)}]
     plots.save(pictures.grown(rows), tmp_path / "grown.svg")
     text = (tmp_path / "grown.svg").read_text("utf-8")

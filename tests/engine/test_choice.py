@@ -288,8 +288,8 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
             super().__init__(model, batch, algorithm, device, dtype)
             current.append(cost[algorithm](len(model.parent)))
 
-    def fake_timer(contestants, _seconds, rounds):
-        return np.tile(np.array(current[-len(contestants) :])[:, None], rounds)
+    def fake_timer(candidates, _seconds, rounds):
+        return np.tile(np.array(current[-len(candidates) :])[:, None], rounds)
 
     monkeypatch.setattr(measure, "ForwardDynamics", Timed)
     monkeypatch.setattr(measure.timer, "alternate", fake_timer)

@@ -17,7 +17,7 @@ import engine
 import main
 from engine.bench import intervals
 from engine.bench.child import Children
-from engine.bench.compare import contest, record, robots, standing
+from engine.bench.compare import candidate, record, result, robots
 from engine.bench.compare.comparison import PROCESSES
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
@@ -96,8 +96,8 @@ def last(comparison, **options):
     return list(comparison.run(**options))[-1]
 
 
-def by_name(standings):
-    return {row.algorithm: row for row in standings.rows}
+def by_name(report):
+    return {row.algorithm: row for row in report.rows}
 
 
 @pytest.mark.parametrize("n", [7, 11, 50, 500])
@@ -175,18 +175,18 @@ def test_the_fastest_is_the_one_that_wins_within_rounds():
     """The machine halves its pace; one that has its turns after that alone has the worse median, and no blame."""
     model = engine.chain(2)
     often, seldom, slow = (
-        record.Record(contest.Contestant(model, "chain2", name, name, "cpu", "float64", 1, True), "ok", residual=1e-15)
+        record.Record(candidate.Candidate(model, "chain2", name, name, "cpu", "float64", 1, True), "ok", residual=1e-15)
         for name in ("abia", "dca", "jsiia")
     )
     pace = np.repeat([1.0, 2.0], (10, 20))
     often.host, slow.host = [0.9e-6 * pace] * 5, [5e-6 * pace] * 5
     seldom.host = [np.where(np.arange(30) < 12, 1e-6 * pace, np.nan)] * 5
     assert seldom.medians[0] < often.medians[0]
-    rows = record.standings([slow, seldom, often])
+    rows = record.results([slow, seldom, often])
     assert [row.winner for row in rows] == [False, False, True]
     assert rows[1].ratio.middle == pytest.approx(1 / 0.9)
     assert rows[1].ratio_runs == pytest.approx([1 / 0.9] * 5)
-    said = standing.Standings(tuple(rows), 1, 0, "").findings()[0]
+    said = result.ComparisonResult(tuple(rows), 1, 0, "").findings()[0]
     assert said.startswith("chain2, float64: abia on cpu is the fastest; dca on cpu takes 1.111 times as long")
 
 
@@ -200,10 +200,10 @@ def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypa
     long_chain = engine.chain(600)
     comparison = engine.Comparison([long_chain], seconds=0.01, devices=["cpu"])
     assert by_name(last(comparison))["jsiia"].reason.startswith("it is sensible up to 512 links")
-    monkeypatch.setattr(contest, "LONGEST", 1e-9)
+    monkeypatch.setattr(candidate, "LONGEST", 1e-9)
     model = engine.chain(3)
-    few = contest.Contestant(model, "chain3", "abia", "abia", "cpu", "float64", 20, asked=False)
-    few.attempt(lambda: few.prepare(contest.drawn(model, 20, 0)))
+    few = candidate.Candidate(model, "chain3", "abia", "abia", "cpu", "float64", 20, requested=False)
+    few.attempt(lambda: few.prepare(candidate.sample_states(model, 20, 0)))
     assert "one call would take about" in few.reason
     asked = last(engine.Comparison(["arm7"], ["abia"], ["cpu"], ["float32"], batch=20, seconds=0.01))
     assert asked.rows[0].verdict == "ok"
@@ -325,7 +325,7 @@ def _points(curves):
     blank = ("m", "cpu", "float64", 1, "ok", "", 0.0, 0.0, 9)
     return tuple(
         engine.Point(
-            size, engine.Standing("m", name, *blank[1:], host, None, None, engine.Interval(1, 1, 1), True, False)
+            size, engine.AlgorithmResult("m", name, *blank[1:], host, None, None, engine.Interval(1, 1, 1), True, False)
         )
         for name, curve in curves.items()
         for size, host in curve.items()
@@ -342,7 +342,7 @@ def test_the_command_measures_the_same_again(capsys, users, tmp_path):
     assert main.main([*words[1:], "--json"]) == 0  # an error that single precision would make as well
     answer = json.loads(capsys.readouterr().out)
     assert answer["command"] == comparison.command()
-    assert [(row["model"], row["batch"], row["dtype"]) for row in answer["standings"][::2]] == [
+    assert [(row["model"], row["batch"], row["dtype"]) for row in answer["results"][::2]] == [
         ("arm7", 2, "float32"), ("chain5", 2, "float32"), ("arm6", 2, "float32"),
     ]  # fmt: skip
     floating = engine.load(engine.find_robot("arm6"), floating=True)
@@ -353,7 +353,7 @@ def test_the_command_measures_the_same_again(capsys, users, tmp_path):
 
 
 def test_table_data_and_picture_of_one_call(capsys, users, tmp_path):
-    table, picture = tmp_path / "standings.csv", tmp_path / "standings.svg"
+    table, picture = tmp_path / "results.csv", tmp_path / "results.svg"
     words = ["compare", "arm7", "--algorithm", "abia", "--algorithm", f"{users}:wrong", "--seconds", "0.02"]
     assert main.main([*words, "--csv", str(table), "--picture", str(picture)]) == 1
     told = capsys.readouterr().out

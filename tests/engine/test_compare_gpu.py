@@ -11,7 +11,7 @@ import pytest
 
 import engine
 import main
-from engine.bench.compare import command, comparison, contest, own
+from engine.bench.compare import candidate, command, comparison, own
 from engine.cuda.runtime import arrays, clock, device
 
 
@@ -51,7 +51,7 @@ def here(monkeypatch):
 
 
 @pytest.mark.usefixtures("here")
-def test_without_a_gpu_its_contestants_say_so(monkeypatch):
+def test_without_a_gpu_its_candidates_say_so(monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
     rows = last(engine.Comparison(["arm7"], ["abia"], ["cuda", "cpu"], seconds=0.01)).rows
     assert [(row.device, row.verdict, row.reason) for row in rows] == [
@@ -108,20 +108,20 @@ def test_users_work_on_streams_of_their_own_is_counted(gpu, monkeypatch, tmp_pat
         "DEVICES = ('cuda',)\n\n\ndef late(model, q, v, tau):\n    GPU.launch(0.02, 'other')\n    return ANSWER\n"
     )
     model = engine.chain(3)
-    at = contest.drawn(model, 2, 0)
+    at = candidate.sample_states(model, 2, 0)
     found = own.load(own.Own(path, "late"))
     found.function.__globals__.update(GPU=gpu, ANSWER=engine.forward_dynamics(model, *at))
     monkeypatch.setattr(own, "load", lambda _: found)
     monkeypatch.setattr(device, "why_not", lambda: None)
     monkeypatch.setattr(arrays, "to_device", lambda x: x)
-    monkeypatch.setattr(contest, "perf_counter", lambda: gpu.now)
-    late = contest.Contestant(model, "chain3", f"{path}:late", "late", "cuda", "float64", 2, True)
+    monkeypatch.setattr(candidate, "perf_counter", lambda: gpu.now)
+    late = candidate.Candidate(model, "chain3", f"{path}:late", "late", "cuda", "float64", 2, True)
     late.attempt(lambda: late.prepare(at))
     assert (late.verdict, late.reason) == ("ok", "")
-    host, on_device = late.turn()
+    host, on_device = late.time_turn()
     assert host >= 0.02
     assert on_device >= 0.02
-    here = contest.Contestant(model, "chain3", f"{path}:late", "late", "cpu", "float64", 2, True)
+    here = candidate.Candidate(model, "chain3", f"{path}:late", "late", "cpu", "float64", 2, True)
     here.attempt(lambda: here.prepare(at))
     assert (here.verdict, here.reason) == ("refused", "streams.py does not name 'cpu' in DEVICES")
 
@@ -129,7 +129,7 @@ def test_users_work_on_streams_of_their_own_is_counted(gpu, monkeypatch, tmp_pat
 @pytest.fixture
 def stubs(monkeypatch):
     """The CPU plays the GPU's part, and its clock says half of what it takes."""
-    real = contest.ForwardDynamics
+    real = candidate.ForwardDynamics
 
     def seconds(call, inner=1):
         start = perf_counter()
@@ -138,7 +138,7 @@ def stubs(monkeypatch):
         return (perf_counter() - start) / inner / 2
 
     monkeypatch.setattr(
-        contest, "ForwardDynamics", lambda model, batch, name, _, dtype: real(model, batch, name, "cpu", dtype)
+        candidate, "ForwardDynamics", lambda model, batch, name, _, dtype: real(model, batch, name, "cpu", dtype)
     )
     for module, name, stub in (
         (device, "why_not", lambda: None),
@@ -163,7 +163,7 @@ def test_both_devices_stand_side_by_side_with_their_own_clocks(capsys):
     told = capsys.readouterr().out
     assert "on the GPU" in told.splitlines()[0]
     assert main.main([*words, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["standings"]
+    rows = json.loads(capsys.readouterr().out)["results"]
     assert [row["device"] for row in rows] == ["cpu"] * 5 + ["cuda"] * 5
     for row in rows:
         assert row["verdict"] == "ok"

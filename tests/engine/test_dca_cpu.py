@@ -229,11 +229,11 @@ def test_no_slower_than_the_aba_on_one_thread(rng):
     """The benchmark says how much faster (about four times); here only that it is, whatever else the machine does."""
     model = engine.chain(2000)
     one = state(model, rng)
-    contestants = [engine.ForwardDynamics(model, algorithm="abia"), Dca(model, 1)]
+    candidates = [engine.ForwardDynamics(model, algorithm="abia"), Dca(model, 1)]
     out, best = np.empty(2000), [np.inf, np.inf]
     for _ in range(30):
-        for i, contestant in enumerate(contestants):
+        for i, candidate in enumerate(candidates):
             start = time.perf_counter()
-            contestant(*one, out)
+            candidate(*one, out)
             best[i] = min(best[i], time.perf_counter() - start)
     assert best[1] < best[0]

@@ -10,7 +10,7 @@ import main
 from engine.bench import plots
 from engine.bench.paper import claims, command, experiments, page, pictures
 from engine.bench.paper.claims import Measured
-from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Plan
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Plan
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics
 
@@ -23,16 +23,16 @@ MACHINE = {
 }  # fmt: skip
 
 
-def as_in_the_paper(experiment, contestant, size):
+def as_in_the_paper(experiment, candidate, size):
     """µs of a call as [Y] and [B] have them, and with a scan of joins that gains without bound."""
     links, batch = experiment.shape(size)
-    if contestant.threads:
-        return links * (1 / (0.6 * contestant.threads) + 60 / links if contestant.threads > 1 else 1)
-    if contestant.device == "cpu":
+    if candidate.threads:
+        return links * (1 / (0.6 * candidate.threads) + 60 / links if candidate.threads > 1 else 1)
+    if candidate.device == "cpu":
         return links * batch
     if experiment is FIG3A:
         return {"jsiia": 30 + batch / 10, "cfa": 40 + batch / 9, "abia-hybrid": 100 + batch}.get(
-            contestant.algorithm, 10 + batch / 1000
+            candidate.algorithm, 10 + batch / 1000
         )
     return {
         "jsiia": 10 + 5e-5 * links**3 * (1 + batch / 50),
@@ -40,7 +40,7 @@ def as_in_the_paper(experiment, contestant, size):
         "abia-hybrid": 60 + links + batch * links / 400,
         "abia": 10 + links + links * batch / 5000,
         "dca": 10 + links**0.25 + links * batch / 1000,
-    }[contestant.algorithm]
+    }[candidate.algorithm]
 
 
 def rows_of(plan, law=as_in_the_paper, noise=0.01):
@@ -48,18 +48,18 @@ def rows_of(plan, law=as_in_the_paper, noise=0.01):
     rng, rows = np.random.default_rng(0), []
     for experiment, size in plan.points():
         found = []
-        for contestant in plan.contestants(experiment):
-            facts = {name: value for name, value in contestant._asdict().items() if value is not None}
-            us = law(experiment, contestant, size)
+        for candidate in plan.candidates(experiment):
+            facts = {name: value for name, value in candidate._asdict().items() if value is not None}
+            us = law(experiment, candidate, size)
             if isinstance(us, dict):
                 found.append(facts | us)
                 continue
             rounds = us * np.exp(noise * rng.standard_normal(25))
-            on_gpu = {"device_us": us / 2} if contestant.device == "cuda" else {}
+            on_gpu = {"device_us": us / 2} if candidate.device == "cuda" else {}
             found.append(facts | {"call_us": float(np.median(rounds)), "rounds_us": rounds.tolist(), **on_gpu})
         links, batch = experiment.shape(size)
         key = experiments.key(experiment, size)
-        rows.append({"key": key, "experiment": experiment.key, "links": links, "batch": batch, "contestants": found})
+        rows.append({"key": key, "experiment": experiment.key, "links": links, "batch": batch, "candidates": found})
     return rows
 
 
@@ -108,10 +108,10 @@ def test_times_as_in_the_papers_make_their_claims_hold():
 )
 @pytest.mark.usefixtures("sixteen_cores")
 def test_other_times_make_them_fail(claim, slow, fast):
-    def law(experiment, contestant, size):
-        us = as_in_the_paper(experiment, contestant, size)
-        factor = size**1.5 if contestant.algorithm == slow else 1e-4 if contestant.algorithm == fast else 1
-        return us * (1000 * factor if contestant.algorithm == slow else factor)
+    def law(experiment, candidate, size):
+        us = as_in_the_paper(experiment, candidate, size)
+        factor = size**1.5 if candidate.algorithm == slow else 1e-4 if candidate.algorithm == fast else 1
+        return us * (1000 * factor if candidate.algorithm == slow else factor)
 
     assert of_which(verdicts(GPU, law), claim).verdict in ("does not hold", "holds in part")
     assert of_which(verdicts(GPU), claim).verdict != of_which(verdicts(GPU, law), claim).verdict
@@ -119,9 +119,9 @@ def test_other_times_make_them_fail(claim, slow, fast):
 
 @pytest.mark.usefixtures("sixteen_cores")
 def test_a_gain_that_threads_have_no_part_in_holds_in_part_only():
-    def law(experiment, contestant, size):
-        us = as_in_the_paper(experiment, Contestant("abia", "cpu"), size)
-        return us / 3 if contestant.threads else as_in_the_paper(experiment, contestant, size)
+    def law(experiment, candidate, size):
+        us = as_in_the_paper(experiment, Candidate("abia", "cpu"), size)
+        return us / 3 if candidate.threads else as_in_the_paper(experiment, candidate, size)
 
     found = verdicts(GPU, law)
     assert of_which(found, "four processors").verdict == of_which(found, "Two processors").verdict == "holds in part"
@@ -147,10 +147,10 @@ def test_without_a_gpu_and_without_four_cores_nothing_is_claimed(monkeypatch):
 
 @pytest.mark.usefixtures("sixteen_cores")
 def test_an_algorithm_that_failed_leaves_its_claims_untested_and_says_why():
-    def law(experiment, contestant, size):
-        if contestant.algorithm == "abia-hybrid":
+    def law(experiment, candidate, size):
+        if candidate.algorithm == "abia-hybrid":
             return {"failure": "CompileException: no such kernel"}
-        return as_in_the_paper(experiment, contestant, size)
+        return as_in_the_paper(experiment, candidate, size)
 
     found = verdicts(GPU, law)
     assert of_which(found, "always dominated").verdict == "not tested here"
@@ -168,10 +168,10 @@ def test_a_run_in_which_all_failed_has_its_page_all_the_same(tmp_path):
 
 @pytest.mark.usefixtures("sixteen_cores")
 def test_who_is_left_out_as_too_slow_has_lost():
-    def law(experiment, contestant, size):
-        if contestant.algorithm == "jsiia" and size >= 1000 and experiment is FIG2:
+    def law(experiment, candidate, size):
+        if candidate.algorithm == "jsiia" and size >= 1000 and experiment is FIG2:
             return {"left_out": "a call would take some 3 s, and the limit here is 0.25 s"}
-        return as_in_the_paper(experiment, contestant, size)
+        return as_in_the_paper(experiment, candidate, size)
 
     many = of_which(verdicts(GPU, law), "substantial")
     assert many.verdict == "holds"
@@ -203,9 +203,9 @@ def test_pictures_have_the_papers_axes_and_name_everyone(tmp_path):
 
 @pytest.mark.usefixtures("sixteen_cores")
 def test_the_page_says_it_all_in_words(tmp_path):
-    def law(experiment, contestant, size):
+    def law(experiment, candidate, size):
         wrong = {"wrong": "its residual is 0.5, and 1e-11 is allowed"}
-        return wrong if (contestant.algorithm, size) == ("cfa", 4096) else as_in_the_paper(experiment, contestant, size)
+        return wrong if (candidate.algorithm, size) == ("cfa", 4096) else as_in_the_paper(experiment, candidate, size)
 
     data = page.write(tmp_path, Measured(GPU, rows_of(GPU, law)), MACHINE)
     told = (tmp_path / page.PAGE).read_text("utf-8")
@@ -219,9 +219,9 @@ def test_the_page_says_it_all_in_words(tmp_path):
     assert json.loads((tmp_path / page.DATA).read_text("utf-8")) == json.loads(json.dumps(data))
     with (tmp_path / page.TABLE).open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
-    assert len(table) == sum(len(row["contestants"]) for row in data["rows"])
+    assert len(table) == sum(len(row["candidates"]) for row in data["rows"])
     assert {x["wrong"] for x in table if (x["algorithm"], x["links"]) == ("cfa", "4096")} == {
-        law(FIG2, Contestant("cfa", "cuda"), 4096)["wrong"]
+        law(FIG2, Candidate("cfa", "cuda"), 4096)["wrong"]
     }
 
 
@@ -240,7 +240,7 @@ def test_the_short_version_runs_here(made):
     data = json.loads((folder / "data.json").read_text("utf-8"))
     assert [row["key"] for row in data["rows"]] == [experiments.key(*point) for point in Plan("cpu", True, 0).points()]
     for row in data["rows"]:
-        for facts in row["contestants"]:
+        for facts in row["candidates"]:
             assert ("call_us" in facts) != ("left_out" in facts)
             assert facts.get("residual", 0) < 1e-11
             assert facts.get("calls", experiments.INPUTS) >= 7
@@ -328,10 +328,10 @@ class Wrong(ForwardDynamics):
 
 def one_point(plan, experiment, size, smaller=None):
     row = experiments._Point(plan, experiment, size, smaller or {}).row()
-    return {(x["algorithm"], x["device"]): x for x in row["contestants"]}
+    return {(x["algorithm"], x["device"]): x for x in row["candidates"]}
 
 
-def test_a_wrong_or_broken_contestant_gets_no_time_and_leaves_the_others(monkeypatch):
+def test_a_wrong_or_broken_candidate_gets_no_time_and_leaves_the_others(monkeypatch):
     monkeypatch.setattr(experiments, "ForwardDynamics", Wrong)
     found = one_point(Plan("cpu", True, 0), FIG2, 5)
     assert "residual is" in found["cfa", "cpu"]["wrong"]
@@ -342,8 +342,8 @@ def test_a_wrong_or_broken_contestant_gets_no_time_and_leaves_the_others(monkeyp
 def test_what_would_take_too_long_or_too_much_is_named_and_not_tried(monkeypatch):
     plan = Plan("cpu", True, 0)
     law = {"jsiia": 4e3, "cfa": 50e3}
-    contestants = [{**x._asdict(), "call_us": law.get(x.algorithm, 1.0)} for x in plan.contestants(FIG2)]
-    smaller = {100: {"contestants": contestants}}
+    candidates = [{**x._asdict(), "call_us": law.get(x.algorithm, 1.0)} for x in plan.candidates(FIG2)]
+    smaller = {100: {"candidates": candidates}}
     monkeypatch.setattr(experiments, "BYTES", {"abia-hybrid": 1 << 30})
     found = one_point(plan, FIG2, 400, smaller)
     assert found["jsiia", "cpu"]["left_out"].startswith("a call would take some 0.256 s, by that for 100 links")

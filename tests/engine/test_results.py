@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import engine
 import main
 from engine.bench import facts
-from engine.bench.compare.standing import Standing
+from engine.bench.compare.result import AlgorithmResult
 from engine.bench.results import Results, read
 from engine.bench.suites import (
     accuracy,
@@ -208,7 +209,7 @@ def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):
         if name != "jsiia" or axis == "batch" or size <= capabilities.ALGORITHMS[name].largest
     ]
     point = {"us": 1.0, "call_us": 1.0, "links": 1, "batch": 1}
-    rows = {"-".join(map(str, key)): {"axis": key[0], "contestant": key[2], **point} for key in keys}
+    rows = {"-".join(map(str, key)): {"axis": key[0], "candidate": key[2], **point} for key in keys}
     rows = {key: {"key": key, **row} for key, row in rows.items()}
     *kept, findings = growth.run(0.01, rows)
     assert sorted(map(str, kept)) == sorted(map(str, rows.values()))
@@ -233,9 +234,9 @@ def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     assert main.main(["compare", *words, "--json"]) == 0
     assert path.read_bytes().startswith(before[: before.rindex(b"\n") + 1])
     assert list(read(path)[1]) == [f"links-{n}" for n in (2, 3, 4, 5, 6)]
-    standings = json.loads(capsys.readouterr().out)["standings"]
-    assert [row["size"] for row in standings] == [2, 3, 4, 5, 6]
-    assert [row["host"] for row in standings] == [row["standings"][0]["host"] for row in read(path)[1].values()]
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [row["size"] for row in results] == [2, 3, 4, 5, 6]
+    assert [row["host"] for row in results] == [row["results"][0]["host"] for row in read(path)[1].values()]
 
 
 def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_has(path, tmp_path, capsys):
@@ -258,7 +259,7 @@ def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_h
     answer = json.loads(victim.communicate(timeout=10)[0])
     assert victim.returncode == 1
     assert answer["interrupted"]
-    assert [row["verdict"] for row in answer["standings"][:2]] == ["ok", "ok"]
+    assert [row["verdict"] for row in answer["results"][:2]] == ["ok", "ok"]
     assert list(read(path)[1]) == ["chain2"]
     assert table.read_text().count("chain2") == 2
     mine.write_text(mine.read_text() + "\n")
@@ -272,9 +273,53 @@ def test_rows_of_comparisons_in_one_process_are_read_still():
         "reason": "", "residual": 8e-15, "first": 0.1, "turns": 99, "host": 2e-6, "host_interval": [1e-6, 2e-6, 3e-6],
         "on_device": None, "ratio": [1.0, 1.0, 1.0], "level": True, "winner": True,
     }  # fmt: skip
-    found = Standing.of(kept)
+    found = AlgorithmResult.of(kept)
     assert (found.host_interval.high, found.host_runs) == (3e-6, ())
-    assert Standing.of(found.plain()) == found
+    assert AlgorithmResult.of(found.plain()) == found
+
+
+def test_rows_by_the_names_of_earlier_versions_are_read_still(path):
+    rows = [
+        {"key": "arm7", "standings": [{"algorithm": "abia"}]},
+        {"key": "fig2-10", "contestants": [{"algorithm": "cfa"}]},
+        {"key": "links-2-dca", "contestant": "dca"},
+    ]
+    fill(path, rows)
+    now = {
+        "arm7": {"key": "arm7", "results": [{"algorithm": "abia"}]},
+        "fig2-10": {"key": "fig2-10", "candidates": [{"algorithm": "cfa"}]},
+        "links-2-dca": {"key": "links-2-dca", "candidate": "dca"},
+    }
+    assert read(path)[1] == now
+    printed = path.with_name("printed.json")
+    printed.write_text(json.dumps({"machine": {}, "rows": rows}))
+    assert against.read(printed)[1] == now
+
+
+def test_a_comparison_goes_on_from_rows_by_the_names_of_earlier_versions(path, capsys):
+    words = ["compare", "chain:2", "--algorithm", "abia", "--seconds", "0.02", "--rows", str(path), "--json"]
+    assert main.main(words) == 0
+    first = json.loads(capsys.readouterr().out)["results"]
+    path.write_text(path.read_text().replace('"results"', '"standings"'))
+    assert main.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["results"] == first
+
+
+@pytest.mark.parametrize(("old", "new"), [("Standing", "AlgorithmResult"), ("Standings", "ComparisonResult")])
+def test_an_old_public_name_warns_once_and_is_the_new_one(old, new):
+    vars(engine).pop(old, None)
+    with pytest.warns(DeprecationWarning, match=f"engine.{old} is called engine.{new} now") as warned:
+        found = getattr(engine, old)
+    assert warned[0].filename == __file__
+    assert found is getattr(engine, new)
+    assert getattr(engine, old) is found  # a second warning would fail
+    assert old not in engine.__all__
+
+
+def test_a_points_old_field_warns():
+    point = engine.Point(2, "its result")
+    with pytest.warns(DeprecationWarning, match="called Point.result now"):
+        assert point.standing == "its result"
 
 
 def row(key, low, middle, high):
@@ -337,7 +382,7 @@ def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
     assert len({case.key for case in grid.CASES}) == len(grid.CASES)
     monkeypatch.setattr(grid, "CASES", (grid.Case(3, 2),))
     (found,) = grid.run(0.02)
-    assert {(row["dtype"], row["batch"]) for row in found["standings"]} == {("float64", 2), ("float32", 2)}
+    assert {(row["dtype"], row["batch"]) for row in found["results"]} == {("float64", 2), ("float32", 2)}
     assert grid.line(found).startswith("chain-3x2: float64: abia on cpu ")
     low, middle, high = found["spread"]["abia on cpu in float64, µs"]
     assert 0 < low <= middle <= high

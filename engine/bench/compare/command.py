@@ -22,8 +22,8 @@ from engine.bench import facts, plots
 from engine.bench.child import Children
 from engine.bench.compare import own, pictures, robots
 from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, distinct
+from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
-from engine.bench.compare.standing import Standing, Standings, table, times
 from engine.bench.results import Results
 from engine.selection.choice import in_words
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
     parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
-    parser.add_argument("--seconds", type=float, help="time for each contestant (default 1; with --over 0.2)")
+    parser.add_argument("--seconds", type=float, help="time for each candidate (default 1; with --over 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the states (default 0)")
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
@@ -65,11 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     parser.add_argument("--floating", action="store_true", help="put the root links on free joints")
     parser.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the standings there")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the results there")
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw them: .svg, .png or .pdf")
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
-        help="keep each model's or size's standings there as they come; the same call again goes on from there",
+        help="keep each model's or size's results there as they come; the same call again goes on from there",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(function=run)
@@ -83,7 +83,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """`compare`: measure, and show, keep and draw the standings; when it is interrupted, those until then."""
+    """`compare`: measure, and show, keep and draw the results; when it is interrupted, those until then."""
     parts, command = _parts(args)
     if args.picture is not None:
         plots.require(args.picture)
@@ -94,33 +94,33 @@ def run(args: argparse.Namespace) -> int:
         console.width = PIPE
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
     ours = redirect_stdout(sys.stderr) if args.json else nullcontext()  # users' functions may print
-    with Results(args.rows, {"command": command, "files": _digests(parts)}, machine) as results, ours:
-        rows, interrupted = _with_progress(parts, results, console)
+    with Results(args.rows, {"command": command, "files": _digests(parts)}, machine) as store, ours:
+        rows, interrupted = _with_progress(parts, store, console)
     machine["clocks"]["after"] = facts.clocks()
     growth = Growth(args.over, tuple(Point(part.size, row) for part, row in rows if part.size), 1, 0, "")
-    standings = Standings(tuple(row for _, row in rows), 1, 0, "")
-    plain = growth.plain() if args.over else [row.plain() for row in standings.rows]
-    findings = [_crossed(args.over, found) for found in growth.crossings()] if args.over else standings.findings()
+    comparison = ComparisonResult(tuple(row for _, row in rows), 1, 0, "")
+    plain = growth.plain() if args.over else [row.plain() for row in comparison.rows]
+    findings = [_crossed(args.over, found) for found in growth.crossings()] if args.over else comparison.findings()
     if args.csv is not None:
         with files.replacing(args.csv, "w") as file:
             file.write(table(plain))
     if args.picture is not None:
-        plots.save(pictures.over_sizes(growth) if args.over else pictures.standings(standings), args.picture)
+        plots.save(pictures.over_sizes(growth) if args.over else pictures.bars(comparison), args.picture)
     if args.json:
-        told = {"machine": machine, "command": command, "standings": plain, "findings": findings}
+        told = {"machine": machine, "command": command, "results": plain, "findings": findings}
         print(json.dumps({**told, "interrupted": interrupted}, allow_nan=False))
     else:
         console.print(_table(rows, args.over))
         for line in [*_reasons(rows), *findings]:
             console.print(line, markup=False)
     if interrupted:
-        print("interrupted; the standings are those until then", file=sys.stderr)
-    return NO if interrupted or _fails(standings, asked=args.algorithm is not None) else DONE
+        print("interrupted; the results are those until then", file=sys.stderr)
+    return NO if interrupted or _fails(comparison, asked=args.algorithm is not None) else DONE
 
 
-def _fails(standings: Standings, asked: bool) -> bool:
+def _fails(comparison: ComparisonResult, asked: bool) -> bool:
     """Nothing was timed, or something that was asked for by its name is wrong or failed."""
-    verdicts = {row.verdict for row in standings.rows}
+    verdicts = {row.verdict for row in comparison.rows}
     return "ok" not in verdicts or (asked and bool(verdicts & {"wrong", "failed"}))
 
 
@@ -160,34 +160,34 @@ def _digests(parts: list[Part]) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths)}
 
 
-Rows = list[tuple[Part, Standing]]
+Rows = list[tuple[Part, AlgorithmResult]]
 
 
-def _with_progress(parts: list[Part], results: Results, console: Console) -> tuple[Rows, bool]:
+def _with_progress(parts: list[Part], store: Results, console: Console) -> tuple[Rows, bool]:
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(parts))
 
-        def show(index: int, now: Standings) -> None:
+        def show(index: int, now: ComparisonResult) -> None:
             progress.update(task, completed=index + now.done, description=now.doing)
 
-        return _measure(parts, results, show)
+        return _measure(parts, store, show)
 
 
-def _measure(parts: list[Part], results: Results, show: Callable[[int, Standings], None]) -> tuple[Rows, bool]:
-    """The standings, and whether Ctrl-C ended it; what was measured before stands in the results already."""
+def _measure(parts: list[Part], store: Results, show: Callable[[int, ComparisonResult], None]) -> tuple[Rows, bool]:
+    """The results, and whether Ctrl-C ended it; those that were kept before are not measured again."""
     finished, now = Rows(), Rows()
-    missing = any(part.key not in results.rows for part in parts)
+    missing = any(part.key not in store.rows for part in parts)
     try:
         with Children(PROCESSES if missing else 0) as children:
             for index, part in enumerate(parts):
-                if kept := results.rows.get(part.key):
-                    finished += [(part, Standing.of(row)) for row in kept["standings"]]
+                if kept := store.rows.get(part.key):
+                    finished += [(part, AlgorithmResult.of(row)) for row in kept["results"]]
                     continue
-                for standings in part.comparison.run(children=children):
-                    now = [(part, replace(row, model=part.title)) for row in standings.rows]
-                    show(index, standings)
-                results.add({"key": part.key, "standings": [row.plain() for _, row in now]})
+                for report in part.comparison.run(children=children):
+                    now = [(part, replace(row, model=part.title)) for row in report.rows]
+                    show(index, report)
+                store.add({"key": part.key, "results": [row.plain() for _, row in now]})
                 finished, now = finished + now, []
     except KeyboardInterrupt:
         return finished + now, True
@@ -195,9 +195,9 @@ def _measure(parts: list[Part], results: Results, show: Callable[[int, Standings
 
 
 def _table(rows: Rows, over: str | None) -> Table:
-    """A line for each contestant; the GPU's clock and the number type where they tell something."""
-    standings = [row for _, row in rows]
-    shown: dict[str, Callable[[Part, Standing], str]] = {
+    """A line for each candidate; the GPU's clock and the number type where they tell something."""
+    results = [row for _, row in rows]
+    shown: dict[str, Callable[[Part, AlgorithmResult], str]] = {
         over or "robot": lambda part, row: f"{part.size}" if over else row.model,
         "algorithm": lambda _, row: row.algorithm,
         "on": lambda _, row: row.device,
@@ -208,9 +208,9 @@ def _table(rows: Rows, over: str | None) -> Table:
         "× the fastest": lambda _, row: _ratio(row),
         "": lambda _, row: _badge(row),
     }
-    if len({row.dtype for row in standings}) == 1:
+    if len({row.dtype for row in results}) == 1:
         del shown["type"]
-    if all(row.on_device is None for row in standings):
+    if all(row.on_device is None for row in results):
         del shown["on the GPU"]
     table = Table(box=None, pad_edge=False)
     for head in shown:
@@ -223,14 +223,14 @@ def _table(rows: Rows, over: str | None) -> Table:
     return table
 
 
-def _ratio(row: Standing) -> str:
+def _ratio(row: AlgorithmResult) -> str:
     if row.ratio is None:
         return ""
     low, middle, high = map(times, row.ratio)
     return middle if row.ratio.low == row.ratio.high else f"{middle} ({low}–{high})"
 
 
-def _badge(row: Standing) -> str:
+def _badge(row: AlgorithmResult) -> str:
     if row.verdict == "ok":
         return "fastest" if row.winner else "no difference" if row.level else ""
     return "WRONG" if row.verdict == "wrong" else row.verdict

@@ -17,9 +17,9 @@ from time import perf_counter
 from engine import validation
 from engine.bench.child import Children, Ended, Silence
 from engine.bench.compare import block, own, robots
-from engine.bench.compare.contest import Contestant
-from engine.bench.compare.record import Record, standings
-from engine.bench.compare.standing import Standings
+from engine.bench.compare.candidate import Candidate
+from engine.bench.compare.record import Record, results
+from engine.bench.compare.result import ComparisonResult
 from engine.cuda.runtime import device
 from engine.model import Model
 from engine.selection import capabilities
@@ -36,7 +36,7 @@ class Comparison:
 
     `models` may be names as well: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's
     functions as ``path.py:name`` (see docs/own_algorithm.py); None takes all that there are, without those that would
-    take too long. `devices` None takes all present. Every contestant has about `seconds` of turns. The states are drawn
+    take too long. `devices` None takes all present. Every candidate has about `seconds` of turns. The states are drawn
     by `seed`.
 
     Raises ValueError, FileNotFoundError or ModelError for what is not there.
@@ -77,19 +77,21 @@ class Comparison:
         if not (math.isfinite(self.seconds) and self.seconds > 0):
             raise ValueError(f"seconds is {self.seconds}; expected a positive number")
 
-    def run(self, stop: Callable[[], bool] = lambda: False, children: Children | None = None) -> Iterator[Standings]:
-        """Measure, and report the standings again and again as they change, and once more when all is done.
+    def run(
+        self, stop: Callable[[], bool] = lambda: False, children: Children | None = None
+    ) -> Iterator[ComparisonResult]:
+        """Measure, and report all results again and again as they change, and once more when all is done.
 
         It ends early, within some hundredths of a second, once `stop` answers True, or when the iterator is closed,
-        whatever is being compiled or computed; the last standings hold what was measured until then. `children` are
+        whatever is being compiled or computed; the last report holds what was measured until then. `children` are
         the processes to measure in, by default `PROCESSES` of its own.
         """
         groups, began = self._groups(), perf_counter()
 
-        def report(part: float, doing: str) -> Standings:
+        def report(part: float, doing: str) -> ComparisonResult:
             elapsed = perf_counter() - began
             left = elapsed * (1 - part) / part if part else None
-            return Standings(tuple(row for group in groups for row in standings(group)), part, left, doing)
+            return ComparisonResult(tuple(row for group in groups for row in results(group)), part, left, doing)
 
         with Children(PROCESSES) if children is None else nullcontext(children) as processes:
             for count in processes.starting(stop):
@@ -126,27 +128,29 @@ class Comparison:
         while present := [record for record in group if not record.out]:
             for record in present:
                 record.begin(process)
-            asked = [replace(record.contestant) for record in present]
-            told: block.Told | None = None
+            asked = [replace(record.candidate) for record in present]
+            progress: block.Progress | None = None
             try:
                 answers = children[process].work(
                     block.measured, asked, self.seed, process, self.seconds / len(children), stop=stop
                 )
                 for answer in answers:
                     silence = answer.seconds if isinstance(answer, Silence) else 0.0
-                    if isinstance(answer, block.Told):
-                        told = answer
-                        for record, *news in zip(present, told.states, told.host, told.on_device, strict=True):
+                    if isinstance(answer, block.Progress):
+                        progress = answer
+                        times = answer.host, answer.on_device
+                        for record, *news in zip(present, answer.states, *times, strict=True):
                             record.take(*news)
-                    if told is not None:
-                        yield told.done, told.doing + (f", {silence:.0f} s" if silence > LONG else "")
+                    if progress is not None:
+                        yield progress.done, progress.doing + (f", {silence:.0f} s" if silence > LONG else "")
             except Ended as how:
-                for record in _to_blame(present, told):
+                for record in _to_blame(present, progress):
                     record.fail(str(how))
                 children.start_again(process)
                 continue
-            if stop() and told is not None and told.at is not None and present[told.at].verdict == "waiting":
-                present[told.at].reason = "it was being prepared when all was stopped"
+            at = None if progress is None else progress.at
+            if stop() and at is not None and present[at].verdict == "waiting":
+                present[at].reason = "it was being prepared when all was stopped"
             return
 
     def _groups(self) -> list[list[Record]]:
@@ -155,7 +159,7 @@ class Comparison:
         titles = distinct([model.name for model in self.robots])
         return [
             [
-                Record(Contestant(model, title, name, label, where, dtype, self.batch, self.algorithms is not None))
+                Record(Candidate(model, title, name, label, where, dtype, self.batch, self.algorithms is not None))
                 for dtype in self.dtypes
                 for where in (present if self.devices is None else self.devices)
                 for name, label in zip(names, distinct(map(own.short, names)), strict=True)
@@ -174,11 +178,11 @@ def distinct(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _to_blame(present: list[Record], told: block.Told | None) -> list[Record]:
+def _to_blame(present: list[Record], progress: block.Progress | None) -> list[Record]:
     """Whose call a process has probably ended by: of those that take turns, users' own; else all."""
-    if told is not None and told.at is not None:
-        return [present[told.at]]
-    users = [record for record in present if own.parse(record.contestant.algorithm)]
+    if progress is not None and progress.at is not None:
+        return [present[progress.at]]
+    users = [record for record in present if own.parse(record.candidate.algorithm)]
     return users or present
 
 

@@ -47,7 +47,7 @@ def short(words: str) -> str:
 
 
 def load(own: Own) -> Loaded:
-    """The function as its file has it now. Whatever the file raises is passed on; `told` puts it in words."""
+    """The function as its file has it now. Whatever the file raises is passed on; `error_text` puts it in words."""
     linecache.checkcache(str(own.path))
     module_name = f"own_algorithm_{own.path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, own.path.resolve())
@@ -65,7 +65,7 @@ def load(own: Own) -> Loaded:
     return Loaded(function, tuple(getattr(module, "DEVICES", ("cpu",))))
 
 
-def told(error: BaseException, own: Own | None) -> str:
+def error_text(error: BaseException, own: Own | None) -> str:
     """An exception in words; one out of a user's file with its last line there."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if own is None:

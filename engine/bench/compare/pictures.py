@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.bench import plots
+from engine.bench.compare.result import AlgorithmResult, ComparisonResult, times
 from engine.bench.compare.scaling import Growth
-from engine.bench.compare.standing import Standing, Standings, times
 from engine.selection.choice import in_words
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ WIDE = 20
 """Times as long as the fastest: beyond it bars are multiples."""
 
 
-def standings(found: Standings) -> Figure:
+def bars(found: ComparisonResult) -> Figure:
     """Bars of the medians of a call's time for each model, with their intervals, residuals and badges."""
     models = list(dict.fromkeys(row.model for row in found.rows))
     counts = [sum(row.model == model for row in found.rows) for model in models]
@@ -49,7 +49,7 @@ def standings(found: Standings) -> Figure:
     return figure
 
 
-def _wide(rows: Iterable[Standing]) -> float | None:
+def _wide(rows: Iterable[AlgorithmResult]) -> float | None:
     """The largest multiple of the fastest on its robot, where it is more than can be seen on an axis from nought on."""
     times: dict[str, list[float]] = {}
     for row in rows:
@@ -59,20 +59,20 @@ def _wide(rows: Iterable[Standing]) -> float | None:
     return largest if largest > WIDE else None
 
 
-def _us(row: Standing) -> float:
+def _us(row: AlgorithmResult) -> float:
     return (row.host or 0.0) * 1e6
 
 
-def _on_gpu(rows: Iterable[Standing]) -> bool:
+def _on_gpu(rows: Iterable[AlgorithmResult]) -> bool:
     return any(row.device == "cuda" and row.host is not None for row in rows)
 
 
-def _who(row: Standing, several: bool) -> str:
+def _who(row: AlgorithmResult, several: bool) -> str:
     return f"{row.algorithm}, {row.device}" + (f", {row.dtype}" if several else "")
 
 
-def _bar(panel: Axes, place: int, row: Standing, least: float | None) -> None:
-    """A contestant's bar, as multiples of the `least` time from 1 on or in µs; or the words that stand in its place."""
+def _bar(panel: Axes, place: int, row: AlgorithmResult, least: float | None) -> None:
+    """A candidate's bar, as multiples of the `least` time from 1 on or in µs; or the words that stand in its place."""
     beside: Any = {"va": "center", "fontsize": 7, "xytext": (4, 0), "textcoords": "offset points"}
     if row.host is None:
         text = f"{row.verdict}: {row.reason}".removesuffix(": ")
@@ -120,7 +120,7 @@ def over_sizes(found: Growth) -> Figure:
             xytext=(0, -14 if above % 2 else 8), ha="center", fontsize=7, color="0.3",
         )  # fmt: skip
     sizes = sorted({point.size for point in found.points})
-    title = plots.machine(_on_gpu(point.standing for point in found.points))
+    title = plots.machine(_on_gpu(point.result for point in found.points))
     plots.axes(panel, sizes, title, "µs of a call, median", "links" if found.axis == "links" else "robots")
     panel.set_xticks(sizes, [plots.power(size) for size in sizes], fontsize=8)
     panel.legend(fontsize=7)

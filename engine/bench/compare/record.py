@@ -1,4 +1,4 @@
-"""What the processes of a comparison have told of each contestant, and how the contestants stand by it."""
+"""What the processes of a comparison have reported of each candidate, and the results that follow."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.bench import intervals
 from engine.bench.compare.block import State
-from engine.bench.compare.contest import Contestant, Verdict
-from engine.bench.compare.standing import Standing
+from engine.bench.compare.candidate import Candidate, Verdict
+from engine.bench.compare.result import AlgorithmResult
 from engine.bench.intervals import Interval
 from engine.validation import Array
 
@@ -22,9 +22,9 @@ BY_ROUNDS = 3
 
 @dataclass
 class Record:
-    """One contestant, as it was asked for, and what is known of it."""
+    """One candidate, as it was asked for, and what is known of it."""
 
-    contestant: Contestant
+    candidate: Candidate
     verdict: Verdict = "waiting"
     reason: str = ""
     first: float | None = None
@@ -49,7 +49,7 @@ class Record:
         self.verdict, self.reason = "failed", reason
 
     def take(self, state: State, host: Array, on_device: Array) -> None:
-        """Take in what a process has told of it. What went wrong in one process has gone wrong."""
+        """Take in what a process has reported of it. What went wrong in one process has gone wrong."""
         if not (state.verdict == "waiting" and self.verdict == "ok"):  # it was ready in an earlier process
             self.verdict, self.reason = state.verdict, state.reason
         self.first = state.first if self.first is None else self.first  # later ones read what that one has compiled
@@ -70,11 +70,11 @@ class Record:
         return np.array(found)
 
 
-def standings(records: Sequence[Record]) -> list[Standing]:
-    """How they stand; those of one number type are compared with one another."""
-    found: list[Standing] = []
-    for dtype in dict.fromkeys(record.contestant.dtype for record in records):
-        rivals = [record for record in records if record.contestant.dtype == dtype]
+def results(records: Sequence[Record]) -> list[AlgorithmResult]:
+    """The results; those of one number type are compared with one another."""
+    found: list[AlgorithmResult] = []
+    for dtype in dict.fromkeys(record.candidate.dtype for record in records):
+        rivals = [record for record in records if record.candidate.dtype == dtype]
         timed = [record for record in rivals if record.verdict == "ok" and len(record.medians)]
         fastest = _fastest(timed)
         ratios = {id(r): r.ratios(fastest) for r in timed if fastest and r is not fastest}
@@ -83,7 +83,7 @@ def standings(records: Sequence[Record]) -> list[Standing]:
             first = record is fastest
             ratio = ratios.get(id(record), np.empty(0))
             level = first or (len(ratio) > 0 and not _beyond_doubt(ratio))
-            found.append(_standing(record, first, ratio, level, first and bool(behind) and all(behind)))
+            found.append(_result(record, first, ratio, level, first and bool(behind) and all(behind)))
     return found
 
 
@@ -105,13 +105,13 @@ def _fastest(timed: list[Record]) -> Record | None:
     return fastest
 
 
-def _standing(record: Record, first: bool, ratios: Array, level: bool, winner: bool) -> Standing:
-    c, timed = record.contestant, record.verdict == "ok"
+def _result(record: Record, first: bool, ratios: Array, level: bool, winner: bool) -> AlgorithmResult:
+    c, timed = record.candidate, record.verdict == "ok"
     turns = int(sum(np.isfinite(times).sum() for times in record.host)) if timed else 0
     medians = record.medians if timed else np.empty(0)
     on_device = _medians(record.on_device) if timed else np.empty(0)
     host = intervals.of_runs(medians)
-    return Standing(
+    return AlgorithmResult(
         c.title, c.label, c.device, c.dtype, c.batch, record.verdict, record.reason, record.residual, record.first,
         turns, host.middle if host else None, host,
         float(np.median(on_device)) if len(on_device) else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -13,7 +14,7 @@ from engine import validation
 from engine.bench.child import Children
 from engine.bench.compare import robots
 from engine.bench.compare.comparison import PROCESSES, Comparison
-from engine.bench.compare.standing import Standing, table
+from engine.bench.compare.result import AlgorithmResult, table
 from engine.bench.curves import crossing
 from engine.model import Model
 
@@ -45,20 +46,26 @@ def _two_digits(size: float) -> str:
 
 
 class Point(NamedTuple):
-    """A standing of a comparison at one size."""
+    """An algorithm's result at one size."""
 
     size: int
-    standing: Standing
+    result: AlgorithmResult
+
+    @property
+    def standing(self) -> AlgorithmResult:
+        """The name that `result` had; it warns."""
+        warnings.warn("Point.standing is called Point.result now", DeprecationWarning, stacklevel=2)
+        return self.result
 
     @property
     def curve(self) -> str:
         """The name of the curve that it lies on."""
-        return f"{self.standing.algorithm} on {self.standing.device}"
+        return f"{self.result.algorithm} on {self.result.device}"
 
 
 @dataclass(frozen=True)
 class Growth:
-    """All that is known so far of how times grow; `done`, `left` and `doing` are as in `Standings`."""
+    """All that is known so far of how times grow; `done`, `left` and `doing` are as in `ComparisonResult`."""
 
     axis: str
     points: tuple[Point, ...]
@@ -70,8 +77,8 @@ class Growth:
         """Seconds of a call, until its answer is there, by size; of each algorithm and device by its name."""
         found: dict[str, dict[int, float]] = {}
         for point in self.points:
-            if point.standing.host is not None:
-                found.setdefault(point.curve, {})[point.size] = point.standing.host
+            if point.result.host is not None:
+                found.setdefault(point.curve, {})[point.size] = point.result.host
         return found
 
     def crossings(self) -> tuple[Crossing, ...]:
@@ -90,8 +97,8 @@ class Growth:
         """The lower and upper bounds of `curves`; where there is no interval, the times themselves."""
         found: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
         for point in self.points:
-            if (host := point.standing.host) is not None:
-                low, _, high = point.standing.host_interval or (host,) * 3
+            if (host := point.result.host) is not None:
+                low, _, high = point.result.host_interval or (host,) * 3
                 for bound, curve in zip((low, high), found.setdefault(point.curve, ({}, {})), strict=True):
                     curve[point.size] = bound
         return found
@@ -101,8 +108,8 @@ class Growth:
         return table(self.plain())
 
     def plain(self) -> list[dict[str, Any]]:
-        """The points for JSON, as `Standings.plain` has them, with their `axis` and `size`."""
-        return [{"axis": self.axis, "size": point.size, **point.standing.plain()} for point in self.points]
+        """The points for JSON, as `AlgorithmResult.plain` has them, with their `axis` and `size`."""
+        return [{"axis": self.axis, "size": point.size, **point.result.plain()} for point in self.points]
 
 
 @dataclass(frozen=True)
@@ -143,11 +150,11 @@ class Scaling:
         with Children(PROCESSES) as children:
             for index, size in enumerate(self.all_sizes):
                 points = list[Point]()
-                for standings in self.at(size).run(stop, children):
-                    points = [Point(size, row) for row in standings.rows]
-                    done, elapsed = (index + standings.done) / len(self.all_sizes), perf_counter() - began
+                for report in self.at(size).run(stop, children):
+                    points = [Point(size, row) for row in report.rows]
+                    done, elapsed = (index + report.done) / len(self.all_sizes), perf_counter() - began
                     left = elapsed * (1 - done) / done if done else None
-                    yield Growth(self.axis, (*finished, *points), done, left, standings.doing)
+                    yield Growth(self.axis, (*finished, *points), done, left, report.doing)
                 finished += points
                 if stop():
                     return

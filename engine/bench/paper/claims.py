@@ -12,7 +12,7 @@ import numpy as np
 from engine.bench import curves, intervals
 from engine.bench.intervals import Interval
 from engine.bench.paper import experiments
-from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Contestant, Experiment, Plan, of
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Experiment, Plan, of
 
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested here"]
 NAMES = {"abia": "ABIA", "dca": "DCA-ABA", "jsiia": "JSIIA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
@@ -21,7 +21,7 @@ OF_YANG = ("cfa", "jsiia", "abia-hybrid")
 ALIKE = 1.5
 """Times as long, up to which two curves of a log-log plot are called similar."""
 UNTIMED = ("wrong", "failure", "left_out")
-"""What a contestant without a time has instead, in words."""
+"""What a candidate without a time has instead, in words."""
 SPEEDUP, EVEN = 2.25, 1.1
 """[B]'s headline; times as fast, up to which an algorithm counts as no faster."""
 
@@ -42,16 +42,16 @@ class Measured:
         order = [experiments.key(*point) for point in plan.points()]
         self.plan, self.rows = plan, sorted(rows, key=lambda row: order.index(row["key"]))
 
-    def facts(self, experiment: Experiment, contestant: Contestant) -> dict[int, dict[str, Any]]:
-        """What each size's row has of a contestant."""
+    def facts(self, experiment: Experiment, candidate: Candidate) -> dict[int, dict[str, Any]]:
+        """What each size's row has of a candidate."""
         rows = [row for row in self.rows if row["experiment"] == experiment.key]
-        return {row[experiment.axis]: found for row in rows if (found := of(row, contestant))}
+        return {row[experiment.axis]: found for row in rows if (found := of(row, candidate))}
 
-    def curve(self, experiment: Experiment, contestant: Contestant, clock: str = "call_us") -> curves.Curve:
+    def curve(self, experiment: Experiment, candidate: Candidate, clock: str = "call_us") -> curves.Curve:
         """µs over the sizes at which there is a time by that clock."""
-        return {n: x[clock] for n, x in self.facts(experiment, contestant).items() if clock in x}
+        return {n: x[clock] for n, x in self.facts(experiment, candidate).items() if clock in x}
 
-    def gains(self, experiment: Experiment, one: Contestant, other: Contestant) -> dict[int, Interval]:
+    def gains(self, experiment: Experiment, one: Candidate, other: Candidate) -> dict[int, Interval]:
         """How many times as fast as the other one is, where both have times."""
         mine, others = self.facts(experiment, one), self.facts(experiment, other)
         shared = [n for n in mine if "rounds_us" in mine[n] and "rounds_us" in others.get(n, {})]
@@ -73,9 +73,9 @@ class Measured:
                 }
         return sorted(sizes)
 
-    def on(self, name: str) -> Contestant:
+    def on(self, name: str) -> Candidate:
         """An algorithm where [Y]'s figures are measured."""
-        return Contestant(name, self.plan.device)
+        return Candidate(name, self.plan.device)
 
 
 def claims(measured: Measured) -> list[Claim]:
@@ -268,8 +268,8 @@ _YANG = (
 
 
 def _of_bhalerao(measured: Measured) -> list[Claim]:
-    abia, one = Contestant("abia", "cpu"), Contestant("dca", "cpu", 1)
-    counts = [x.threads for x in measured.plan.contestants(PROCESSORS) if x.threads]
+    abia, one = Candidate("abia", "cpu"), Candidate("dca", "cpu", 1)
+    counts = [x.threads for x in measured.plan.candidates(PROCESSORS) if x.threads]
     found = []
     for count, says in (
         (4, f"On four processors DCA-ABA is {SPEEDUP} times as fast as the ABA, for serial chains."),
@@ -279,7 +279,7 @@ def _of_bhalerao(measured: Measured) -> list[Claim]:
             words = f"A process has {max(counts)} core{'s' if max(counts) > 1 else ''} on this machine."
             found.append(Claim("[B] abstract", says, "not tested here", words))
             continue
-        gains = measured.gains(PROCESSORS, Contestant("dca", "cpu", count), abia)
+        gains = measured.gains(PROCESSORS, Candidate("dca", "cpu", count), abia)
         if not gains:
             found.append(Claim("[B] abstract", says, "not tested here", "There are no such times."))
             continue
@@ -287,7 +287,7 @@ def _of_bhalerao(measured: Measured) -> list[Claim]:
         reached = [n for n, gain in gains.items() if gain.low >= wanted]
         words = f"On {count} threads DCA-ABA is at least {wanted} times as fast as our ABIA on one core "
         words += f"{_where(reached, [*gains], 'links')}: {_listed(gains)}. "
-        threads = measured.gains(PROCESSORS, Contestant("dca", "cpu", count), one)
+        threads = measured.gains(PROCESSORS, Candidate("dca", "cpu", count), one)
         helped = any(gain.low > EVEN for gain in threads.values())
         words += f"Of that the threads alone give, against DCA-ABA on one: {_listed(threads)}."
         verdict: Verdict = "does not hold" if not reached else "holds" if helped else "holds in part"
@@ -313,7 +313,7 @@ def beside(measured: Measured) -> list[str]:
     said = []
     for experiment in (FIG2, FIG3A, FIG3B):
         unit = "links" if experiment.axis == "links" else "robots"
-        names = [x.algorithm for x in measured.plan.contestants(experiment) if x.device == measured.plan.device]
+        names = [x.algorithm for x in measured.plan.candidates(experiment) if x.device == measured.plan.device]
         sizes = [*measured.facts(experiment, measured.on(names[0]))]
         parts = [(name, leads) for name in names if (leads := measured.leads(experiment, name, names))]
         listed = (
@@ -321,7 +321,7 @@ def beside(measured: Measured) -> list[str]:
         )
         said.append(f"{experiment.source}, the fastest of all five: {listed}.")
         if measured.plan.device == "cuda":
-            core = Contestant("abia", "cpu")
+            core = Candidate("abia", "cpu")
             gains = [measured.gains(experiment, measured.on(name), core) for name in names]
             ahead = {n for found in gains for n, gain in found.items() if gain.low > 1}
             ahead |= {n for n, facts in measured.facts(experiment, core).items() if "left_out" in facts}

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(data, allow_nan=False))
     else:
         _show(data, args.out, console)
-    failed = any("failure" in x or "wrong" in x for row in data["rows"] for x in row["contestants"])
+    failed = any("failure" in x or "wrong" in x for row in data["rows"] for x in row["candidates"])
     return NO if failed else DONE
 
 

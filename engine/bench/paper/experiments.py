@@ -1,6 +1,6 @@
 """The papers' experiments: [Y]'s Figs. 2, 3a and 3b and [B]'s speed-up over processors, measured point by point.
 
-[Y] has chains with random twists, and averages a thousand calls with random joint inputs. Here a point's contestants
+[Y] has chains with random twists, and averages a thousand calls with random joint inputs. Here a point's candidates
 take turns in rounds over the same random inputs, so that a busy machine disturbs all alike; a round's average is kept.
 """
 
@@ -26,7 +26,7 @@ from engine.selection.choice import LARGEST_RESIDUAL
 
 DTYPE = "float64"
 LONGEST = 0.25
-"""Seconds of one call, beyond which a contestant is left out of a point."""
+"""Seconds of one call, beyond which a candidate is left out of a point."""
 MEMORY = 4 << 30
 """Bytes on the host, beyond which it is left out as well; on the GPU its own memory is what counts."""
 BYTES = {"cfa": 12_000, "abia-hybrid": 2_000}
@@ -46,7 +46,7 @@ LONG, MOST_CALLS = 2e-3, 20
 """Seconds between two events on the GPU that are long beside what events cost; the most calls between them."""
 
 
-class Contestant(NamedTuple):
+class Candidate(NamedTuple):
     """An algorithm, where it runs, and on the CPU its threads, where they are given; the ABIA has one."""
 
     algorithm: str
@@ -108,22 +108,22 @@ class Plan(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of turns, for each contestant of a point."""
+        """Of turns, for each candidate of a point."""
         return 0.12 if self.short else 0.3
 
     def points(self) -> list[tuple[Experiment, int]]:
         """The experiments and their sizes, in the order of the measurement."""
         return [(found, size) for found in EXPERIMENTS for size in (found.short if self.short else found.sizes)]
 
-    def contestants(self, experiment: Experiment) -> tuple[Contestant, ...]:
+    def candidates(self, experiment: Experiment) -> tuple[Candidate, ...]:
         """All algorithms on the device, beside a GPU the CPU's ABIA; of [B]'s, DCA-ABA on 1, 2, 4 and all cores."""
         if experiment is PROCESSORS:
             counts = sorted({count for count in (1, 2, 4, cores()) if count <= cores()})
-            return Contestant("abia", "cpu"), *(Contestant("dca", "cpu", count) for count in counts)
+            return Candidate("abia", "cpu"), *(Candidate("dca", "cpu", count) for count in counts)
         ours = [
-            Contestant(name, self.device) for name, row in capabilities.ALGORITHMS.items() if self.device in row.devices
+            Candidate(name, self.device) for name, row in capabilities.ALGORITHMS.items() if self.device in row.devices
         ]
-        return (*ours,) if self.device == "cpu" else (*ours, Contestant("abia", "cpu"))
+        return (*ours,) if self.device == "cpu" else (*ours, Candidate("abia", "cpu"))
 
 
 def key(experiment: Experiment, size: int) -> str:
@@ -134,7 +134,7 @@ def key(experiment: Experiment, size: int) -> str:
 def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows of the points that are not among the `finished` ones, each as soon as it is there.
 
-    A row has `key`, `experiment`, `links`, `batch` and `contestants`: of each its names and either its times or, in
+    A row has `key`, `experiment`, `links`, `batch` and `candidates`: of each its names and either its times or, in
     words, why it has none: `left_out` (too slow or too large), `wrong` (the answer) or `failure`.
     """
     rows = dict(finished)
@@ -148,7 +148,7 @@ def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict
 
 
 class _Point:
-    """One size of one experiment: its inputs, and its contestants one after the other and then in turns."""
+    """One size of one experiment: its inputs, and its candidates one after the other and then in turns."""
 
     def __init__(self, plan: Plan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):
         self._plan, self._experiment, self._size, self._smaller = plan, experiment, size, smaller
@@ -161,14 +161,14 @@ class _Point:
     def row(self) -> dict[str, Any]:
         found: list[dict[str, Any]] = []
         calls: list[tuple[dict[str, Any], _Call]] = []
-        for contestant in self._plan.contestants(self._experiment):
-            facts = {name: value for name, value in contestant._asdict().items() if value is not None}
+        for candidate in self._plan.candidates(self._experiment):
+            facts = {name: value for name, value in candidate._asdict().items() if value is not None}
             found.append(facts)
             try:
-                if reason := self._too_large(contestant) or self._too_slow(contestant):
+                if reason := self._too_large(candidate) or self._too_slow(candidate):
                     facts["left_out"] = reason
                     continue
-                call = _Call(self._model, self._on(contestant.device), contestant)
+                call = _Call(self._model, self._on(candidate.device), candidate)
                 facts |= call.checked(self._inputs["cpu"][0])
                 if "wrong" not in facts:
                     facts |= call.on_gpu(self._plan.seconds / 2)
@@ -180,7 +180,7 @@ class _Point:
         if calls:
             self._take_turns(calls)
         point = {"key": key(self._experiment, self._size), "experiment": self._experiment.key}
-        return {**point, "links": self._links, "batch": self._batch, "contestants": found}
+        return {**point, "links": self._links, "batch": self._batch, "candidates": found}
 
     def _on(self, where: str) -> list[Any]:
         if where not in self._inputs:
@@ -195,24 +195,24 @@ class _Point:
             facts["call_us"], facts["calls"] = float(np.median(times)) * 1e6, call.count
             facts["rounds_us"] = [float(seconds) * 1e6 for seconds in times]
 
-    def _too_large(self, contestant: Contestant) -> str | None:
-        if contestant.device != "cpu":
+    def _too_large(self, candidate: Candidate) -> str | None:
+        if candidate.device != "cpu":
             return None
-        needed = self._links * self._batch * BYTES.get(contestant.algorithm, 0)
-        if contestant.algorithm == "jsiia":
+        needed = self._links * self._batch * BYTES.get(candidate.algorithm, 0)
+        if candidate.algorithm == "jsiia":
             needed = MATRICES * 8 * self._links**2
         if needed <= MEMORY:
             return None
         return f"it would take some {needed / (1 << 30):.0f} GiB; the limit here is {MEMORY >> 30} GiB"
 
-    def _too_slow(self, contestant: Contestant) -> str | None:
-        times = {size: facts for size, row in self._smaller.items() if (facts := of(row, contestant))}
+    def _too_slow(self, candidate: Candidate) -> str | None:
+        times = {size: facts for size, row in self._smaller.items() if (facts := of(row, candidate))}
         if not times:
             return None
         size = max(times)
         if "call_us" not in times[size]:
             return times[size].get("left_out")
-        exponent = EXPONENTS.get((contestant.algorithm, self._experiment.axis), 1)
+        exponent = EXPONENTS.get((candidate.algorithm, self._experiment.axis), 1)
         expected = times[size]["call_us"] * 1e-6 * (self._size / size) ** exponent
         if expected <= LONGEST:
             return None
@@ -220,17 +220,17 @@ class _Point:
         return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
 
 
-def of(row: Mapping[str, Any], contestant: Contestant) -> dict[str, Any] | None:
-    """What a row has of a contestant; None where it has nothing."""
-    asked = (contestant.algorithm, contestant.device, contestant.threads)
-    return next((x for x in row["contestants"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)
+def of(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
+    """What a row has of a candidate; None where it has nothing."""
+    asked = (candidate.algorithm, candidate.device, candidate.threads)
+    return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)
 
 
 class _Call:
-    """One contestant's calls, through a point's inputs one after the other: ``call(times)``, for `alternate`."""
+    """One candidate's calls, through a point's inputs one after the other: ``call(times)``, for `alternate`."""
 
-    def __init__(self, model: Model, inputs: list[Any], contestant: Contestant):
-        self._model, self._on_gpu = model, contestant.device == "cuda"
+    def __init__(self, model: Model, inputs: list[Any], candidate: Candidate):
+        self._model, self._on_gpu = model, candidate.device == "cuda"
         self.once, self.count = 0.0, 0
         batch = len(inputs[0][0])
         single = batch == 1 and not self._on_gpu
@@ -238,8 +238,8 @@ class _Call:
         out = np.full(model.nv if single else (batch, model.nv), np.nan)
         self._out = arrays.to_device(out) if self._on_gpu else out
         began = perf_counter()
-        threads = 1 if contestant.algorithm == "abia" else contestant.threads
-        self._fd = ForwardDynamics(model, batch, contestant.algorithm, contestant.device, DTYPE, threads)
+        threads = 1 if candidate.algorithm == "abia" else candidate.threads
+        self._fd = ForwardDynamics(model, batch, candidate.algorithm, candidate.device, DTYPE, threads)
         self(1)
         self._first = perf_counter() - began
 

@@ -109,10 +109,10 @@ The {texts} run on the CPU as texts on NumPy, which are for reading and not for 
 def _section(measured: Measured, experiment: Experiment) -> list[str]:
     lines = [f"## {experiment.source}: {experiment.title}", "", f"![{experiment.title}]({experiment.key}.svg)", ""]
     clocks = [("a call, until its answer is there", "call_us"), ("on the GPU, by its own clock", "device_us")]
-    contestants = measured.plan.contestants(experiment)
-    sizes = sorted({size for x in contestants for size in measured.facts(experiment, x)})
+    candidates = measured.plan.candidates(experiment)
+    sizes = sorted({size for x in candidates for size in measured.facts(experiment, x)})
     for title, clock in clocks:
-        curves = {pictures.label(measured, experiment, x): measured.curve(experiment, x, clock) for x in contestants}
+        curves = {pictures.label(measured, experiment, x): measured.curve(experiment, x, clock) for x in candidates}
         if any(curves.values()):
             unit = "links" if experiment.axis == "links" else "robots"
             lines += [f"| {title}; {unit} | {' | '.join(map(str, sizes))} |", "| --- |" + " ---: |" * len(sizes)]
@@ -121,11 +121,11 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
                 lines.append(f"| {name} | {' | '.join(cells)} |")
             lines.append("")
     missing: dict[tuple[str, str], list[int]] = {}
-    for contestant in contestants:
-        for size, facts in measured.facts(experiment, contestant).items():
+    for candidate in candidates:
+        for size, facts in measured.facts(experiment, candidate).items():
             for kind in UNTIMED:
                 if kind in facts:
-                    name = pictures.label(measured, experiment, contestant)
+                    name = pictures.label(measured, experiment, candidate)
                     missing.setdefault((name, f"{kind.replace('_', ' ')}: {facts[kind]}"), []).append(size)
     lines += [f"- {name} at {', '.join(map(str, at))}, {why}." for (name, why), at in missing.items()]
     return [*lines, ""] if missing else lines
@@ -135,7 +135,7 @@ def _how(short: bool) -> list[str]:
     lines = [
         f"""\
 Serial chains with random twists and inertias, {DTYPE}; the calls go through up to {INPUTS} random inputs in turn. [Y]
-averages a thousand calls. Here all contestants of a point take turns in rounds and a round's average is kept: a time is
+averages a thousand calls. Here all candidates of a point take turns in rounds and a round's average is kept: a time is
 the median over the rounds, and who is faster is said by the ratios within rounds, where their 99.9 % interval leaves no
 doubt. Each first answer is checked by inverse dynamics; a wrong one gets no time.
 
@@ -154,6 +154,6 @@ def _csv(measured: Measured) -> str:
     table = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     table.writeheader()
     for row in measured.rows:
-        for facts in row["contestants"]:
+        for facts in row["candidates"]:
             table.writerow({**row, **facts})
     return text.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.bench.paper.claims import NAMES, OF_YANG, SPEEDUP, Measured
-from engine.bench.paper.experiments import LONGEST, PROCESSORS, Contestant, Experiment
+from engine.bench.paper.experiments import LONGEST, PROCESSORS, Candidate, Experiment
 from engine.bench.plots import MARKS, SEQUENCE
 from engine.selection import capabilities
 
@@ -18,15 +18,15 @@ LIMIT = f"{LONGEST:g} s a call, the limit here"
 CLOCKS = {"call_us": "a call, until its answer is there", "device_us": "of that on the GPU, by its own clock"}
 
 
-def label(measured: Measured, experiment: Experiment, contestant: Contestant) -> str:
-    """A contestant by the name that the papers know, with what sets it apart in an experiment."""
-    name, where = NAMES[contestant.algorithm], contestant.device
+def label(measured: Measured, experiment: Experiment, candidate: Candidate) -> str:
+    """A candidate by the name that the papers know, with what sets it apart in an experiment."""
+    name, where = NAMES[candidate.algorithm], candidate.device
     if experiment is PROCESSORS:
-        count = contestant.threads
+        count = candidate.threads
         return name if count is None else f"{name}, {count} thread{'s' if count > 1 else ''}"
     if where == "cpu" and measured.plan.device != "cpu":
         return f"{name}, one CPU core"
-    if capabilities.ALGORITHMS[contestant.algorithm].devices[where] == "text":
+    if capabilities.ALGORITHMS[candidate.algorithm].devices[where] == "text":
         return f"{name} (text on NumPy)"
     return name
 
@@ -35,23 +35,23 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
     """The computation time over links or robots, log-log: of the call and, where there is one, on the GPU."""
     from matplotlib.figure import Figure
 
-    contestants = measured.plan.contestants(experiment)
-    clocks = [clock for clock in CLOCKS if any(measured.curve(experiment, x, clock) for x in contestants)] or [*CLOCKS][
+    candidates = measured.plan.candidates(experiment)
+    clocks = [clock for clock in CLOCKS if any(measured.curve(experiment, x, clock) for x in candidates)] or [*CLOCKS][
         :1
     ]
     figure = Figure(figsize=(1.2 + 5.4 * len(clocks), 4.6), layout="constrained")
     figure.suptitle(f"{experiment.source}: {experiment.title}\n{machine}", fontsize=10)
     panels = figure.subplots(1, len(clocks), sharex=True, sharey=True, squeeze=False)[0]
     for panel, clock in zip(panels, clocks, strict=True):
-        for contestant in contestants:
-            _draw(panel, measured, experiment, contestant, clock)
+        for candidate in candidates:
+            _draw(panel, measured, experiment, candidate, clock)
         _of_the_paper(panel, experiment)
         panel.set_title(CLOCKS[clock], fontsize=9)
         panel.set_xlabel(AXES[experiment.axis])
         panel.set_ylabel("Computation Time (ms)" if clock == "call_us" else "")
         panel.grid(color="0.88", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-    found = [facts for x in contestants for facts in measured.facts(experiment, x).values()]
+    found = [facts for x in candidates for facts in measured.facts(experiment, x).values()]
     if any("the limit here" in facts.get("left_out", "") for facts in found):
         panels[0].axhline(LONGEST * 1e3, color="0.3", linestyle=":", linewidth=0.9, label=LIMIT)
     figure.legend(
@@ -60,15 +60,15 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
     return figure
 
 
-def _draw(panel: Axes, measured: Measured, experiment: Experiment, contestant: Contestant, clock: str) -> None:
-    curve = measured.curve(experiment, contestant, clock)
-    beside = contestant.device != measured.plan.device
-    color, marker = MARKS[contestant.algorithm]
+def _draw(panel: Axes, measured: Measured, experiment: Experiment, candidate: Candidate, clock: str) -> None:
+    curve = measured.curve(experiment, candidate, clock)
+    beside = candidate.device != measured.plan.device
+    color, marker = MARKS[candidate.algorithm]
     if curve:
         panel.loglog(
             [*curve], [us / 1e3 for us in curve.values()], color="0.55" if beside else color, marker=marker,
-            markersize=5, linestyle=":" if beside else "-" if contestant.algorithm in OF_YANG else "--",
-            linewidth=1.8 if contestant.algorithm in OF_YANG else 1.2, label=label(measured, experiment, contestant),
+            markersize=5, linestyle=":" if beside else "-" if candidate.algorithm in OF_YANG else "--",
+            linewidth=1.8 if candidate.algorithm in OF_YANG else 1.2, label=label(measured, experiment, candidate),
         )  # fmt: skip
 
 
@@ -87,10 +87,10 @@ def speedup(measured: Measured, experiment: Experiment, machine: str) -> Figure:
     figure = Figure(figsize=(6.6, 4.6), layout="constrained")
     figure.suptitle(f"{experiment.source}: {experiment.title}\n{machine}", fontsize=10)
     panel = figure.subplots()
-    for index, contestant in enumerate(x for x in measured.plan.contestants(experiment) if x.threads):
-        gains = measured.gains(experiment, contestant, Contestant("abia", "cpu"))
+    for index, candidate in enumerate(x for x in measured.plan.candidates(experiment) if x.threads):
+        gains = measured.gains(experiment, candidate, Candidate("abia", "cpu"))
         color = SEQUENCE[index % len(SEQUENCE)]
-        words = label(measured, experiment, contestant)
+        words = label(measured, experiment, candidate)
         panel.semilogx([*gains], [x.middle for x in gains.values()], color=color, marker="o", markersize=4, label=words)
         low, high = [x.low for x in gains.values()], [x.high for x in gains.values()]
         panel.fill_between([*gains], low, high, color=color, alpha=0.18, linewidth=0)

@@ -42,7 +42,7 @@ def read(path: Path) -> tuple[dict[str, Any], Rows]:
     except ValueError:
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():
-        return whole["machine"], {row["key"]: row for row in whole["rows"]}
+        return whole["machine"], {row["key"]: results.with_new_names(row) for row in whole["rows"]}
     header, rows = results.read(path)
     return header["machine"], rows
 

@@ -49,12 +49,12 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     v, tau = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
     state = (q[0], v[0], tau[0]) if batch == 1 else (q, v, tau)
     fd = ForwardDynamics(model, batch, device="cpu", threads=1)
-    contestants: list[tuple[Callable[[int], None], int]] = [(repeated(lambda: fd(*state)), batch)]
+    candidates: list[tuple[Callable[[int], None], int]] = [(repeated(lambda: fd(*state)), batch)]
     peer = pinocchio.pinocchio_aba(model)
     if peer is not None:
         converted = [peer.states(q[i], v[i], tau[i]) for i in range(min(batch, 64))]
-        contestants.append((_over(peer.aba, converted), 1))
-    samples = alternate(contestants, seconds)
+        candidates.append((_over(peer.aba, converted), 1))
+    samples = alternate(candidates, seconds)
     row: dict[str, Any] = {
         "case": title,
         "batch": batch,

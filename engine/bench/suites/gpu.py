@@ -75,7 +75,7 @@ PEERS: Mapping[str, Callable[[Model, State, float], Timing]] = {
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """The rows one after the other, those finished as they are, each by about `seconds` of calls for each contestant.
+    """The rows one after the other, those finished as they are, each by about `seconds` of calls for each candidate.
 
     Raises `device.NoGpu`, with the reason, where no GPU can be used. A row that fails holds `failure` in words.
     """

@@ -1,4 +1,4 @@
-"""Links × batch × algorithm × device × number type, each chain's contestants taking turns: the suite `grid`."""
+"""Links × batch × algorithm × device × number type, each chain's candidates taking turns: the suite `grid`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from engine.bench.compare.comparison import DTYPES, Comparison
-from engine.bench.compare.standing import times
+from engine.bench.compare.result import times
 from engine.bench.results import NONE, Rows
 from engine.selection.choice import in_words
 
@@ -34,7 +34,7 @@ CASES = tuple(
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """A row for each case, those finished as they are: the standings of all algorithms, devices and number types."""
+    """A row for each case, those finished as they are: the results of all algorithms, devices and number types."""
     for case in CASES:
         yield finished.get(case.key) or {"key": case.key, **case._asdict(), **_measured(case, seconds)}
 
@@ -46,14 +46,14 @@ def _measured(case: Case, seconds: float) -> dict[str, Any]:
         for row in last.rows
         if row.host_interval is not None
     }
-    return {"standings": [row.plain() for row in last.rows], "spread": spread}
+    return {"results": [row.plain() for row in last.rows], "spread": spread}
 
 
 def line(row: dict[str, Any]) -> str:
     """A row in words: the fastest in each number type, and the next."""
     said = []
     for dtype in DTYPES:
-        timed = [found for found in row["standings"] if found["dtype"] == dtype and found["host"] is not None]
+        timed = [found for found in row["results"] if found["dtype"] == dtype and found["host"] is not None]
         best = sorted(timed, key=lambda found: float(found["host"]))[:2]
         names = [f"{found['algorithm']} on {found['device']} {in_words(found['host'])}" for found in best]
         ratio = f", {times(best[1]['host'] / best[0]['host'])} ×" if len(best) > 1 else ""

@@ -41,7 +41,7 @@ MOST_ROWS = (
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """A row for each point, those finished as they are: the contestant, links, batch, and the µs of one call for the
+    """A row for each point, those finished as they are: the candidate, links, batch, and the µs of one call for the
     batch on its device.
 
     One chain of 1 to 4096 links, and 1 to 2²⁰ chains of ten, in double precision (MuJoCo Warp: single). The last row
@@ -68,7 +68,7 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
             if name in given_up or (largest is not None and links > largest):
                 continue
             key = f"{axis}-{size}-{name}"
-            point = {"key": key, "axis": axis, "contestant": name, "links": links, "batch": batch}
+            point = {"key": key, "axis": axis, "candidate": name, "links": links, "batch": batch}
             if kept := finished.get(key):
                 if "failure" in kept or kept["call_us"] * 1e-6 > HOPELESS:
                     given_up.add(name)
@@ -96,7 +96,7 @@ def _peers(
     for name, (measure, sizes) in PEERS.items():
         if size not in sizes[axis]:
             continue
-        point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "contestant": name}
+        point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "candidate": name}
         point |= {"links": model.nv, "batch": batch}
         if kept := finished.get(point["key"]):
             yield kept
@@ -110,16 +110,16 @@ def _peers(
 
 
 def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str, Curve]:
-    """µs over the sizes, by contestant: on its device, or as the host waits for it where `clock` is "call_us"."""
+    """µs over the sizes, by candidate: on its device, or as the host waits for it where `clock` is "call_us"."""
     found: dict[str, Curve] = {}
     for row in rows:
         if row.get("axis") == axis and "us" in row:
-            found.setdefault(row["contestant"], {})[row[axis]] = row.get(clock, row["us"])
+            found.setdefault(row["candidate"], {})[row[axis]] = row.get(clock, row["us"])
     return found
 
 
 def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Slopes by axis and contestant, and in words who overtakes whom where."""
+    """Slopes by axis and candidate, and in words who overtakes whom where."""
     slopes, words = {}, []
     for axis in ("links", "batch"):
         found, waited = curves(rows, axis), curves(rows, axis, "call_us")

@@ -40,7 +40,7 @@ is one with a largest sensible size."""
 SECONDS, ROUNDS = 0.006, 7
 """Of one algorithm on one case, at least; it is split into rounds, in which the algorithms take turns."""
 
-_Contestant = tuple[str, str, str, int]
+_Candidate = tuple[str, str, str, int]
 
 
 def measure_algorithms(
@@ -76,16 +76,16 @@ def measure_algorithms(
 
 def _measured(cases: Sequence[Case], device: str) -> Iterator[list[Row]]:
     """The rows of each case in turn."""
-    given_up = set[_Contestant]()
-    lag: dict[_Contestant, float] = {}
+    given_up = set[_Candidate]()
+    lag: dict[_Candidate, float] = {}
     for case in cases:
         found = _measure(case, given_up, device)
         fastest = min((row.seconds for row in found), default=0.0)
         for row in found:
-            contestant = _contestant(row.algorithm, case)
-            before, lag[contestant] = lag.get(contestant, np.inf), row.seconds / fastest
-            if capabilities.ALGORITHMS[row.algorithm].largest and lag[contestant] > max(HOPELESS, before):
-                given_up.add(contestant)
+            candidate = _candidate(row.algorithm, case)
+            before, lag[candidate] = lag.get(candidate, np.inf), row.seconds / fastest
+            if capabilities.ALGORITHMS[row.algorithm].largest and lag[candidate] > max(HOPELESS, before):
+                given_up.add(candidate)
         yield found
 
 
@@ -114,26 +114,26 @@ def plan(device: str = "cpu") -> list[Case]:
     ]
 
 
-def _contestant(algorithm: str, case: Case) -> _Contestant:
+def _candidate(algorithm: str, case: Case) -> _Candidate:
     return algorithm, case.shape, case.dtype, case.batch
 
 
-def _measure(case: Case, given_up: set[_Contestant], device: str) -> list[Row]:
+def _measure(case: Case, given_up: set[_Candidate], device: str) -> list[Row]:
     model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
     at = State(*(x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch)))
     arguments = at if case.batch > 1 else State(*(x[0] for x in at))
-    names, contestants, residuals = [], [], []
+    names, candidates, residuals = [], [], []
     for name in choice.candidates(model, device):
         row = capabilities.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
-        if too_large or (case.shape == "tree" and not row.trees) or _contestant(name, case) in given_up:
+        if too_large or (case.shape == "tree" and not row.trees) or _candidate(name, case) in given_up:
             continue
         fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
         call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
         names.append(name)
         residuals.append(float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1))))))
-        contestants.append((timer.repeated(call), 1))
-    times = np.median(timer.alternate(contestants, SECONDS * len(contestants), ROUNDS), axis=1) if names else ()
+        candidates.append((timer.repeated(call), 1))
+    times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if names else ()
     return [
         Row(*case[:3], case.dtype, name, float(time), left)
         for name, time, left in zip(names, times, residuals, strict=True)

@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from engine.bench.compare.comparison import Comparison
-from engine.bench.compare.standing import Standing, times
+from engine.bench.compare.result import AlgorithmResult, times
 from engine.bench.results import NONE, Rows
 
 REPEATS = 40
@@ -34,7 +34,7 @@ def _measured(seconds: float) -> dict[str, list[float]]:
     return {f"{OTHER} / {ONE}, {model}": _ratio(*pair) for model, pair in found.items()}
 
 
-def _ratio(one: Standing, other: Standing) -> list[float]:
+def _ratio(one: AlgorithmResult, other: AlgorithmResult) -> list[float]:
     """The bounds and the middle of the other's time as a multiple of one's, whichever is the faster."""
     assert one.ratio is not None
     assert other.ratio is not None

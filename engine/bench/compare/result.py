@@ -1,4 +1,4 @@
-"""What a comparison has found: how each algorithm stands, in numbers, in sentences and as a table."""
+"""What a comparison has found: each algorithm's result, in numbers, in sentences and as a table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.bench.compare.contest import Verdict
+from engine.bench.compare.candidate import Verdict
 from engine.bench.intervals import Interval
 from engine.bench.results import finite
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How one algorithm stands: on a device, in a number type, for one call for a whole batch of a model's robots."""
+class AlgorithmResult:
+    """What was measured of an algorithm on a device, in a number type: one call for a batch of a model's robots."""
 
     model: str
     algorithm: str
@@ -58,7 +58,7 @@ class Standing:
         return plain
 
     @classmethod
-    def of(cls, plain: dict[str, Any]) -> Standing:
+    def of(cls, plain: dict[str, Any]) -> AlgorithmResult:
         """What `plain` was made of."""
         bounds = {key: plain[key] and Interval(*plain[key]) for key in ("host_interval", "ratio")}
         runs = {key: tuple(plain.get(key, ())) for key in ("host_runs", "ratio_runs")}  # earlier rows have none
@@ -66,10 +66,10 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Standings:
-    """All that is known so far: of every model in turn, its number types, devices and algorithms."""
+class ComparisonResult:
+    """All that is known so far: a row for each model, number type, device and algorithm, in this order."""
 
-    rows: tuple[Standing, ...]
+    rows: tuple[AlgorithmResult, ...]
     done: float
     """The share of the work, 0 to 1."""
     left: float | None
@@ -83,11 +83,11 @@ class Standings:
     def findings(self) -> list[str]:
         """A sentence for each model and number type: who is the fastest, and by how much, if that is certain."""
         groups = dict.fromkeys((row.model, row.dtype) for row in self.rows if row.verdict != "waiting")
-        return [_said(*group, [row for row in self.rows if (row.model, row.dtype) == group]) for group in groups]
+        return [_sentence(*group, [row for row in self.rows if (row.model, row.dtype) == group]) for group in groups]
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
-    """Rows by `Standing.plain`, with what stands before them, as comma-separated values below a line of names."""
+    """Rows by `AlgorithmResult.plain`, maybe with more fields, as comma-separated values below a line of names."""
     text, writer = io.StringIO(), None
     for row in rows:
         flat: dict[str, Any] = {}
@@ -107,8 +107,8 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _said(model: str, dtype: str, rows: list[Standing]) -> str:
-    timed = sorted((row for row in rows if row.host is not None), key=_place)
+def _sentence(model: str, dtype: str, rows: list[AlgorithmResult]) -> str:
+    timed = sorted((row for row in rows if row.host is not None), key=_order)
     if not timed:
         refused = all(row.verdict == "refused" for row in rows)
         ended = any(row.verdict in ("waiting", "ok") for row in rows)
@@ -137,7 +137,7 @@ def _said(model: str, dtype: str, rows: list[Standing]) -> str:
     )
 
 
-def _place(row: Standing) -> tuple[bool, float, float]:
+def _order(row: AlgorithmResult) -> tuple[bool, float, float]:
     """The fastest first, then by the ratio to it; where there is none by time."""
     ratio = row.ratio or Interval(math.inf, math.inf, math.inf)
     return ratio != Interval(1.0, 1.0, 1.0), ratio.middle, row.host or 0.0

@@ -63,7 +63,7 @@ class Ticks(QStyledItemDelegate):
         return True
 
 
-class ContestForm(QWidget):
+class CompareForm(QWidget):
     """The choices, and the measurement that they ask for."""
 
     changed = pyqtSignal()

@@ -1,4 +1,4 @@
-"""One contestant of a comparison: made ready, checked by inverse dynamics in double precision, and timed in turns."""
+"""One candidate of a comparison: made ready, checked by inverse dynamics in double precision, and timed in turns."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.bench import states
 from engine.bench.compare import own
-from engine.bench.states import State, residual, some_rows
+from engine.bench.states import State, some_rows
 from engine.bench.timer import SLOT, repeated
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
@@ -26,17 +27,17 @@ Call = Callable[[], Any]
 CHECKED = 4096
 """Robots of a batch, evenly spread, whose answers are checked."""
 PROBE, LONGEST = 16, 2.0
-"""What nobody asked for by its name is left out where, by the time of so many robots, a call takes so many seconds."""
+"""What was not requested by its name is left out where, by the time of `PROBE` robots, a call takes `LONGEST` s."""
 
-HICCUP = 0.1
-"""Seconds: what takes less may have been disturbed, and is tried again."""
+UNDISTURBED = 0.1
+"""Seconds: what takes less may have been slowed by something else, and is timed twice more."""
 
 
 class Refused(Exception):
     """An algorithm does not serve the model there, for the reason that is the message."""
 
 
-def drawn(model: Model, batch: int, seed: int) -> State:
+def sample_states(model: Model, batch: int, seed: int) -> State:
     """States by which algorithms can be told apart: as by `states.state`, with no acceleration near zero."""
     rng, n = np.random.default_rng(seed), model.nv
     q, v = model.random(rng, batch), rng.uniform(-1, 1, (batch, n)) / np.sqrt(n)
@@ -45,7 +46,7 @@ def drawn(model: Model, batch: int, seed: int) -> State:
 
 
 @dataclass
-class Contestant:
+class Candidate:
     """An algorithm on a device, in a number type, for a batch of robots of one model."""
 
     model: Model
@@ -56,12 +57,12 @@ class Contestant:
     device: str
     dtype: str
     batch: int
-    asked: bool
-    """By its name; what is not is left out where it would take too long."""
+    requested: bool
+    """By its name; any other is left out where it would take too long."""
     verdict: Verdict = "waiting"
     reason: str = ""
     first: float | None = None
-    left: float | None = None
+    residual: float | None = None
     cost: float = 0.0
     """Seconds of a turn."""
     host: Array = field(default_factory=lambda: np.empty(0))
@@ -82,7 +83,7 @@ class Contestant:
         except Refused as why:
             self._out("refused", str(why))
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            self._out("failed", own.told(error, own.parse(self.algorithm)))
+            self._out("failed", own.error_text(error, own.parse(self.algorithm)))
 
     def _out(self, verdict: Verdict, reason: str) -> None:
         self.verdict, self.reason = verdict, reason
@@ -99,7 +100,7 @@ class Contestant:
             raise Refused(why)
         users = own.parse(self.algorithm)
         make = self._ours() if users is None else self._of(users)
-        if not self.asked and self.batch > PROBE:
+        if not self.requested and self.batch > PROBE:
             self._probe(make, at)
         began = perf_counter()
         call = make(at)
@@ -110,7 +111,7 @@ class Contestant:
         if self.verdict == "wrong":
             return
         once = self._timed(call)
-        if once < HICCUP:
+        if once < UNDISTURBED:
             once = min(once, self._timed(call), self._timed(call))
         self._inner = max(1, math.ceil(slot / once))
         self.cost = once * self._inner
@@ -124,7 +125,7 @@ class Contestant:
         if why := capabilities.reason(name, self.model, self.device):
             raise Refused(why)
         largest = capabilities.ALGORITHMS[name].largest
-        if not self.asked and largest is not None and bodies > largest:
+        if not self.requested and largest is not None and bodies > largest:
             raise Refused(f"it is sensible up to {largest} links; ask for it by its name to have it measured")
 
         def make(at: State) -> Call:
@@ -146,7 +147,7 @@ class Contestant:
         def make(at: State) -> Call:
             if self.device == "cuda":
                 return partial(loaded.function, self.model, *(arrays.to_device(x) for x in at))
-            return partial(loaded.function, self.model, *map(_locked, at))
+            return partial(loaded.function, self.model, *map(_read_only, at))
 
         return make
 
@@ -178,15 +179,17 @@ class Contestant:
             return self._out("wrong", f"its answer has the shape {answer.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)
         checked = State(*(x[rows] for x in self._at))
-        found = float(np.max(residual(self.model, checked, answer.reshape(shape)[rows])))
-        self.left = found if self.left is None else max(found, self.left)
+        found = float(np.max(states.residual(self.model, checked, answer.reshape(shape)[rows])))
+        self.residual = found if self.residual is None else max(found, self.residual)
         bound = LARGEST_RESIDUAL[self.dtype]
-        if not self.left <= bound:
-            what = f"its residual is {self.left:.2g}" if math.isfinite(self.left) else "its answer is not finite"
+        if not self.residual <= bound:
+            what = (
+                f"its residual is {self.residual:.2g}" if math.isfinite(self.residual) else "its answer is not finite"
+            )
             return self._out("wrong", f"{what}; allowed in {self.dtype}: {bound:g}")
         return None
 
-    def turn(self) -> tuple[float, float]:
+    def time_turn(self) -> tuple[float, float]:
         """Seconds of a call on the host, until its answer is there, and on the GPU, else NaN: means of a turn."""
         call = self._call
         assert call is not None
@@ -211,7 +214,7 @@ class Contestant:
             clock.synchronize()
 
 
-def _locked(x: Array) -> Array:
+def _read_only(x: Array) -> Array:
     """The same numbers, not to be written to."""
     view = x[:]
     view.flags.writeable = False

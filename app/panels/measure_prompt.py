@@ -1,4 +1,4 @@
-"""The offer to measure the algorithms, where the automatic choice rests on no measurement, and how far that is."""
+"""Asks to measure the algorithms where the automatic choice rests on no measurement, and shows how far that is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURE_TIP = "Measure every algorithm here, for some 10 s, so that the choice c
 STOP_TIP = "End the measurement; nothing of it is kept"
 
 
-class MeasureOffer(QWidget):
+class MeasurePrompt(QWidget):
     """A sentence and a button; while it measures, a bar besides."""
 
     asked = pyqtSignal()
