@@ -41,18 +41,19 @@ class StepSettings:
         """What is known of the coordinates: (1, 8, nv), or (batch, 8, nv) where robots differ in it."""
         model, own = self.model, self.parameters or self.model
         rows = max(len(self.kp), len(self.kd), 1 if self.parameters is None else self.batch)
-        law = (model.lower, model.upper, model.velocity_limit, own.effort_limit, own.damping, own.friction)
-        return np.stack([np.broadcast_to(x, (rows, model.nv)) for x in (*law, self.kp, self.kd)], 1).astype(float)
+        limits = (model.lower, model.upper, model.velocity_limit, own.effort_limit)
+        table = (*limits, own.damping, own.friction, self.kp, self.kd)
+        return np.stack([np.broadcast_to(x, (rows, model.nv)) for x in table], 1).astype(float)
 
     @property
-    def limited(self) -> bool:
+    def has_limits(self) -> bool:
         """Position or velocity limits act."""
         return self.limits and bool(np.any(self.model.bounded | np.isfinite(self.model.velocity_limit)))
 
     @property
-    def rough(self) -> bool:
+    def has_constraints(self) -> bool:
         """They, or friction, do."""
-        return self.limited or bool(np.any(self.joints[:, FRICTION] > 0))
+        return self.has_limits or bool(np.any(self.joints[:, FRICTION] > 0))
 
     @cached_property
     def free(self) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Joint limits and joint friction, solved together with the accelerations."""
+"""Constraints as rows, solved together with the accelerations: joint friction and joint limits."""

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from engine.cpu.constraints.joint_constraints import (
-    EXTRA,
-    FORCE,
-    LOCKED,
-    MODE,
-    Q_BLOCK,
-    Q_RATE,
-    Q_STAGE,
-    Q_SUM,
-    QDD,
-    TARGET_BLOCK,
-    TAU_BLOCK,
-    V_BLOCK,
-    V_STAGE,
-    V_SUM,
-    solve,
-    solve_lawful,
-)  # fmt: skip
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
+from engine.cpu.constraints.active_set import solve_constrained
+from engine.cpu.constraints.joint_rows import ActiveSet, slides
 from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.native import inline, kernel
@@ -29,24 +17,80 @@ from engine.cpu.runtime.native.operations import now
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
 
+class Robots(NamedTuple):
+    """Robots and their controls: q (batch, nq), and v, tau and the targets of the gains, (batch, nv) each."""
+
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+    tau: NDArray[np.floating]
+    target: NDArray[np.floating]
+
+
+class Recording(NamedTuple):
+    """Where the first and every `every`-th state go: q (batch, samples, nq) and v; an empty one takes nothing."""
+
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+    every: int
+
+
+class Stages(NamedTuple):
+    """What RK4 keeps of a block of L robots: the stage's state, and the sums of its rates; q (L, nq), v (L, nv)."""
+
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+    q_rate: NDArray[np.floating]
+    q_sum: NDArray[np.floating]
+    v_sum: NDArray[np.floating]
+
+
+class Scratch(NamedTuple):
+    """What a block of L robots is stepped in; `weightless` are three zeros."""
+
+    block: Robots
+    forces: Forces
+    answer: Accelerations
+    active: ActiveSet
+    stages: Stages
+    weightless: NDArray[np.floating]
+
+
+def scratch(lanes: int, nq: int, nv: int) -> Scratch:
+    """Room for a block of so many robots."""
+    q, v = (lanes, nq), (lanes, nv)
+
+    def zeros(*shapes: tuple[int, int]) -> list[NDArray[np.floating]]:
+        return [np.zeros(shape) for shape in shapes]
+
+    return Scratch(
+        Robots(*zeros(q, v, v, v)),
+        Forces(*zeros(v, v, v, v)),
+        Accelerations(*zeros(v, v)),
+        ActiveSet(np.zeros(v, np.int64), np.zeros(v)),
+        Stages(*zeros(q, v, q, q, v)),
+        np.zeros(3),
+    )
+
+
 @inline
-def _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, implicit):
-    """Controls and gains, clipped, less damping into `force`; the implicit part's share of the matrix into `extra`.
+def _joint_forces(robots, q, v, rows, forces, implicit):
+    """Controls and gains, clipped, less damping into `forces`; the implicit part's share of the matrix likewise.
 
     With `implicit`, damping and gains are those at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort
     is clipped has no gains for this step.
     """
+    joints, dt = rows.joints, rows.dt
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            drive, limit, index, share = tau[k, j], joints[EFFORT_LIMIT, j], q_of_v[j], 0.0
+            drive, limit, index, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], rows.q_of_v[j], 0.0
             if index >= 0:
                 ahead = q[k, index] + dt * v[k, j] if implicit else q[k, index]
-                drive += joints[KP, j] * (target[k, j] - ahead) - joints[KD, j] * v[k, j]
+                drive += joints[KP, j] * (robots.target[k, j] - ahead) - joints[KD, j] * v[k, j]
                 if implicit:
                     gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
                     share = dt * joints[DAMPING, j] + gained
-            b[FORCE, k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
-            b[EXTRA, k, j] = share
+            forces.force[k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
+            forces.inertia[k, j] = share
 
 
 @inline
@@ -92,75 +136,87 @@ def _rates(q, v, rate, q_of_v, free):
 
 
 @inline
-def _euler_step(q, v, tau, target, method, q_of_v, joints, free, b, system, phases):
+def _euler_step(integrator, robots, rows, free, scratch, dynamics, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
-    dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    _smooth_forces(tau, target, q, v, q_of_v, joints, b, dt, method.integrator == "implicit")
-    solve_lawful(q, v, q, v, method, q_of_v, joints, b, system, gravity, phases)
+    q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
+    gravity = dynamics.constants[dynamics.topology.shape[0]]
+    _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
+    solve_constrained(q, v, rows, robots, scratch.active, forces, answer, dynamics, gravity, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            v[k, j] += dt * b[QDD, k, j]
-        _advance(q[k], v[k], dt, q_of_v, free)
+            v[k, j] += rows.dt * answer.qdd[k, j]
+        _advance(q[k], v[k], rows.dt, rows.q_of_v, free)
 
 
 @inline
-def _settle(q, after, v, mode, method, q_of_v, joints):
+def _settle(q, after, v, mode, rows):
     """Take RK4's coordinates `after` for q, but q + dt v⁺ for a joint that was held or would pass its limit."""
     for j in range(v.size):
-        index = q_of_v[j]
+        index = rows.q_of_v[j]
         if index >= 0:
-            held = method.rough and abs(mode[j]) != 1.0
-            outside = method.limited and not (joints[LOWER, j] <= after[index] <= joints[UPPER, j])
+            held = rows.has_constraints and not slides(mode[j])
+            outside = rows.has_limits and not (rows.joints[LOWER, j] <= after[index] <= rows.joints[UPPER, j])
             if held or outside:
-                after[index] = q[index] + method.dt * v[j]
+                after[index] = q[index] + rows.dt * v[j]
     copy_row(after, q)
 
 
-@kernel
-def _rk4_step(q, v, tau, target, method, q_of_v, joints, free, b, c, system, phases):
-    """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
-
-    Friction and limits, where there are any, then correct the velocity at the step's end.
-    """
-    dt, gravity = method.dt, system.constants[system.topology.shape[0]]
-    fill(c[Q_SUM], 0.0)
-    fill(b[V_SUM], 0.0)
-    copy(q, c[Q_STAGE])
-    copy(v, b[V_STAGE])
-    fill(b[LOCKED], 0.0)
+@inline
+def _rk4_stages(robots, rows, free, scratch, dynamics, phases):
+    """The sums of the rates at the four stages."""
+    forces, answer, stages, dt = scratch.forces, scratch.answer, scratch.stages, rows.dt
+    q, v, gravity = robots.q, robots.v, dynamics.constants[dynamics.topology.shape[0]]
+    fill(stages.q_sum, 0.0)
+    fill(stages.v_sum, 0.0)
+    copy(q, stages.q)
+    copy(v, stages.v)
+    fill(forces.locked, 0.0)
     for stage in range(4):
-        _smooth_forces(tau, target, c[Q_STAGE], b[V_STAGE], q_of_v, joints, b, dt, False)
-        solve(method.algorithm, c[Q_STAGE], b[V_STAGE], b, system, gravity, phases)
+        _joint_forces(robots, stages.q, stages.v, rows, forces, False)
+        prepare(stages.q, stages.v, dynamics, gravity, phases)
+        accelerations(forces, answer, dynamics, gravity, phases)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
         for k in range(v.shape[0]):
-            _rates(c[Q_STAGE, k], b[V_STAGE, k], c[Q_RATE, k], q_of_v, free)
+            _rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, free)
             for j in range(q.shape[1]):
-                c[Q_SUM, k, j] += weight * c[Q_RATE, k, j]
-                c[Q_STAGE, k, j] = q[k, j] + ahead * dt * c[Q_RATE, k, j]
+                stages.q_sum[k, j] += weight * stages.q_rate[k, j]
+                stages.q[k, j] = q[k, j] + ahead * dt * stages.q_rate[k, j]
             for j in range(v.shape[1]):
-                b[V_SUM, k, j] += weight * b[QDD, k, j]
-                b[V_STAGE, k, j] = v[k, j] + ahead * dt * b[QDD, k, j]
+                stages.v_sum[k, j] += weight * answer.qdd[k, j]
+                stages.v[k, j] = v[k, j] + ahead * dt * answer.qdd[k, j]
+
+
+@kernel
+def _rk4_step(robots, rows, free, scratch, dynamics, phases):
+    """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
+
+    Friction and limits, where there are any, then correct the velocity at the step's end.
+    """
+    q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
+    _rk4_stages(robots, rows, free, scratch, dynamics, phases)
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
-            c[Q_STAGE, k, j] = q[k, j] + dt / 6.0 * c[Q_SUM, k, j]
+            stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]
         for j in range(v.shape[1]):
-            v[k, j] += dt / 6.0 * b[V_SUM, k, j]
+            v[k, j] += dt / 6.0 * stages.v_sum[k, j]
         for f in range(free.shape[0]):
-            x, a = c[Q_STAGE, k], free[f, 0] + 3
+            x, a = stages.q[k], free[f, 0] + 3
             n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
             for r in range(4):
                 x[a + r] /= n
-    if method.rough:
-        fill(b[V_SUM], 0.0)
-        fill(b[FORCE], 0.0)
-        solve_lawful(c[Q_STAGE], b[V_SUM], q, v, method, q_of_v, joints, b, system, system.weightless, phases)
+    if rows.has_constraints:
+        fill(stages.v, 0.0)
+        fill(forces.force, 0.0)
+        solve_constrained(
+            stages.q, stages.v, rows, robots, scratch.active, forces, answer, dynamics, scratch.weightless, phases
+        )
     for k in range(v.shape[0]):
-        if method.rough:
+        if rows.has_constraints:
             for j in range(v.shape[1]):
-                v[k, j] += dt * b[QDD, k, j]
-        _settle(q[k], c[Q_STAGE, k], v[k], b[MODE, k], method, q_of_v, joints)
+                v[k, j] += dt * answer.qdd[k, j]
+        _settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows)
 
 
 @inline
@@ -171,51 +227,59 @@ def _record(block, record, start, sample):
             copy_row(block[k], record[start + k, sample])
 
 
-@kernel
-def run(
-    q, v, tau, target, controls, record_q, record_v, every, steps,
-    method, q_of_v, joints, free, b, c, system, phases,
-):  # fmt: skip
-    """Advance q (batch, nq) and v (batch, nv) in place by `steps` steps; answers the first step that diverged, or −1.
+@inline
+def _load(robots, start, block):
+    """The robots from `start` on into a block; past the end of the batch the last one is worked on again."""
+    for k in range(block.q.shape[0]):
+        robot = min(start + k, robots.q.shape[0] - 1)
+        copy_row(robots.q[robot], block.q[k])
+        copy_row(robots.v[robot], block.v[k])
+        copy_row(robots.tau[robot], block.tau[k])
+        copy_row(robots.target[robot], block.target[k])
 
-    The controls are `tau` (batch, nv), or `controls` (1 or batch, steps, nv) where it is not empty; gains pull towards
-    `target` (batch, nv). Where `record_q` (batch, samples, nq) or `record_v` is not empty, the present state and every
-    `every`-th are written there. The phases (5,) of the last step are timed in ns, unless `phases` is empty.
+
+@inline
+def _sound(v):
+    """Whether every velocity is one that a robot may have."""
+    sound = True
+    for k in range(v.shape[0]):
+        for j in range(v.shape[1]):
+            sound &= abs(v[k, j]) < DIVERGED
+    return sound
+
+
+@kernel
+def run(robots, controls, record, steps, integrator, rows, free, scratch, dynamics, phases):
+    """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
+
+    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `rows` are the joints'
+    (`JointRows`), `free` as in `StepSettings`. The phases (5,) of the last step are timed in ns, unless `phases` is
+    empty.
     """
-    L, batch, diverged, untimed = len(system.lanes), q.shape[0], -1, phases[:0]
-    block_q, block_v, block_tau, block_target = c[Q_BLOCK], b[V_BLOCK], b[TAU_BLOCK], b[TARGET_BLOCK]
-    for start in range(0, batch, L):
-        for k in range(L):
-            robot = min(start + k, batch - 1)
-            copy_row(q[robot], block_q[k])
-            copy_row(v[robot], block_v[k])
-            copy_row(tau[robot], block_tau[k])
-            copy_row(target[robot], block_target[k])
-        _record(block_q, record_q, start, 0)
-        _record(block_v, record_v, start, 0)
+    block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
+    for start in range(0, batch, len(dynamics.lanes)):
+        _load(robots, start, block)
+        _record(block.q, record.q, start, 0)
+        _record(block.v, record.v, start, 0)
         for step in range(steps):
             timed = phases if step == steps - 1 and start == 0 else untimed
             began = now() if timed.size else 0
             if controls.shape[1] > 0:
-                for k in range(L):
-                    copy_row(controls[min(start + k, controls.shape[0] - 1), step], block_tau[k])
-            if method.integrator == "rk4":
-                _rk4_step(block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, c, system, timed)
+                for k in range(block.tau.shape[0]):
+                    copy_row(controls[min(start + k, controls.shape[0] - 1), step], block.tau[k])
+            if integrator == "rk4":
+                _rk4_step(block, rows, free, scratch, dynamics, timed)
             else:
-                _euler_step(block_q, block_v, block_tau, block_target, method, q_of_v, joints, free, b, system, timed)
+                _euler_step(integrator, block, rows, free, scratch, dynamics, timed)
             if timed.size:
                 timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
-            sound = True
-            for k in range(L):
-                for j in range(block_v.shape[1]):
-                    sound &= abs(block_v[k, j]) < DIVERGED
-            if not sound:
+            if not _sound(block.v):
                 diverged = step if diverged < 0 else min(diverged, step)
                 break
-            if (step + 1) % every == 0:
-                _record(block_q, record_q, start, (step + 1) // every)
-                _record(block_v, record_v, start, (step + 1) // every)
-        for k in range(min(L, batch - start)):
-            copy_row(block_q[k], q[start + k])
-            copy_row(block_v[k], v[start + k])
+            if (step + 1) % record.every == 0:
+                _record(block.q, record.q, start, (step + 1) // record.every)
+                _record(block.v, record.v, start, (step + 1) // record.every)
+        for k in range(min(block.q.shape[0], batch - start)):
+            copy_row(block.q[k], robots.q[start + k])
+            copy_row(block.v[k], robots.v[start + k])
     return diverged

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.cpu.chains import jsiia
+from engine.cpu.chains.accelerations import Dynamics
 from engine.cpu.chains.jsiia import Dense
-from engine.cpu.constraints import joint_constraints
+from engine.cpu.constraints.joint_rows import JointRows
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.stepping import integrators
+from engine.cpu.stepping.integrators import Recording, Robots, Scratch, scratch
 from engine.model.layout import PackedCoupling, pack, pack_coupling
 from engine.step_settings import PHASES, StepSettings
 from engine.validation import Array
@@ -68,18 +70,21 @@ class Code(NamedTuple):
         """The sorts of arguments that `integrators.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
         matrix, cube, table = real[None], real[None, None], whole[None]
-        method = joint_constraints.Method(1e-3, self.integrator, self.algorithm, False, False)
-        coupling = PackedCoupling(whole, real, real, whole, real, real)
         dense = Dense(matrix, matrix, cube, matrix, matrix) if self.algorithm == "jsiia" else ()
-        system = joint_constraints.System(coupling, table, matrix, matrix, (0,) * self.lanes, dense, real)
-        arguments = (*(matrix,) * 4, *(cube,) * 3, 1, 1, method, whole, matrix, table, cube, cube, system, whole)
+        coupling = PackedCoupling(whole, real, real, whole, real, real)
+        dynamics = Dynamics(self.algorithm, coupling, table, matrix, matrix, (0,) * self.lanes, dense)
+        arguments = (
+            Robots(*(matrix,) * 4), cube, Recording(cube, cube, 1), 1, self.integrator,
+            JointRows(1e-3, False, False, whole, matrix), table, scratch(1, 1, 1), dynamics, whole,
+        )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
 
 class _Workplace(NamedTuple):
-    b: Array
-    c: Array
-    system: joint_constraints.System
+    """What one thread works in."""
+
+    scratch: Scratch
+    dynamics: Dynamics
 
 
 @cache
@@ -103,11 +108,11 @@ class Stepper:
         alike = len(settings.joints) == 1 and settings.parameters is None
         self._lanes = (0,) * Code.of(settings).lanes
         self._settings, self._alike, self._threads = settings, alike, min(checked(threads), cores())
-        self._method = joint_constraints.Method(
-            settings.dt, settings.integrator, settings.algorithm, settings.limited, settings.rough
-        )
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
+        )
+        self._rows = JointRows(
+            settings.dt, settings.has_limits, settings.has_constraints, model.q_of_v, settings.joints[0]
         )
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
@@ -121,12 +126,11 @@ class Stepper:
         return Code.of(self._settings).steps()
 
     def _workplace(self) -> _Workplace:
-        """What one thread works in."""
-        model, lanes = self._settings.model, self._lanes
-        dense = jsiia.dense(model) if self._settings.algorithm == "jsiia" else ()
+        model, lanes, algorithm = self._settings.model, self._lanes, self._settings.algorithm
+        dense = jsiia.dense(model) if algorithm == "jsiia" else ()
         room = workspace(len(model.parent), lanes)
-        system = joint_constraints.System(pack_coupling(model), *pack(model), room, lanes, dense, np.zeros(3))
-        return _Workplace(np.zeros((12, len(lanes), model.nv)), np.zeros((4, len(lanes), model.nq)), system)
+        dynamics = Dynamics(algorithm, pack_coupling(model), *pack(model), room, lanes, dense)
+        return _Workplace(scratch(len(lanes), model.nq, model.nv), dynamics)
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
@@ -175,13 +179,15 @@ class Stepper:
         self, block: slice, place: _Workplace, n: int, sequence: Array, every: int, record: tuple[Array | None, ...]
     ) -> int:
         """A block's steps; answers the first that diverged, or −1."""
+        settings = self._settings
+        recorded = [_NOTHING if array is None else array[block] for array in record]
         return int(
             self._steps(
-                self.q[block], self.v[block], self.tau[block], self.target[block],
+                Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
                 sequence[block] if len(sequence) > 1 else sequence,
-                *(_NOTHING if array is None else array[block] for array in record), every, n,
-                self._method, self._settings.model.q_of_v, _row(self._settings.joints, block), self._settings.free,
-                place.b, place.c, place.system._replace(constants=_row(self._constants, block)),
+                Recording(recorded[0], recorded[1], every), n,
+                settings.integrator, self._rows._replace(joints=_row(settings.joints, block)), settings.free,
+                place.scratch, place.dynamics._replace(constants=_row(self._constants, block)),
                 self._phases if block.start == 0 else self._phases[:0],
             )
         )  # fmt: skip

@@ -69,11 +69,11 @@ class _Shape:
         model, joints = settings.model, settings.joints
         rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
         facts = constraint_facts(settings)
-        gained = facts["HAS_GAINS"]
-        additions = settings.rough or (implicit and (facts["HAS_DAMPING"] or gained))
+        gained, constrained = facts["HAS_GAINS"], settings.has_constraints
+        additions = constrained or (implicit and (facts["HAS_DAMPING"] or gained))
         nq, nv = model.nq, model.nv
         layout = tree.Layout(model, additions)
-        state = nq + nv * (2 + gained + settings.rough + (settings.rough and nv > 64)) + rk4 * 2 * (nq + nv)
+        state = nq + nv * (2 + gained + constrained + (constrained and nv > 64)) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size

@@ -103,7 +103,7 @@ def constraint_facts(settings: StepSettings) -> dict[str, bool]:
     """What acts on the joints, by the names that kernels are compiled with."""
     joints = settings.joints
     return {
-        "HAS_LIMITS": settings.limited,
+        "HAS_LIMITS": settings.has_limits,
         "HAS_FRICTION": bool(np.any(joints[:, FRICTION])),
         "HAS_DAMPING": bool(np.any(joints[:, DAMPING])),
         "HAS_GAINS": bool(np.any(joints[:, (KP, KD)])),

@@ -1,0 +1,141 @@
+"""q̈ of a block of robots by the algorithm of the step: in come q, v and forces, out go accelerations and reactions.
+
+An algorithm enters here in two parts: what depends on q and v alone, once (`prepare`), and the accelerations under any
+forces, added inertias and locks, as often as these change (`accelerations`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.chains import jsiia
+from engine.cpu.chains.jsiia import Dense
+from engine.cpu.rigid_body import aba, crba, tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.runtime.native import inline, kernel
+from engine.cpu.runtime.native.operations import now
+from engine.model.layout import PackedCoupling
+
+
+class Dynamics(NamedTuple):
+    """What the kernels compute with: the model's arrays, see `layout`, the workspace and its lanes.
+
+    `algorithm` is "abia" or "jsiia"; `dense` is for the latter, and else empty.
+    """
+
+    algorithm: str
+    coupling: PackedCoupling
+    topology: NDArray[np.int64]
+    constants: NDArray[np.floating]
+    w: NDArray[np.floating]
+    lanes: tuple[int, ...]
+    dense: Dense | tuple[()]
+
+
+class Forces(NamedTuple):
+    """What acts on the coordinates of a block of L robots, (L, nv) each.
+
+    `force` are the generalized forces; `inertia` is added to the diagonal of the mass matrix; where `locked` is not 0,
+    the acceleration is `target`.
+    """
+
+    force: NDArray[np.floating]
+    inertia: NDArray[np.floating]
+    locked: NDArray[np.floating]
+    target: NDArray[np.floating]
+
+
+class Accelerations(NamedTuple):
+    """What comes of it, (L, nv) each: q̈, and the generalized forces that the locks exert, less those given."""
+
+    qdd: NDArray[np.floating]
+    reaction: NDArray[np.floating]
+
+
+@inline
+def _lap(phases, phase, since):
+    """Add the time since `since` to a phase; nothing where no phases are asked for."""
+    if phases.size == 0:
+        return since
+    time = now()
+    phases[phase] += time - since
+    return time
+
+
+@kernel
+def _prepare_abia(q, v, dynamics, phases):
+    topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
+    time = now() if phases.size else 0
+    tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
+    tree_passes.scatter_v(v, 0, topology, w, lanes, at.QD, at.VXS)
+    tree_passes.poses(topology, constants, w, lanes)
+    tree_passes.velocities(topology, w, lanes)
+    _lap(phases, 0, time)
+
+
+@kernel
+def _abia(forces, answer, dynamics, gravity, phases):
+    topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
+    time = now() if phases.size else 0
+    tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.TAU, at.U)
+    tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
+    time = _lap(phases, 0, time)
+    tree_passes.bias_forces(topology, constants, w, lanes)
+    time = _lap(phases, 1, time)
+    tree_passes.rigid_inertias(topology, constants, w, lanes)
+    aba.inertia_recursion(topology, w, lanes)
+    time = _lap(phases, 2, time)
+    aba.accelerations(topology, w, lanes, gravity)
+    tree_passes.gather_v(answer.qdd, 0, topology, w, lanes, at.QDD, at.U)
+    tree_passes.gather_v(answer.reaction, 0, topology, w, lanes, at.REACTION, at.U)
+    _lap(phases, 3, time)
+
+
+@kernel
+def _prepare_jsiia(q, v, dynamics, gravity, phases):
+    topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
+    coupling, dense = dynamics.coupling, dynamics.dense
+    time = now() if phases.size else 0
+    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
+    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
+    tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
+    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.VXS)
+    tree_passes.poses(topology, constants, w, lanes)
+    tree_passes.velocities(topology, w, lanes)
+    time = _lap(phases, 0, time)
+    jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity)
+    time = _lap(phases, 1, time)
+    crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
+    _lap(phases, 2, time)
+
+
+@kernel
+def _jsiia(forces, answer, dynamics, phases):
+    coupling, dense = dynamics.coupling, dynamics.dense
+    time = now() if phases.size else 0
+    jsiia.accelerations(
+        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
+        coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
+    )  # fmt: skip
+    _lap(phases, 3, time)
+
+
+@inline
+def prepare(q, v, dynamics, gravity, phases):
+    """What the accelerations of a block at q (L, nq) and v (L, nv) need, into the workspace."""
+    if dynamics.algorithm == "abia":
+        _prepare_abia(q, v, dynamics, phases)
+    else:
+        _prepare_jsiia(q, v, dynamics, gravity, phases)
+
+
+@inline
+def accelerations(forces, answer, dynamics, gravity, phases):
+    """q̈ and reactions into `answer`, under these forces, for the q, v and gravity that were prepared."""
+    if dynamics.algorithm == "abia":
+        _abia(forces, answer, dynamics, gravity, phases)
+    else:
+        _jsiia(forces, answer, dynamics, phases)

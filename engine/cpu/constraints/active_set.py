@@ -1,0 +1,174 @@
+"""Accelerations under joint friction and joint limits, by an exact active set method.
+
+With the mass matrix the rows of `joint_rows` have one solution, since what they ask is monotone: a linear
+complementarity problem, solved by block principal pivoting (Júdice and Pires 1994), which as a rule takes one or two
+rounds and may go round in circles: then, after BLOCK_PIVOTS rounds, by a primal active set method, which cannot. v⁺ is
+the proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
+take energy and never give any.
+"""
+
+from __future__ import annotations
+
+from engine.cpu.chains.accelerations import accelerations, prepare
+from engine.cpu.constraints.joint_rows import (
+    HIGH,
+    LOW,
+    STUCK,
+    bounds,
+    feasible_mode,
+    initial_mode,
+    is_row,
+    pull,
+    released,
+    set_mode,
+    slides,
+    sliding_interval,
+    stopped,
+)
+from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.native import inline, kernel
+from engine.step_settings import FRICTION
+
+BLOCK_PIVOTS = 8  # rounds of moving all joints at once
+ACTIVE_SET_STEPS = 20  # for each coordinate, at most: far more than it takes
+
+
+@inline
+def _set_initial_active_set(rows, start, active, forces):
+    """The mode of each row as the step begins: held where it rests or is as fast as it may be, else sliding on."""
+    fill(active.mode, 0)
+    for k in range(start.v.shape[0]):
+        for j in range(start.v.shape[1]):
+            if is_row(rows, j):
+                low, high = bounds(rows, j, start.q[k])
+                mode = initial_mode(start.v[k, j], low, high, rows.joints[FRICTION, j])
+                set_mode(mode, k, j, rows, start, active, forces)
+
+
+@inline
+def _block_pivot(rows, start, active, forces, answer):
+    """Move each row to the mode its result asks for; answers whether any has to."""
+    changed = False
+    for k in range(start.v.shape[0]):
+        for j in range(start.v.shape[1]):
+            if not is_row(rows, j):
+                continue
+            low, high = bounds(rows, j, start.q[k])
+            v, f, mode = start.v[k, j], rows.joints[FRICTION, j], active.mode[k, j]
+            if slides(mode):
+                after, slack = v + rows.dt * answer.qdd[k, j], 1e-12 * (1.0 + abs(v))
+                following = stopped(mode, after, f, low, high, slack)
+            else:
+                slack = 1e-10 * (f + abs(forces.force[k, j]))
+                following = released(mode, answer.reaction[k, j], f, low, high, slack)
+            if following != mode:
+                changed = True
+                set_mode(following, k, j, rows, start, active, forces)
+    return changed
+
+
+@inline
+def _set_feasible(rows, start, active, forces, answer):
+    """A feasible velocity, the last one tried brought into its bounds, and the modes it has."""
+    for k in range(start.v.shape[0]):
+        for j in range(start.v.shape[1]):
+            after = start.v[k, j] + rows.dt * answer.qdd[k, j]
+            if is_row(rows, j):
+                low, high = bounds(rows, j, start.q[k])
+                after = min(max(after, low), high)
+                mode = feasible_mode(after, low, high, rows.joints[FRICTION, j])
+                set_mode(mode, k, j, rows, start, active, forces)
+            active.feasible[k, j] = after
+
+
+@inline
+def _blocking(k, rows, start, active, forces, answer):
+    """How far robot k gets towards the velocity of its modes, 1 at most, and which row stops it, −1 for none."""
+    share, blocking = 1.0, -1
+    for j in range(start.v.shape[1]):
+        if not is_row(rows, j) or forces.locked[k, j] != 0.0:
+            continue
+        low, high = bounds(rows, j, start.q[k])
+        low, high = sliding_interval(active.mode[k, j], low, high, rows.joints[FRICTION, j])
+        here, there = active.feasible[k, j], start.v[k, j] + rows.dt * answer.qdd[k, j]
+        slack = 1e-12 * (1.0 + abs(here))
+        if there > high + slack and share * (there - here) > high - here:
+            share, blocking = max(0.0, high - here) / (there - here), j
+        elif there < low - slack and share * (there - here) < low - here:
+            share, blocking = min(0.0, low - here) / (there - here), j
+    return share, blocking
+
+
+@inline
+def _release(k, rows, start, active, forces, answer):
+    """Let go of the held row of robot k that pulls the most; answers whether there was one."""
+    worst, which, mode_of_worst = 0.0, -1, 0
+    for j in range(start.v.shape[1]):
+        if not is_row(rows, j) or forces.locked[k, j] == 0.0:
+            continue
+        low, high = bounds(rows, j, start.q[k])
+        f, r, mode = rows.joints[FRICTION, j], answer.reaction[k, j], active.mode[k, j]
+        following = released(mode, r, f, low, high, 1e-10 * (f + abs(forces.force[k, j])))
+        if following != mode and low < high:
+            beyond = pull(mode, r, f, low)
+            if beyond > worst or which < 0:
+                worst, which, mode_of_worst = beyond, j, following
+    if which < 0:
+        return False
+    set_mode(mode_of_worst, k, which, rows, start, active, forces)
+    return True
+
+
+@inline
+def _active_set_step(rows, start, active, forces, answer):
+    """One step of every robot: to the velocity of its modes, or to the row in the way; answers whether any goes on."""
+    going = False
+    for k in range(start.v.shape[0]):
+        share, blocking = _blocking(k, rows, start, active, forces, answer)
+        for j in range(start.v.shape[1]):
+            after = start.v[k, j] + rows.dt * answer.qdd[k, j]
+            active.feasible[k, j] += share * (after - active.feasible[k, j])
+        if blocking >= 0:
+            going = True
+            low, high = bounds(rows, blocking, start.q[k])
+            bottom, top = sliding_interval(active.mode[k, blocking], low, high, rows.joints[FRICTION, blocking])
+            up = start.v[k, blocking] + rows.dt * answer.qdd[k, blocking] > active.feasible[k, blocking]
+            edge = top if up else bottom
+            mode = (HIGH if edge == high else STUCK) if up else (LOW if edge == low else STUCK)
+            active.feasible[k, blocking] = edge
+            set_mode(mode, k, blocking, rows, start, active, forces)
+        elif _release(k, rows, start, active, forces, answer):
+            going = True
+    return going
+
+
+@kernel
+def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, gravity, phases):
+    """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step."""
+    _set_feasible(rows, start, active, forces, answer)
+    for _ in range(ACTIVE_SET_STEPS * start.v.shape[1]):
+        accelerations(forces, answer, dynamics, gravity, phases)
+        if not _active_set_step(rows, start, active, forces, answer):
+            break
+    for k in range(start.v.shape[0]):
+        for j in range(start.v.shape[1]):
+            answer.qdd[k, j] = (active.feasible[k, j] - start.v[k, j]) / rows.dt
+
+
+@inline
+def solve_constrained(q, v, rows, start, active, forces, answer, dynamics, gravity, phases):
+    """q̈ at (q, v) into `answer`, with what the rows ask of v⁺ = v + dt q̈ of the step from `start`.
+
+    `rows` is a `JointRows`, and `start` has the q (L, nq) and v (L, nv) that the step begins at, as a rule the same.
+    `forces` come without locks; rows that slide add their friction, those that are held their locks. `active` tells
+    their modes.
+    """
+    prepare(q, v, dynamics, gravity, phases)
+    fill(forces.locked, 0.0)
+    if rows.has_constraints:
+        _set_initial_active_set(rows, start, active, forces)
+    for _ in range(1 + BLOCK_PIVOTS):
+        accelerations(forces, answer, dynamics, gravity, phases)
+        if not rows.has_constraints or not _block_pivot(rows, start, active, forces, answer):
+            return
+    _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, gravity, phases)
