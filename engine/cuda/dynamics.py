@@ -11,7 +11,7 @@ from engine.cuda.chains.abia_hybrid import HybridAbia, Recursion
 from engine.cuda.chains.cfa import Cfa
 from engine.cuda.chains.dca import Dca
 from engine.cuda.chains.jsiia import Jsiia
-from engine.cuda.rigid_body.thread_per_robot import Abia, InverseDynamics, MassMatrix
+from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
 from engine.cuda.runtime import arrays, device
 from engine.model import Model
 
@@ -43,14 +43,29 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     return made
 
 
-def inverse_dynamics(model: Model, q: Any, v: Any, a: Any) -> Any:
+def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, external: Any = None) -> Any:
     """`engine.inverse_dynamics` for arrays in the GPU's memory."""
     dtype = _number_type(q)
     (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
     out = arrays.empty((len(q), model.nv), dtype)
     if out.size:
         _many(InverseDynamics, model, dtype, get_ident())(q, v, a, out)
+    if external is not None:
+        out = with_external(model, q, out, arrays.wrenches(model, dtype, external, len(q)), -1)
     return out[0] if single else out
+
+
+def with_external(model: Model, q: Any, tau: Any, external: Any, sign: int = 1) -> Any:
+    """τ + Σ Jᵢᵀ wᵢ (batch, nv): forces that move a robot as tau and the wrenches wᵢ on its links do together.
+
+    q (batch, nq), tau (batch, nv) and external (1 or batch, links, 6) are contiguous CuPy arrays of one number type;
+    the wrenches count `sign` times.
+    """
+    dtype = _number_type(q)
+    out = arrays.empty(tau.shape, dtype)
+    if out.size:
+        _many(ExternalForces, model, dtype, get_ident())(q, tau, external, out, sign)
+    return out
 
 
 def mass_matrix(model: Model, q: Any) -> Any:

@@ -44,18 +44,32 @@ def asked(make) -> tuple[str, tuple[str, ...], str]:
     return recorded.value.args
 
 
+def pushed(stepper: type, settings: StepSettings):
+    """The stepper of robots whose bodies wrenches act on."""
+
+    class Pushed(stepper):
+        @property
+        def _facts(self):
+            return super()._facts | {"HAS_WRENCHES": True}
+
+    return Pushed(settings)
+
+
 def of_robots(dtype: str):
     """The kernels that are compiled for a robot."""
-    from engine.cuda.rigid_body import thread_per_robot
+    from engine.cuda.rigid_body import thread_per_robot, wrenches
     from engine.cuda.stepping import robot_stepper
 
+    yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf")):
-        for kind in (thread_per_robot.Abia, thread_per_robot.InverseDynamics, thread_per_robot.MassMatrix):
+        kinds = thread_per_robot
+        for kind in (kinds.Abia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
             settings = StepSettings(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
             yield lambda settings=settings: robot_stepper.RobotStepper(settings)
+        yield lambda settings=settings: pushed(robot_stepper.RobotStepper, settings)
 
 
 def of_chains(dtype: str, clusters: bool):
@@ -69,6 +83,7 @@ def of_chains(dtype: str, clusters: bool):
     gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
     settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
     yield lambda: chain_stepper.ChainStepper(settings)
+    yield lambda: pushed(chain_stepper.ChainStepper, settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):

@@ -208,10 +208,11 @@ template <typename Real> struct Motions {
 };
 
 // Stage 1, a link in every lane, at coordinate `angle` and velocity `rate`. `constants` (CONSTANTS + 2, n): the rows of
-// engine.model.layout, one number after the other, then 1 and 0 where the joint turns, 0 and 1 where it slides.
-template <typename Real>
+// engine.model.layout, one number after the other, then 1 and 0 where the joint turns, 0 and 1 where it slides. Where one is
+// said to, the wrench `external` acts on the lane's link from outside, in its own frame.
+template <bool EXTERNAL = false, typename Real>
 __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const Real* constants, int n, Real angle,
-                                                 Real rate) {
+                                                 Real rate, const Force<Real>& external = {}) {
     Shared<Real>& shared = chunk.shared;
     Sent<Real>& sent = chunk.sent;
     const int lane = chunk.lane, warp = chunk.warp, rank = chunk.rank, longest = chunk.longest;
@@ -266,7 +267,8 @@ __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const
     Real Sp = 0;
     if (here) {
         J = body_to_parent(T, J);
-        const Force<Real> p = wrench(J, V, a);
+        Force<Real> p = wrench(J, V, a);
+        if constexpr (EXTERNAL) p = p - force_to_parent(T, external);
         const Vector<Real> h = J.h;
         const Symmetric<Real> A = J.I;
         Link<Real>& at = chunk.link[lane];

@@ -43,13 +43,20 @@ template <typename Real> struct JointTable {
     }
 };
 
+// The wrenches on a robot's bodies; where none are known of, what is handed to functions has no place for them.
+template <typename Real, bool ANY> struct External {};
+template <typename Real> struct External<Real, true> {
+    BodyWrenches<Real> external;
+};
+
 // A stage of RK4 knows no constraints; its correction, at the step's end, knows nothing else.
 enum class Role { STEP, STAGE, CORRECTION };
 
 // One robot's joints as aba.cuh asks for them. v⁺ (of a stage: q̈) stands where the tree passes keep the forces, the
 // reactions of held joints where they keep `OWN_U`.
-template <typename Real, int PITCH, Role ROLE> struct Joints {
+template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HAS_WRENCHES> {
     static constexpr bool CONSTRAINED = HAS_CONSTRAINTS && ROLE != Role::STAGE;
+    static constexpr bool HAS_WRENCHES = ::HAS_WRENCHES && ROLE != Role::CORRECTION;
 
     Slots<Real, PITCH> at;
     JointTable<Real> table;

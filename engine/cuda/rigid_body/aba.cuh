@@ -18,6 +18,8 @@
 // result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
 // slots, `bias` v before its wrench, and `inertia_recursion` the force before it writes in its place.
 //
+// Where `Given` says HAS_WRENCHES, wrenches from outside act on the bodies, external(i), and p is less by them.
+//
 // With ADDITIONS, what simulation adds: extra(i, k) joins D; where locked(k) the acceleration is target(k), and
 // the reaction is the force which that needs. A free joint takes none.
 #pragma once
@@ -81,7 +83,9 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
             if constexpr (ACCELERATED) a = a + six<Real>([&](int j) { return given.acceleration(i, k + j); });
         }
         if (branches(i)) at.store(branch_slot(i), V), at.store(branch_slot(i) + 6, a);
-        at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a));
+        Force<Real> p = wrench(robot.body(i), V, a);
+        if constexpr (Given::HAS_WRENCHES) p = p - given.external(i);
+        at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), p);
     }
 }
 

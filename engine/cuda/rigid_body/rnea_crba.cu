@@ -1,4 +1,4 @@
-// Inverse dynamics and mass matrices of many robots in one launch each, a thread a robot.
+// Inverse dynamics, forces of external wrenches and mass matrices of many robots in one launch each, a thread a robot.
 //
 // The texts of engine/cpu/inverse.py ([Y] (2a)–(2d)) and of composite_bodies in engine/cpu/jsiia.py (Featherstone
 // 2008, table 6.2), over the slots and sweeps of aba.cuh. A composite body is rigid: ten numbers say it.
@@ -44,6 +44,40 @@ inverse_dynamics(const Real* __restrict__ q, const Real* __restrict__ v, const R
             const Given<Real, decltype(at)> given = {at};
             bias<Real, true>(at, given, robot);
             forces<Real>(at, given, robot);
+        }
+        __syncwarp();
+        block.store(out);
+        __syncwarp();
+    }
+}
+
+// A thread's robot under wrenches from outside: their forces at its joints are added to `tau`.
+template <typename Real, class Memory> struct Pushed : Given<Real, Memory> {
+    const Real* tau;
+
+    __device__ __forceinline__ void acceleration(int i, int k, Real value) const { this->force(i, k) = tau[k] + value; }
+};
+
+// τ + Σ Jᵢᵀ Wᵢ, which moves a robot as τ and wrenches W on its bodies do: `out` from q (batch, NQ), tau (batch, NV) and
+// wrenches (bodies, 6, batch) in the bodies' own frames.
+template <typename Real, int BLOCKS, int PLACE>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+external_forces(const Real* __restrict__ q, const Real* __restrict__ tau, const Real* __restrict__ wrenches,
+                Real* __restrict__ out, const Real* __restrict__ constants, Real* __restrict__ workspace, int batch,
+                int width) {
+    for (int first = blockIdx.x * width; first < batch; first += gridDim.x * width) {
+        const RobotBlock<Real, PLACE> block(workspace, first, min(width, batch - first));
+        block.load_constants(constants), block.load(q);
+        __syncwarp();
+        if (threadIdx.x < block.robots) {
+            const auto at = block.slots();
+            const int robot = first + threadIdx.x;
+            const BodyWrenches<Real> on_bodies = {wrenches + robot, batch};
+            const Pushed<Real, decltype(at)> pushed = {{at}, tau + size_t(robot) * NV};
+            EACH_BODY
+            for (int i = 0; i < BODIES; ++i)
+                at.store(first_slot(i) + (kind(i) == FREE ? FREE_WRENCH : WRENCH), on_bodies(i));
+            forces<Real>(at, pushed, block.robot(constants));
         }
         __syncwarp();
         block.store(out);

@@ -120,6 +120,7 @@ template <typename Real, int PLACE> struct RobotBlock {
 
 // A thread's own numbers as the sweeps ask for them.
 template <typename Real, class Memory> struct Given {
+    static constexpr bool HAS_WRENCHES = false;
     Memory at;
 
     __device__ __forceinline__ Real v(int i, int k) const {

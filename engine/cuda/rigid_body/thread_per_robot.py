@@ -1,4 +1,7 @@
-"""Many robots at once, a thread each: ABIA, inverse dynamics and mass matrices, any tree, one launch a call."""
+"""Many robots at once, a thread each: ABIA, inverse dynamics and mass matrices, any tree, one launch a call.
+
+External wrenches take two: they come to the bodies (`wrenches`) and then, as forces, to the joints.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.cuda.rigid_body import tree
+from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import compiler, device, header
 from engine.model import Model
 from engine.model.layout import pack
@@ -122,6 +126,18 @@ class InverseDynamics(_Many):
     def __call__(self, q: Any, v: Any, a: Any, out: Any) -> None:
         """q (batch, tree_nq), v, a and out (batch, tree_nv): τ into `out`."""
         self.launch(len(q), q, v, a, out)
+
+
+class ExternalForces(_Many):
+    """τ + Σ Jᵢᵀ wᵢ: generalized forces and with them those that wrenches wᵢ on the links amount to."""
+
+    def __init__(self, model: Model, dtype: str):
+        super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "external_forces")
+        self._on_bodies = BodyWrenches(model, dtype)
+
+    def __call__(self, q: Any, tau: Any, external: Any, out: Any, sign: int = 1) -> None:
+        """q (batch, tree_nq), tau and out (batch, tree_nv); external (1 or batch, links, 6), taken `sign` times."""
+        self.launch(len(q), q, tau, self._on_bodies(external, len(q), sign), out)
 
 
 class MassMatrix(_Many):

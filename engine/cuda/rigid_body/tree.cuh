@@ -56,7 +56,7 @@ template <typename Real, int PITCH> struct Slots {
     }
 };
 
-// The robot's constants, (n + 1, CONSTANTS) as engine/packing.py packs them; robot innermost where each has its own, `stride`
+// The robot's constants, (n + 1, CONSTANTS) as engine/model/layout.py packs them; robot innermost where each has its own, `stride`
 // apart.
 template <typename Real, bool OWN> struct Constants {
     const Real* first;
@@ -79,6 +79,17 @@ template <typename Real, bool OWN> struct Constants {
         return {(*this)(i, packed::MASS), vector(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
     }
     __device__ __forceinline__ Vector<Real> gravity() const { return vector(BODIES, 0); }
+};
+
+// The wrenches that act on one robot's bodies from outside, of (bodies, 6, batch), `first` being the robot's.
+template <typename Real> struct BodyWrenches {
+    const Real* first;
+    int batch;
+
+    __device__ __forceinline__ Force<Real> operator()(int i) const {
+        const auto at = [&](int k) { return first[(size_t(i) * 6 + k) * batch]; };
+        return {{at(0), at(1), at(2)}, {at(3), at(4), at(5)}};
+    }
 };
 
 // T_i from what `kinematics` left.

@@ -107,6 +107,20 @@ def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
     return [array if array.ndim == 2 else _repeated(array, batch) for array in found], not rows
 
 
+def wrenches(model: Model, dtype: str, external: Any, batch: int) -> Any:
+    """`external`, (links, 6) or (batch, links, 6) on the GPU, as a contiguous CuPy array (1 or batch, links, 6).
+
+    Raises TypeError for what is on the host, ValueError for other shapes.
+    """
+    if not on_device(external):
+        kind = f"{type(external).__module__}.{type(external).__name__}"
+        raise TypeError(f"external is a {kind} and q is on the GPU; give all arrays on one side")
+    array, one = to_device(external, dtype), (len(model.link_names), 6)
+    if array.shape not in (one, (batch, *one)):
+        raise ValueError(f"external has shape {array.shape}; expected {one} or {(batch, *one)}, a wrench for each link")
+    return array.reshape(-1, *one)
+
+
 def _repeated(row: Any, batch: int) -> Any:
     import cupy
 

@@ -15,7 +15,8 @@ template <typename Real> struct JointRow {
 
 // Of `steps` steps of q and v (batch, n), in place, after `done` earlier ones, those after `first` up to `last`; the
 // arguments are those of step.cu. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and `joint_table` (rows, 8, n)
-// have one row, or one for each robot where `own_constants` or `own_joints`. The robots are those from `first_robot` on.
+// have one row, or one for each robot where `own_constants` or `own_joints`. The robots are those from `first_robot` on, of
+// `batch`, and the wrenches on their links (n, 6, batch).
 template <typename Real>
 __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
@@ -26,7 +27,8 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                        int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
                        const Real* __restrict__ gravities, int own_constants, const Real* __restrict__ joint_table,
                        int own_joints, unsigned long long* diverged, volatile int* alarm, long long* phases,
-                       Meeting* meetings, Sent<Real>* outside, int n, int longest) {
+                       Meeting* meetings, Sent<Real>* outside, int n, int longest, const Real* __restrict__ wrenches,
+                       int batch) {
     extern __shared__ __align__(16) char memory[];
     const Chunk<Real> chunk(memory, meetings, outside, n, longest);
     const int robot = first_robot + blockIdx.x / BLOCKS, own = chunk.own();
@@ -38,6 +40,11 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     const JointRow<Real> row = {joint_table + (own_joints ? size_t(robot) * 8 * n : 0) + (here ? own : 0), n};
     Real x = 0, u = 0, torque = 0, target = 0;
     if (here) x = q[at], u = v[at], torque = tau[at], target = goal[at];
+    Force<Real> external = {};
+    if constexpr (HAS_WRENCHES) {
+        const auto part = [&](int k) { return wrenches[(size_t(own) * 6 + k) * batch + robot]; };
+        if (here) external = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
+    }
     Link<Real>& link = chunk.link[here ? chunk.lane : 0];
     Watch watch = {phases, false};
     const auto lap = [&](int which) { watch.lap(which); };
@@ -94,7 +101,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         watch.on = TIMED && robot == 0 && chunk.rank == 0 && threadIdx.x == 0 && step == steps - 1;
         watch.start();
         if (controls && here) torque = controls[(size_t(control_rows > 1 ? robot : 0) * steps + step) * n + own];
-        const Motions<Real> moving = motions(chunk, constants, n, x, u);
+        const Motions<Real> moving = motions<HAS_WRENCHES>(chunk, constants, n, x, u, external);
         if (chunk.sent.stop != 0) break;  // a link of this chain diverged in the step before
         watch.lap(phase::KINEMATICS);
         Mode mode = FORWARD;
@@ -114,7 +121,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
             for (int stage = 1; stage < 4; ++stage) {
                 const Real ahead = stage < 3 ? dt / 2 : dt, stage_q = x + ahead * stage_v;
                 stage_v = u + ahead * rate;
-                const Motions<Real> there = motions(chunk, constants, n, stage_q, stage_v);
+                const Motions<Real> there = motions<HAS_WRENCHES>(chunk, constants, n, stage_q, stage_v, external);
                 watch.lap(phase::KINEMATICS);
                 rate = accelerations(chunk, there, smooth(stage_q, stage_v), gravity, lap);
                 const Real weight = stage < 3 ? 2 : 1;

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.cuda.chains import dca
 from engine.cuda.runtime import arrays, compiler, header
-from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
+from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.step_settings import INTEGRATORS, StepSettings
 
 
@@ -29,10 +29,13 @@ class ChainStepper(Stepper):
         self._tables = on_gpu[0], on_gpu[1], own[0], on_gpu[2], own[1]
         self._meetings = arrays.to_device(np.zeros((self._robots, 2), np.uint32))
         self._sent = arrays.empty((max(sent, 1),), settings.dtype)
-        facts = header.flags(constraint_facts(settings))
-        integrator = header.numbers({"INTEGRATOR": INTEGRATORS.index(settings.integrator)})
-        name = f"advance_chains<{compiler.REAL[settings.dtype]}>"
-        self._kernel = dca.kernel(cut, "stepping/chain_step.cu", name, "\n".join([*facts, *integrator]))
+        self._compile()
+
+    def _compile(self) -> None:
+        integrator = header.numbers({"INTEGRATOR": INTEGRATORS.index(self._settings.integrator)})
+        name = f"advance_chains<{compiler.REAL[self._settings.dtype]}>"
+        preamble = "\n".join([*header.flags(self._facts), *integrator])
+        self._kernel = dca.kernel(self._cut, "stepping/chain_step.cu", name, preamble)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         cut, size = self._cut, (np.int32(self._n), np.int32(self._cut.longest(self._n)))
@@ -41,6 +44,7 @@ class ChainStepper(Stepper):
             count = min(self._robots, self._settings.batch - first)
             given = (
                 np.int32(first), *steps, *state, *self._tables, *self._report, self._meetings, self._sent, *size,
+                self._body_wrenches, np.int32(self._settings.batch),
             )  # fmt: skip
             compiler.Launch(
                 self._kernel, cut.blocks * count, cut.chunks * dca.LANES, 0, given,

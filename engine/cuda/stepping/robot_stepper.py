@@ -17,7 +17,7 @@ _JOINT_TABLE_BYTES = 8 * 1024
 
 
 class RobotStepper(Stepper):
-    """A settings's robots advanced by ABIA, a thread a robot."""
+    """Robots advanced by ABIA, a thread a robot."""
 
     def __init__(self, settings: StepSettings):
         import cupy
@@ -26,7 +26,12 @@ class RobotStepper(Stepper):
         super().__init__(settings, shape.bytes)
         self._workspace = cupy.empty(shape.workspace, self._type)
         self._constants, self._joint_table = self._tables()
-        module = compiler.load("stepping/step.cu", [shape.kernel], shape.preamble)
+        self._compile()
+
+    def _compile(self) -> None:
+        shape, settings = self._shape, self._settings
+        preamble = "\n".join([shape.preamble, *header.flags(self._facts)])
+        module = compiler.load("stepping/step.cu", [shape.kernel], preamble)
         self._advance = module.function(shape.kernel)
         if shape.joint_table_bytes:
             module.symbol("joint_table_memory").copy_from_device(self._joint_table.data, shape.joint_table_bytes)
@@ -46,7 +51,8 @@ class RobotStepper(Stepper):
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         shape, batch = self._shape, np.int32(self._settings.batch)
         tables = self._constants, self._joint_table, self._workspace
-        self._advance((shape.grid,), (shape.threads,), (batch, *steps, *state, *tables, *self._report), shape.shared)
+        given = batch, *steps, *state, *tables, *self._report, self._body_wrenches
+        self._advance((shape.grid,), (shape.threads,), given, shape.shared)
 
 
 def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:
@@ -83,7 +89,7 @@ class _Shape:
         self.shared = slots * size * self.threads if in_shared else 0
         self.workspace = 0 if in_shared else slots * self.threads * self.grid
         self.kernel = f"advance<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
-        facts |= {
+        facts = {
             "OWN_JOINT_TABLE": len(joints) > 1,
             "OWN_CONSTANTS": settings.parameters is not None,
             "JOINT_TABLE_FITS": self.joint_table_bytes > 0,

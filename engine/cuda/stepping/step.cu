@@ -151,7 +151,7 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
                                          const Watch& watch, const Feasible<Real, PITCH>& feasible) {
     const auto& at = step.at;
     const Real dt = step.dt;
-    const Joints<Real, PITCH, Role::STAGE> stage = {at, step.table, dt, step.rate};
+    const Joints<Real, PITCH, Role::STAGE> stage = {step, at, step.table, dt, step.rate};
     for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k), at(Q_SUM + k) = 0;
     for (int k = 0; k < NV; ++k) at(V_STAGE + k) = at(V + k), at(V_SUM + k) = 0;
 #pragma unroll 1
@@ -165,7 +165,7 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         if (kind(i) == FREE) store(at, Q_STAGE + q_start(i) + 3, unit(quaternion<Real>(at, Q_STAGE + q_start(i) + 3)));
     }
     if constexpr (HAS_CONSTRAINTS) {
-        const Joints<Real, PITCH, Role::CORRECTION> correction = {at, step.table, dt, step.rate};
+        const Joints<Real, PITCH, Role::CORRECTION> correction = {step, at, step.table, dt, step.rate};
         solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
         for (int i = 0; i < BODIES; ++i) {
             const int k = v_start(i), q = q_start(i);
@@ -183,14 +183,15 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
 // `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
 // state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
 // number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. `constants` and
-// `joint_table` are those of all robots, or have the robot innermost.
+// `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
+// on the bodies in their own frames.
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
         const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
         int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
         const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-        long long* phases) {
+        long long* phases, const Real* __restrict__ wrenches) {
     extern __shared__ __align__(16) unsigned char shared[];
     const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
     if (robot >= batch) return;
@@ -204,7 +205,11 @@ advance(int batch, int steps, int first, int last, long long done, Real dt, Real
         if constexpr (OWN_CONSTANTS) return Constants<Real, true>{constants + robot, batch};
         else return robot_of_all<Real>(constants);
     }();
-    const Joints<Real, THREADS, Role::STEP> joints = {at, table, dt, 1 / dt};
+    const auto external = [&] {
+        if constexpr (HAS_WRENCHES) return External<Real, true>{{wrenches + robot, batch}};
+        else return External<Real, false>{};
+    }();
+    const Joints<Real, THREADS, Role::STEP> joints = {external, at, table, dt, 1 / dt};
     for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
     for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
     if constexpr (HAS_GAINS) {

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.cuda.runtime import device
+from engine.cuda.rigid_body.wrenches import BodyWrenches
+from engine.cuda.runtime import arrays, device
 from engine.model.layout import pack
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, StepSettings
 from engine.validation import Array
@@ -38,6 +39,12 @@ class Stepper(ABC):
         self._phases = cupy.zeros(len(PHASES) + 2, np.int64)
         alarm = cupy.cuda.alloc_pinned_memory(4)
         self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int32, 1)
+        self._wrench: Any = None
+        self._body_wrenches: Any = _NULL
+
+    @abstractmethod
+    def _compile(self) -> None:
+        """Make the kernel of the steps, for what `_facts` say acts on the robots."""
 
     @abstractmethod
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
@@ -46,6 +53,30 @@ class Stepper(ABC):
         `steps` are how many there are in all, the first and the last of the part, those done before, and dt; `state`
         the arrays from q to record_v and every how many steps to record, see step.cu.
         """
+
+    @property
+    def _facts(self) -> dict[str, bool]:
+        """What acts on the robots, by the names that kernels are compiled with."""
+        return constraint_facts(self._settings) | {"HAS_WRENCHES": self._wrench is not None}
+
+    @property
+    def wrench(self) -> Any:
+        """(batch, links, 6): wrenches (n, f) from outside on the links, each in the link's own frame, about its origin.
+
+        Zero at first and held until changed. Who never asks for it pays nothing: only then the kernel is made anew.
+        """
+        if self._wrench is None:
+            import cupy
+
+            model, batch = self._settings.model, self._settings.batch
+            shape, bodies = (batch, len(model.link_names), 6), len(model.parent)
+            needed = self._type.itemsize * 6 * batch * (shape[1] + bodies)
+            device.require_memory(needed, f"wrenches on the links of {batch} robots {model.name!r}")
+            self._on_bodies = BodyWrenches(model, self._settings.dtype)
+            self._wrench = cupy.zeros(shape, self._type)
+            self._compile()
+            arrays.wait()  # so that it is zero for steps on any stream
+        return self._wrench
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
@@ -62,6 +93,8 @@ class Stepper(ABC):
         self._stream = self._current_stream()
         q, v = (_NULL if array is None else array for array in record)
         rows = 0 if controls is None else len(controls)
+        if self._wrench is not None:
+            self._body_wrenches = self._on_bodies(self._wrench, self._settings.batch)
         state = (
             self.q, self.v, self.tau, self.target, _NULL if controls is None else controls, np.int32(rows),
             q, v, np.int32(every),

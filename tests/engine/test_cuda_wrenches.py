@@ -1,0 +1,116 @@
+"""External wrenches on the GPU: the forces that they are at the joints, and the motion that they bring about."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cuda import dynamics
+from engine.model import Model, poses
+
+pytestmark = pytest.mark.gpu
+
+ROBOTS = Path(__file__).parents[2] / "robots"
+MODELS = {
+    **{f"chain{n}": engine.chain(n, prismatic=0.2) for n in (1, 9, 128, 300)},
+    "tree": engine.tree(60, seed=2, prismatic=0.3),
+    "floating": engine.tree(14, seed=5, floating=True),
+    **{name: engine.load(ROBOTS / f"{name}.urdf") for name in ("arm7", "scara", "quadruped", "humanoid")},
+}
+
+
+@pytest.fixture
+def fresh() -> np.random.Generator:
+    """New numbers in every run; the seed stands in the output of a test that fails."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
+
+
+def unlimited(model: Model) -> Model:
+    """The same robot, whose joints take any effort and rub on nothing."""
+    none, any_effort = np.zeros(model.nv), np.full(model.nv, np.inf)
+    return dataclasses.replace(model, friction=none, damping=none, effort_limit=any_effort, velocity_limit=any_effort)
+
+
+def link_motions(model: Model, q: np.ndarray) -> np.ndarray:
+    """J (batch, links, 6, nv): the links' twists in their own frames, from their poses alone.
+
+    A joint is a screw in the world: its body's axis, seen from there. What it carries moves by it.
+    """
+    bodies, links = poses.body_poses(model, q), poses.link_poses(model, q)
+    J = np.zeros((len(q), len(model.link_names), 6, model.nv))
+    for joint, start in enumerate(model.v_start):
+        R, p = bodies[:, joint, :3, :3], bodies[:, joint, :3, 3]
+        axes = {0: (2,), 1: (5,), 2: range(6)}[int(model.kind[joint])]
+        for column, axis in enumerate(axes, start):
+            turn = R[:, :, axis] if axis < 3 else np.zeros_like(p)
+            slide = np.zeros_like(p) if axis < 3 else R[:, :, axis - 3]
+            for link in carried(model, joint):
+                own, arm = links[:, link, :3, :3], links[:, link, :3, 3] - p
+                J[:, link, :3, column] = (np.swapaxes(own, 1, 2) @ turn[..., None])[..., 0]
+                at_link = slide + np.cross(turn, arm)
+                J[:, link, 3:, column] = (np.swapaxes(own, 1, 2) @ at_link[..., None])[..., 0]
+    return J
+
+
+def carried(model: Model, body: int) -> list[int]:
+    """The links on a body and on all beyond it."""
+    links = []
+    for link, here in enumerate(model.link_body):
+        while here > body:
+            here = model.parent[here]
+        if here == body:
+            links.append(link)
+    return links
+
+
+def joint_forces(model: Model, q: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Σ Jᵢᵀ wᵢ (batch, nv)."""
+    return np.asarray(np.einsum("bliv,bli->bv", link_motions(model, q), np.broadcast_to(w, (len(q), *w.shape[-2:]))))
+
+
+def wrenches(model: Model, batch: int, rng: np.random.Generator) -> np.ndarray:
+    """Some on every link of every robot, links of the world included."""
+    return rng.uniform(-3, 3, (batch, len(model.link_names), 6))
+
+
+def moving(model: Model, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    return model.random(rng, batch), *(rng.uniform(-0.3, 0.3, (batch, model.nv)) for _ in range(2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", MODELS)
+def test_wrenches_become_forces_at_the_joints(name: str, dtype: str, fresh: np.random.Generator) -> None:
+    import cupy
+
+    model = MODELS[name]
+    for batch in (1, 3, 70):
+        q, _, tau = moving(model, batch, fresh)
+        w = wrenches(model, batch, fresh)
+        for given in (w, w[:1]):
+            there = [cupy.asarray(x, dtype) for x in (q, tau, given)]
+            expected = tau + joint_forces(model, q, given)
+            scale = 1 + np.abs(expected).max()
+            found = dynamics.with_external(model, *there).get()
+            np.testing.assert_allclose(
+                found / scale, expected / scale, rtol=0, atol=1e-13 if dtype == "float64" else 1e-5
+            )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inverse_dynamics_takes_them(name: str, fresh: np.random.Generator) -> None:
+    import cupy
+
+    model = MODELS[name]
+    q, v, a = moving(model, 5, fresh)
+    w = wrenches(model, 5, fresh)
+    there = [cupy.asarray(x) for x in (q, v, a, w)]
+    expected = engine.inverse_dynamics(model, q, v, a) - joint_forces(model, q, w)
+    found = dynamics.inverse_dynamics(model, *there).get()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * (1 + np.abs(expected).max()))
