@@ -6,36 +6,24 @@ Shapes below are those of one state; a batch puts its size in front.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import lie, validation
-from engine.algorithms import abia_hybrid, cfa
-from engine.algorithms.chain import Chain
-from engine.cpu.chains import jsiia
-from engine.cpu.rigid_body import aba, crba, rnea
-from engine.cpu.rigid_body.aba import FITS
+from engine import validation
+from engine.cpu import dynamics as on_cpu
+from engine.cpu.rigid_body import crba, rnea
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.status import FITS
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
 from engine.model import Model, poses
-from engine.model.layout import pack, pack_coupling
+from engine.model.layout import pack
 from engine.selection import choice
 from engine.validation import Array
-
-if TYPE_CHECKING:
-    from engine.cpu.rigid_body.aba_batch import Abia
-
-_TEXTS: Mapping[str, Callable[[Chain, Array, Array, Array], Array]] = {
-    "abia-hybrid": abia_hybrid.forward_dynamics,
-    "cfa": cfa.forward_dynamics,
-}
-"""The algorithms that have no compiled form on the CPU; they run as their text, for comparison."""
 
 
 def _tree(model: Model, *, q: Array | None = None, v: Array | None = None) -> Array:
@@ -82,81 +70,54 @@ class ForwardDynamics:
         batch = validation.whole("batch", batch, 1)
         self.model, self.dtype = model, validation.one_of("dtype", dtype, ("float64", "float32"))
         checked(threads)
-        self._one: Any = None
-        self._threads = threads
-        self._type = np.dtype(dtype)
+        self._type, self._nv = np.dtype(dtype), model.nv
+        self._on_gpu: on_gpu.Kernels
+        self._on_cpu: on_cpu.Kernels | None = None
         self.device, where = choice.place(model, device, algorithm, batch, dtype)
         self._choose(algorithm, batch, where)
         if self.device == "cuda":
-            from engine.cpu.chains import chain_inertias
-
-            recursion = partial(chain_inertias.axial_inertias, *pack(model, dtype))
+            recursion = partial(on_cpu.axial_inertias, model, dtype)
             try:
-                self._kernels = on_gpu.kernels(model, self.algorithm, dtype, batch, recursion)
+                self._on_gpu = on_gpu.kernels(model, self.algorithm, dtype, batch, recursion)
                 return
             except MemoryError as error:
                 if device != "auto":
                     raise
                 self.device = "cpu"
                 self._choose(algorithm, batch, f"; on the CPU, since {error}")
-        self._chain = Chain.of(model, np, dtype) if self.algorithm in _TEXTS else None
-        self._packed, self._nv = pack(model, dtype), model.nv
-        if self.algorithm == "abia":
-            self._one = aba.for_one(self._packed)
-        elif self.algorithm == "dca":
-            from engine.cpu.chains import dca
-
-            self._one = dca.Dca(model, threads, dtype)
-        elif self.algorithm == "jsiia":
-            self._workspace = workspace(len(model.parent), ONE, dtype)
-            self._room = jsiia.dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype)
+        self._on_cpu = on_cpu.kernels(model, self.algorithm, dtype, threads)
 
     def _choose(self, algorithm: str, batch: int, where: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
         self.why = why + where
 
     def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
-        if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
-            if self._one is not None and getattr(q, "ndim", 0) == 1:
-                answer = np.empty(self._nv, self._type) if out is None else out
-                try:
-                    if self._one(q, v, tau, answer) == FITS:
-                        return answer
-                except (TypeError, ValueError):
-                    pass  # not vectors of this number type: taken or refused below
-            elif getattr(q, "ndim", 0) == 2 and (answers := self._at_once(q, v, tau, out)) is not None:
-                return answers
-        if self.device == "cuda":
-            there: Array = self._on_gpu(q, v, tau, out)
+        if (kernels := self._on_cpu) is None:
+            there: Array = self._there(self._on_gpu, q, v, tau, out)
             return there
+        if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
+            axes = getattr(q, "ndim", 0)
+            if axes == 1:
+                answer = np.empty(self._nv, self._type) if out is None else out
+                if kernels.one(q, v, tau, answer) == FITS:
+                    return answer
+            elif axes == 2 and isinstance(q, np.ndarray):
+                answer = np.empty((len(q), self._nv), self._type) if out is None else out
+                if kernels.many(q, v, tau, answer) == FITS:
+                    return answer
+        return self._here(kernels, q, v, tau, out)
+
+    def _here(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
+        """The answer on the CPU to whatever came, or what is wrong with it."""
         if arrays.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
-        (q, v, tau), single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
-        shape = (self.model.nv,) if single else (len(q), self.model.nv)
-        out = validation.result(out, shape, self.dtype)
-        if not self._compute(q, v, tau, out.reshape(len(q), self.model.nv)):
+        states, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
+        out = validation.result(out, (self.model.nv,) if single else states[1].shape, self.dtype)
+        q, v, tau = (x if x.flags.writeable else x.copy() for x in states)  # what kernels are compiled for
+        status = kernels.one(q[0], v[0], tau[0], out) if single else kernels.many(q, v, tau, out)
+        if status != FITS:
             raise self._not_finite()
         return out
-
-    @cached_property
-    def _many(self) -> Abia | None:
-        """ABIA for batches on the CPU. One robot does without: Numba, which shares them out, takes a second to load."""
-        if self.algorithm != "abia" or self.device != "cpu":
-            return None
-        from engine.cpu.rigid_body.aba_batch import Abia
-
-        return Abia(self.model, self._threads, self.dtype)
-
-    def _at_once(self, q: Any, v: Any, tau: Any, out: Array | None) -> Array | None:
-        """The answer to matrices as the kernels take them; None where something is else, or wrong."""
-        many = self._many
-        if many is None:
-            return None
-        try:
-            out = np.empty((len(q), self._nv), self._type) if out is None else out
-            return out if many(q, v, tau, out) == FITS else None
-        except (TypeError, ValueError):
-            return None
 
     def _not_finite(self) -> ArithmeticError:
         return ArithmeticError(
@@ -164,49 +125,26 @@ class ForwardDynamics:
             "a joint moves no inertia, or the velocities are beyond any robot's"
         )
 
-    def _on_gpu(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+    def _there(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """The answer on the GPU, which is there for arrays that are."""
         if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
-            self._kernels(q, v, tau, out)
+            kernels(q, v, tau, out)
             return out
         if arrays.on_device(q):
             (q, v, tau), single = arrays.states(self.model, self.dtype, q=q, v=v, tau=tau)
             shape = (self.model.nv,) if single else (len(q), self.model.nv)
             out = arrays.result(out, shape, self.dtype)
-            self._kernels(q, v, tau, out.reshape(len(q), self.model.nv))
+            kernels(q, v, tau, out.reshape(len(q), self.model.nv))
             return out
         host, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         out = validation.result(out, (self.model.nv,) if single else host[1].shape, self.dtype)
         answer = arrays.empty(host[1].shape, self.dtype)
         q, v, tau = (arrays.to_device(x) for x in host)
-        self._kernels(q, v, tau, answer)
+        kernels(q, v, tau, answer)
         out[...] = arrays.to_host(answer).reshape(out.shape)
         if not np.all(np.isfinite(out)):
             raise self._not_finite()
         return out
-
-    def _compute(self, q: Array, v: Array, tau: Array, out: Array) -> bool:
-        if self._chain is not None:
-            out[:] = _TEXTS[self.algorithm](self._chain, q, v, tau)
-            return bool(np.all(np.isfinite(out)))
-        q, v, tau = (x if x.flags.writeable else x.copy() for x in (q, v, tau))  # what kernels are compiled for
-        if self.algorithm == "dca" or (len(q) == 1 and self.algorithm == "abia"):
-            return all(self._one(*robot) == FITS for robot in zip(q, v, tau, out, strict=True))
-        if self.algorithm == "jsiia":
-            return bool(
-                jsiia.forward(
-                    q,
-                    v,
-                    tau,
-                    out,
-                    pack_coupling(self.model, self.dtype),
-                    *self._packed,
-                    self._workspace,
-                    ONE,
-                    *self._room,
-                )
-            )
-        assert self._many is not None
-        return self._many(q, v, tau, out) == FITS
 
 
 def forward_dynamics(
@@ -294,17 +232,5 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s."""
     (q, v), single = validation.states(model, q=q, v=v)
-    T = poses.body_poses(model, q)
-    rotations, positions = T[..., :3, :3], T[..., :3, 3]
-    tree_v = _tree(model, v=v)
-    total = np.zeros((len(q), 6))
-    twists: list[Array] = []
-    for i, parent in enumerate(model.parent):
-        R, p = rotations[:, i], positions[:, i]
-        start, width = model.v_start[i], 6 if model.kind[i] == 2 else 1
-        S = np.eye(6) if width == 6 else np.eye(6)[:, [2 if model.kind[i] == 0 else 5]]
-        own = lie.Ad(R, p) @ (S @ tree_v[:, start : start + width, None])
-        twists.append(own if parent < 0 else own + twists[parent])
-        body_twist = lie.Ad(*lie.inverse(R, p)) @ twists[i]
-        total += (np.swapaxes(lie.Ad(*lie.inverse(R, p)), -1, -2) @ (model.J[i] @ body_twist))[..., 0]
+    total = poses.momentum(model, q, v)
     return total[0] if single else total

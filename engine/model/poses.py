@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.lie import Array, rotation_from_quaternion
 from engine.model import FREE, PRISMATIC, REVOLUTE, Model
+from engine.model.joints import BODY_JOINTS
 
 
 def body_poses(model: Model, q: Array) -> Array:
@@ -32,6 +33,33 @@ def link_poses(model: Model, q: Array) -> Array:
     poses[..., :3, 3] = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
     poses[..., 3, 3] = 1.0
     return poses
+
+
+def momentum(model: Model, q: Array, v: Array) -> Array:
+    """The whole robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v.
+
+    Twists add up along each branch once they are all seen from the world: by doubling, as in `body_poses`.
+    """
+    T, tree_v = body_poses(model, q), model.coupling.expand_v(v)
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    S_v = np.zeros((len(q), len(model.parent), 6))
+    for kind, joint in BODY_JOINTS.items():
+        bodies = np.flatnonzero(model.kind == kind)
+        for k, column in enumerate(joint.columns):
+            S_v[:, bodies, column] = tree_v[:, model.v_start[bodies] + k]
+    omega = (R @ S_v[..., :3, None])[..., 0]
+    twist = np.concatenate([omega, (R @ S_v[..., 3:, None])[..., 0] + np.cross(p, omega)], -1)
+    above = model.parent.copy()
+    while np.any(hangs := above >= 0):
+        i = np.flatnonzero(hangs)
+        twist[:, i] += twist[:, above[i]]
+        above[i] = above[above[i]]
+    omega, velocity = twist[..., :3], twist[..., 3:]
+    own = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
+    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: V of each body in its own frame
+    wrench = (model.J @ own[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
+    n, f = wrench[..., 0, :], wrench[..., 1, :]
+    return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
 
 
 def _in_parent(model: Model, q: Array) -> Array:

@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from engine.bench.suites import batches
-from engine.cpu.rigid_body import aba_batch
+from engine.cpu.rigid_body import aba_batch, aba_threads
 from engine.cpu.runtime import cores
 from engine.cpu.stepping import stepper
 
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.usefixtures("four")
 @pytest.fixture
 def four(monkeypatch):
     """As on four cores, with a crew of its own."""
-    for module in (cores, aba_batch, stepper):
+    for module in (cores, aba_batch, aba_threads, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
-    aba_batch._forget()
+    aba_threads._forget()
     yield
-    aba_batch._crew().helpers.dismiss()
-    aba_batch._forget()
+    aba_threads._crew().helpers.dismiss()
+    aba_threads._forget()
 
 
 def states(model, robots, rng, dtype="float64"):
@@ -53,7 +53,7 @@ def test_helpers_take_part(rng):
     at = states(model, robots, rng)
     fd = engine.ForwardDynamics(model, robots, "abia", "cpu")
     fd(*at)
-    workspaces = fd._many._in_blocks.args[3]
+    workspaces = fd._on_cpu._blocks.w
     deadline = monotonic() + 60
     while not np.any(workspaces[1:]) and monotonic() < deadline:
         fd(*at)
@@ -140,7 +140,7 @@ def test_first_calls_may_come_from_many_threads_at_once(rng):
     """Kernels are compiled and the helpers are called together once."""
     model, at, wrong = engine.chain(30), states(engine.chain(30), 500, rng), []
     expected = engine.ForwardDynamics(model, 500, "abia", "cpu", threads=1)(*at)
-    aba_batch._forget()
+    aba_threads._forget()
     together = threading.Barrier(8)
 
     def call():

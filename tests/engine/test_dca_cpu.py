@@ -14,7 +14,7 @@ from masses import alternating
 import engine
 from engine.bench import states
 from engine.cpu.chains.dca import Costs, Dca, measured
-from engine.cpu.rigid_body import aba
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 
 NEVER_THE_ABA = Costs(link=1.0, row=1e-9, block=1e-9, join=0.0, handover=0.0)
 
@@ -25,7 +25,7 @@ def solver():
     made = []
 
     def make(model, threads, dtype="float64"):
-        made.append(Dca(model, threads, dtype, NEVER_THE_ABA))
+        made.append(Dca(model, dtype, threads, NEVER_THE_ABA))
         return made[-1]
 
     yield make
@@ -41,7 +41,7 @@ def state(model, rng):
 
 def solve(dca, q, v, tau):
     out = np.empty_like(q)
-    assert dca(q, v, tau, out) == aba.FITS
+    assert dca.one(q, v, tau, out) == FITS
     return out
 
 
@@ -136,11 +136,10 @@ def test_what_is_not_finite_is_said(rng, solver):
     dca, out = solver(model, 2), np.empty(64)
     bad = tau.copy()
     bad[40] = np.nan
-    assert dca(q, v, bad, out) == aba.NOT_FINITE
-    assert dca(q, v, tau, out) == aba.FITS
-    assert dca(q[:-1].copy(), v, tau, out) == aba.WRONG_SHAPE
-    with pytest.raises(TypeError):
-        dca(list(q), v, tau, out)
+    assert dca.one(q, v, bad, out) == NOT_FINITE
+    assert dca.one(q, v, tau, out) == FITS
+    assert dca.one(q[:-1].copy(), v, tau, out) == WRONG_SHAPE
+    assert dca.one(list(q), v, tau, out) is NotImplemented
 
 
 def test_is_an_algorithm_like_the_others(rng):
@@ -160,7 +159,7 @@ def test_is_an_algorithm_like_the_others(rng):
 
 def test_the_split_is_the_best_by_the_costs():
     costs = Costs(link=90e-9, row=160e-9, block=4e-6, join=0.5e-6, handover=2e-6)
-    chosen = {n: Dca(engine.chain(n), None, costs=costs).blocks for n in (1, 20, 40, 100, 4000)}
+    chosen = {n: Dca(engine.chain(n), costs=costs).blocks for n in (1, 20, 40, 100, 4000)}
     assert chosen[1] == chosen[20] == chosen[40] == 0
     assert chosen[100] == 1
     assert costs.seconds(4000, 0) == pytest.approx(360e-6)
@@ -171,7 +170,7 @@ def test_the_split_is_the_best_by_the_costs():
 def test_short_chains_go_to_the_aba_to_the_last_bit(rng):
     model = engine.chain(12)
     q, v, tau = state(model, rng)
-    dca = Dca(model, 2, costs=Costs(1e-9, 1.0, 1.0, 1.0, 1.0))
+    dca = Dca(model, threads=2, costs=Costs(1e-9, 1.0, 1.0, 1.0, 1.0))
     assert dca.blocks == 0
     np.testing.assert_array_equal(solve(dca, q, v, tau), engine.forward_dynamics(model, q, v, tau, algorithm="abia"))
 
@@ -197,7 +196,7 @@ def test_threads_end_with_close_and_with_the_object(rng):
     gc.collect()
     before = len(helpers())
     model = engine.chain(100)
-    one, two = (Dca(model, 3, costs=NEVER_THE_ABA) for _ in range(2))
+    one, two = (Dca(model, threads=3, costs=NEVER_THE_ABA) for _ in range(2))
     assert len(helpers()) == before + 4
     expected = solve(one, *(arguments := state(model, rng)))
     one.close()
@@ -229,7 +228,7 @@ def test_no_slower_than_the_aba_on_one_thread(rng):
     """The benchmark says how much faster (about four times); here only that it is, whatever else the machine does."""
     model = engine.chain(2000)
     one = state(model, rng)
-    candidates = [engine.ForwardDynamics(model, algorithm="abia"), Dca(model, 1)]
+    candidates = [engine.ForwardDynamics(model, algorithm="abia"), Dca(model, threads=1).one]
     out, best = np.empty(2000), [np.inf, np.inf]
     for _ in range(30):
         for i, candidate in enumerate(candidates):

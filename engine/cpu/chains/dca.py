@@ -36,7 +36,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,11 @@ from engine.cpu.chains import thread_group
 from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime import clock
+from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.native import specialise as specialise_native
 from engine.cpu.runtime.numba_kernels import specialise
+from engine.cpu.runtime.status import FITS, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import OWN, Helpers
 from engine.model import REVOLUTE, Model
 from engine.model.layout import CONSTANTS, HOME_POSITION, INERTIA, MASS, Packed, pack
@@ -73,9 +76,9 @@ class Costs(NamedTuple):
 
 
 class Dca:
-    """Forward dynamics of one chain: ``dca(q, v, tau, out)`` answers FITS, WRONG_SHAPE or NOT_FINITE, as `abia`'s.
+    """Forward dynamics of one chain on threads, see `cpu.dynamics.Kernels`.
 
-    All four are contiguous vectors (n,) of `dtype`, else TypeError. `threads` is how many take part, the caller's among
+    `threads` is how many take part, the caller's among
     them; None leaves it to the costs, up to the number of cores. A chain of fewer than eight links a thread takes fewer
     threads, and one for which the ABA is faster takes the ABA: then `blocks` is 0. Whoever does the work, the answer
     is the same to the last bit for the same `blocks`; it need not be for another number, or from None to None.
@@ -84,7 +87,7 @@ class Dca:
     sleep; `close`, or the end of the object, ends them. One object serves one caller at a time, from any thread.
     """
 
-    def __init__(self, model: Model, threads: int | None = None, dtype: str = "float64", costs: Costs | None = None):
+    def __init__(self, model: Model, dtype: str = "float64", threads: int | None = None, costs: Costs | None = None):
         allowed, packed = checked(threads), pack(model, dtype)
         n = len(packed.topology)
         most = max(1, min(allowed, n // _LANES, thread_group.LARGEST))
@@ -92,14 +95,29 @@ class Dca:
         costs = costs or measured(dtype)
         self.blocks = min((0, *counts), key=lambda blocks: costs.seconds(n, blocks))
         self._run, helpers = _solver(packed, self.blocks)
+        self._admit_one, self._admit_many = (
+            specialise_native(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2)
+        )
         self._helpers = helpers
         self._asleep = helpers.asleep
         self._end = weakref.finalize(self, helpers.dismiss)
 
-    def __call__(self, q: Vector, v: Vector, tau: Vector, out: Vector) -> int:
+    def one(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """Of vectors (n,)."""
+        if self._admit_one(q, v, tau, out) != FITS:
+            return NotImplemented
         if self._asleep:
             self._helpers.wake(self.blocks)
-        return int(self._run(q, v, tau, out))
+        return self._run(q, v, tau, out)
+
+    def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """Of matrices (batch, n), one robot after the other."""
+        if self._admit_many(q, v, tau, out) != FITS:
+            return NotImplemented
+        if not q.shape == v.shape == tau.shape == out.shape:
+            return WRONG_SHAPE
+        statuses = (self.one(*robot) for robot in zip(q, v, tau, out, strict=True))
+        return next((status for status in statuses if status != FITS), FITS)
 
     def close(self) -> None:
         """End the other threads. Calls stay possible, on the caller's thread alone."""

@@ -6,7 +6,9 @@ with mimic joints exactly: with ``q = G y + g₀`` the same lines solve ``GᵀMG
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,11 @@ from engine.cpu.rigid_body import crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.runtime.arrays import fill
-from engine.cpu.runtime.native import kernel
+from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.native import Function, kernel, specialise
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
+from engine.model.layout import pack, pack_coupling
 
 
 class Dense(NamedTuple):
@@ -110,12 +115,14 @@ def expand(q, q_index, q_factor, q_offset, out):
 
 
 @kernel
-def forward(q, v, tau, out, coupling, topology, constants, w, lanes, dense, nothing, reaction):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers whether all is finite. One lane.
+def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, nq, q, v, tau, out):
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers a `status`. One lane.
 
     `nothing` are nv zeros, and `reaction` has room for as many numbers.
     """
-    n, finite = out.shape[1], True
+    batch, n, finite = q.shape[0], reaction.size, True
+    if not (v.shape == (batch, n) and tau.shape == (batch, n) and out.shape == (batch, n) and q.shape[1] == nq):
+        return WRONG_SHAPE
     full_q, full_v, M_tree, M, L = dense
     for b in range(q.shape[0]):
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
@@ -142,4 +149,37 @@ def forward(q, v, tau, out, coupling, topology, constants, w, lanes, dense, noth
         )
         for j in range(n):
             finite &= np.isfinite(out[b, j])
-    return finite
+    return FITS if finite else NOT_FINITE
+
+
+@kernel
+def forward_one(coupling, topology, constants, w, dense, nothing, reaction, nq, q, v, tau, out):
+    """`forward` for one robot, and its state as vectors."""
+    one_q, one_v, one_tau, one = (
+        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
+    )  # fmt: skip
+    return forward(coupling, topology, constants, w, at.ONE, dense, nothing, reaction, nq, one_q, one_v, one_tau, one)
+
+
+class Jsiia:
+    """Forward dynamics by JSIIA, see `cpu.dynamics.Kernels`; on the caller's thread, whatever `threads` is."""
+
+    def __init__(self, model: Model, dtype: str, threads: int | None):
+        checked(threads)
+        self._dtype = np.dtype(dtype)
+        self._model = pack_coupling(model, dtype), *pack(model, dtype), at.workspace(len(model.parent), at.ONE, dtype)
+        self._room = dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype), model.nq
+
+    @cached_property
+    def one(self) -> Callable[..., Any]:
+        """Of vectors, q (nq,) and the others (nv,)."""
+        return self._specialised(forward_one, 1, *self._model, *self._room)
+
+    @cached_property
+    def many(self) -> Callable[..., Any]:
+        """Of matrices, q (batch, nq) and the others (batch, nv)."""
+        return self._specialised(forward, 2, *self._model, at.ONE, *self._room)
+
+    def _specialised(self, function: Function, axes: int, *fixed: Any) -> Callable[..., Any]:
+        example = (np.zeros((1,) * axes, self._dtype),) * 4
+        return partial(specialise(function, *fixed, *example), *fixed)

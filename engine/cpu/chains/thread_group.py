@@ -23,10 +23,10 @@ from engine.cpu.chains.lanes import aligned
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime import atomic
 from engine.cpu.runtime.numba_kernels import inline, kernel
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import LINE, OWN, TURN, next_turn
 from engine.model.layout import Packed
 
-FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
 LARGEST = 63
 """Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
 _ARRIVED, _JOINED, _DONE, _UNFIT, _BLOCKS = (OWN + LINE * k for k in range(5))

@@ -41,10 +41,9 @@ from engine.cpu.rigid_body.spatial import (
     transpose,
 )
 from engine.cpu.runtime.native import inline, kernel, specialise
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE, REVOLUTE
 from engine.model.layout import Packed
-
-FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2
 
 
 @inline
@@ -216,7 +215,7 @@ def forward_one(topology, constants, w, q, v, tau, out):
 
 
 def for_one(packed: Packed) -> Callable[..., int]:
-    """Forward dynamics of one robot: vectors q, v, τ and q̈ of the model's number type, else TypeError."""
+    """Forward dynamics of one robot: of vectors q, v, τ and q̈ of the model's number type, else NotImplemented."""
     w = at.workspace(len(packed.topology), at.ONE, packed.constants.dtype.name)
     example = (np.zeros(1, packed.constants.dtype),) * 4
     return partial(specialise(forward_one, *packed, w, *example), *packed, w)

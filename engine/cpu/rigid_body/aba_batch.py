@@ -1,213 +1,67 @@
-"""The ABIA for a batch on threads: robots in blocks of eight, which whoever is free takes.
-
-A block goes through the lanes of vector instructions (`abia`). Robots know nothing of each other, and a block is the
-same eight wherever it is worked on, so the number of threads changes no bit of an answer.
-
-The process has one team of `helpers`, which whoever calls first may lead; who finds it led by another thread works
-alone. Blocks are claimed in runs, from one word that holds the turn, how many threads may take part, the next run and
-how many there are: who can claim a run knows that this turn is not over, and that what else the words say is of it.
-"""
+"""The ABIA for one robot and for batches: few robots one after the other, more in blocks on threads."""
 
 from __future__ import annotations
 
-import atexit
-import os
-import threading
 from collections.abc import Callable
-from functools import cache, cached_property, partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import carray
-from numpy.typing import NDArray
 
-from engine.cpu.rigid_body import aba, tree_passes
-from engine.cpu.rigid_body.workspace import EIGHT, ONE, WIDTH, workspace
-from engine.cpu.runtime import atomic, clock, native
+from engine.cpu.rigid_body import aba
+from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
+from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.numba_kernels import callback, inline, kernel, specialise
-from engine.cpu.runtime.thread_pool import LINE, OWN, TURN, Helpers, next_turn
+from engine.cpu.runtime.native import specialise
+from engine.cpu.runtime.status import FITS
 from engine.model import Model
-from engine.model.layout import CONSTANTS, pack
+from engine.model.layout import pack
 
-Matrix = NDArray[np.floating]
+if TYPE_CHECKING:
+    from engine.cpu.rigid_body.aba_threads import Blocks
 
 FEW = 3
 """Robots that are done sooner one after the other than in the lanes of a block."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
-RUNS = 4
-"""Runs of blocks for each thread: so many that one who comes late still finds some."""
 MOST = 255
 """Threads, at most."""
-BUSY = 3
-_LANES = len(EIGHT)
-_CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
-_BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT = (_TASK + 1 + k for k in range(12))
-_NEXT, _THREADS, _TURN = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and turn stand
-
-
-@inline
-def _reals(words, place, like, shape):
-    return carray(atomic.pointer(words[place], like), shape)
-
-
-@kernel
-def _take_part(words, me, turn, like):
-    """Claim runs of this turn as thread `me`, and see them through; `like` is an array of their number type."""
-    while True:
-        claim = atomic.read(words, _CLAIM)
-        run, runs, threads = claim >> 16 & 0xFFFF, claim & 0xFFFF, claim >> _THREADS & 0xFF
-        if claim >> _TURN != turn & 0x7FFFFF or run >= runs or me >= threads:
-            return
-        if not atomic.exchange(words, _CLAIM, claim, claim + _NEXT):
-            continue
-        n, batch, nq, nv = words[_BODIES], words[_BATCH], words[_NQ], words[_NV]
-        topology = carray(atomic.pointer(words[_TOPOLOGY], words), (n, 4))
-        constants = _reals(words, _CONSTANTS, like, (n + 1, CONSTANTS))
-        w = _reals(words, _W, like, (threads, n, WIDTH * _LANES))[me]
-        some = slice(run * words[_RUN], min((run + 1) * words[_RUN], batch))
-        q, v = _reals(words, _Q, like, (batch, nq))[some], _reals(words, _V, like, (batch, nv))[some]
-        tau, out = _reals(words, _TAU, like, (batch, nv))[some], _reals(words, _OUT, like, (batch, nv))[some]
-        if aba.forward(topology, constants, w, EIGHT, q, v, tau, out) != aba.FITS:
-            atomic.count(words, _UNFIT)
-        atomic.count(words, _DONE)
-
-
-def _in_double(address, me, turn):
-    words = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(words, me, turn, np.empty(0, np.float64))
-
-
-def _in_single(address, me, turn):
-    words = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(words, me, turn, np.empty(0, np.float32))
-
-
-@cache
-def _task(dtype: str) -> Any:
-    """`_take_part` in a number type as a function that has an address."""
-    signature = types.void(types.int64, types.int64, types.int64)
-    return callback(signature, {"float64": _in_double, "float32": _in_single}[dtype])
-
-
-@kernel
-def _attend(words, me, buffer):
-    """Take part in calls as thread `me`, until none has come for a while."""
-    turn = next_turn(words, 0, buffer)
-    while turn >= 0:
-        atomic.call(words[_TASK], words, me, turn)
-        turn = next_turn(words, turn, buffer)
-
-
-@kernel
-def _lead(task, topology, constants, w, words, threads, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers as `abia`.
-
-    Or BUSY, where another thread leads. No signal is handled in here, so that nobody leads for ever.
-    """
-    if not tree_passes.shapes_fit(topology, q, v, tau, out):
-        return aba.WRONG_SHAPE
-    if not atomic.exchange(words, _LED, 0, 1):
-        return BUSY
-    batch, turn = q.shape[0], words[TURN] + 1
-    run = _LANES * -(-batch // (_LANES * RUNS * threads))
-    runs = -(-batch // run)
-    words[_TASK], words[_BODIES], words[_BATCH], words[_RUN] = task, topology.shape[0], batch, run
-    words[_NQ], words[_NV] = q.shape[1], v.shape[1]
-    words[_TOPOLOGY], words[_CONSTANTS], words[_W] = topology.ctypes.data, constants.ctypes.data, w.ctypes.data
-    words[_Q], words[_V], words[_TAU], words[_OUT] = q.ctypes.data, v.ctypes.data, tau.ctypes.data, out.ctypes.data
-    words[_UNFIT] = words[_DONE] = 0
-    atomic.write(words, _CLAIM, (turn & 0x7FFFFF) << _TURN | threads << _THREADS | runs)
-    atomic.write(words, TURN, turn)
-    atomic.call(task, words, 0, turn)
-    atomic.wait_for(words, _DONE, runs)
-    unfit = atomic.read(words, _UNFIT)
-    atomic.write(words, _LED, 0)
-    return aba.FITS if unfit == 0 else aba.NOT_FINITE
-
-
-class _Crew:
-    """The process's helpers, which whoever calls first may lead."""
-
-    def __init__(self) -> None:
-        self.words = _words()
-        attend = specialise(_attend, self.words, 1, clock.buffer())
-        self.helpers = Helpers(partial(_stand_by, attend, self.words), min(cores(), MOST) - 1, self.words, "batch")
-        atexit.register(self.helpers.dismiss)
-
-
-def _stand_by(attend: Callable[..., None], words: NDArray[np.int64], me: int) -> None:
-    attend(words, me, clock.buffer())
-
-
-_there: _Crew | None = None
-_making = threading.Lock()
-
-
-def _crew() -> _Crew:
-    global _there
-    with _making:
-        if _there is None:
-            _there = _Crew()
-        return _there
-
-
-def _forget() -> None:
-    """Have the next call make a crew anew, as in a forked process, where threads stay behind."""
-    global _there, _making
-    _there, _making = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 class Abia:
-    """Forward dynamics of batches: ``abia(q, v, tau, out)`` answers `aba.FITS` or what is wrong.
+    """Forward dynamics by the ABA, see `cpu.dynamics.Kernels`.
 
-    All four are contiguous matrices of `dtype`, q (batch, nq) and the others (batch, nv), else TypeError. `threads` is
-    how many take part at most, the caller's among them; None: as many as pay, up to the number of cores. An answer has
-    the same bits for any number. One object serves one caller at a time, from any thread.
+    `threads` is how many take part in a batch at most, the caller's among them; None: as many as pay, up to the number
+    of cores. An answer has the same bits for any number. One object serves one caller at a time, from any thread.
     """
 
-    def __init__(self, model: Model, threads: int | None = None, dtype: str = "float64"):
-        self._most, self._dtype = min(checked(threads), cores(), MOST), dtype
-        self._packed, self._bodies, self._words = pack(model, dtype), len(model.parent), _words()
-        self._places = 0  # that the blocks have room for, one for each thread
-        self._in_blocks: Callable[..., int]
+    def __init__(self, model: Model, dtype: str, threads: int | None):
+        self._most, self._dtype = min(checked(threads), cores(), MOST), np.dtype(dtype)
+        self._example = (np.zeros((1, 1), dtype),) * 4
+        self._packed, self._bodies = pack(model, dtype), len(model.parent)
+        self._worth_a_thread = SHARE * len(EIGHT)
+        self.one = aba.for_one(self._packed)
+        self._blocks: Blocks | None = None
 
-    def __call__(self, q: Matrix, v: Matrix, tau: Matrix, out: Matrix) -> int:
+    def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """Of matrices, q (batch, nq) and the others (batch, nv)."""
         if len(q) <= FEW:
-            return int(self._in_turn(q, v, tau, out))
-        threads = max(1, min(self._most, len(q) * self._bodies // (SHARE * _LANES)))
-        if threads > self._places:
-            self._make_room(threads)
-        if threads > 1:
-            crew = _crew()
-            if crew.helpers.asleep:
-                crew.helpers.wake(threads)
-            status = int(self._in_blocks(crew.words, threads, q, v, tau, out))
-            if status != BUSY:
-                return status
-        return int(self._in_blocks(self._words, 1, q, v, tau, out))
+            return self._in_turn(q, v, tau, out)
+        if self._admit(q, v, tau, out) != FITS:
+            return NotImplemented
+        threads = len(q) * self._bodies // self._worth_a_thread
+        threads = 1 if threads < 1 else threads if threads < self._most else self._most
+        if self._blocks is None or threads > self._blocks.threads:
+            from engine.cpu.rigid_body.aba_threads import Blocks  # with Numba, which takes a second to load
+
+            self._blocks = Blocks(self._packed, threads)
+        return self._blocks(threads, q, v, tau, out)
 
     @cached_property
-    def _in_turn(self) -> Callable[..., int]:
-        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype), ONE)
-        return partial(native.specialise(aba.forward, *fixed, *_examples(self._dtype)), *fixed)
+    def _admit(self) -> Callable[..., Any]:
+        return specialise(admit, *self._example)
 
-    def _make_room(self, threads: int) -> None:
-        w = np.zeros((threads, self._bodies, WIDTH * _LANES), self._dtype)
-        fixed = (_task(self._dtype).address, *self._packed, w)
-        self._in_blocks = partial(specialise(_lead, *fixed, self._words, 1, *_examples(self._dtype)), *fixed)
-        self._places = threads
-
-
-def _words() -> NDArray[np.int64]:
-    return np.zeros(_OUT + LINE, np.int64)
-
-
-def _examples(dtype: str) -> tuple[Matrix, ...]:
-    return (np.zeros((1, 1), dtype),) * 4
+    @cached_property
+    def _in_turn(self) -> Callable[..., Any]:
+        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype.name), ONE)
+        return partial(specialise(aba.forward, *fixed, *self._example), *fixed)

@@ -1,8 +1,14 @@
-"""Filling and copying arrays, inside kernels."""
+"""What arrays kernels take; and filling and copying them, inside kernels."""
 
 from __future__ import annotations
 
-from engine.cpu.runtime.native import inline
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.runtime.native import guard, inline
+from engine.cpu.runtime.status import FITS
+
+Array = NDArray[np.floating]
 
 
 @inline
@@ -25,3 +31,9 @@ def copy(x, out):
     """A matrix into another."""
     for k in range(x.shape[0]):
         copy_row(x[k], out[k])
+
+
+@guard
+def admit(_q, _v, _tau, _out):
+    """FITS for contiguous, aligned and writeable arrays of the types it is specialised for, else NotImplemented."""
+    return FITS

@@ -22,27 +22,31 @@ from engine.cpu.runtime.native.entry import sort_of, written
 class Function:
     """A kernel, or a small function that becomes part of each kernel that calls it."""
 
-    def __init__(self, function: Callable[..., Any], inlined: bool):
-        self.function, self.inlined = function, inlined
+    def __init__(self, function: Callable[..., Any], inlined: bool = False, guards: bool = False):
+        self.function, self.inlined, self.guards = function, inlined, guards
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._last: Callable[..., Any] = self._first
 
     def _first(self, *_arguments: Any) -> Any:
-        raise TypeError("nothing is compiled yet")
+        return NotImplemented  # nothing is compiled yet
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the kernel, compiled for whatever these arguments are; a small function runs as it stands."""
         if self.inlined:
             return self.function(*arguments)
-        try:
-            return self._last(*arguments)
-        except TypeError:
-            found = self._last = self.specialised(tuple(map(sort_of, arguments)))
-        return found(*arguments)
+        if (answer := self._last(*arguments)) is not NotImplemented:
+            return answer
+        sorts = tuple(map(sort_of, arguments))
+        self._last = self.specialised(sorts)
+        if (answer := self._last(*arguments)) is NotImplemented:
+            raise TypeError(
+                f"{self.__name__} is compiled for {sorts}; an array is read-only or of a foreign byte order"
+            )
+        return answer
 
     def specialised(self, sorts: tuple[Any, ...]) -> Callable[..., Any]:
-        """The kernel compiled for arguments of these sorts; for any other it raises TypeError, at once."""
+        """The kernel compiled for arguments of these sorts; for any other it answers NotImplemented, at once."""
         with _compiling:
             if sorts not in self._loaded:
                 name = self._name(sorts)
@@ -75,7 +79,12 @@ class Function:
 
 def kernel(function: Callable[..., Any]) -> Function:
     """A function that is compiled for the arguments that it is called with, and kept on disk."""
-    return Function(function, inlined=False)
+    return Function(function)
+
+
+def guard(function: Callable[..., Any]) -> Function:
+    """A kernel whose arrays must all be writeable: a look, in 0.1 µs, at what shall be given to a kernel of Numba's."""
+    return Function(function, guards=True)
 
 
 def inline(function: Callable[..., Any]) -> Function:
@@ -84,7 +93,7 @@ def inline(function: Callable[..., Any]) -> Function:
 
 
 def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
-    """A kernel compiled for arguments like these and no others: any other call is a TypeError, at once."""
+    """A kernel compiled for arguments like these and no others: any other call answers NotImplemented, at once."""
     return function.specialised(tuple(map(sort_of, examples)))
 
 

@@ -1,8 +1,9 @@
 """How Python calls a kernel: a function that looks into its arguments' objects, lets go of the GIL and calls.
 
 What an argument must be is its *sort*: ("array", NumPy's name of the numbers, dimensions), "int64", "float64", "bool",
-("text", the text), ("lanes", length) for a tuple of zeros, ("tuple", names, sorts). An argument of another sort is a
-TypeError. The places in objects are those of CPython's and NumPy's binary interface, which NumPy keeps.
+("text", the text), ("lanes", length) for a tuple of zeros, ("tuple", names, sorts). Where an argument is of another
+sort the answer is NotImplemented, and nothing is run. The places in objects are those of CPython's and NumPy's binary
+interface, which NumPy keeps.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ PYTHON = {
     "PyTuple_Size": (INT, (POINTER,)), "PyTuple_GetItem": (POINTER, (POINTER, INT)),
     "PyFloat_AsDouble": (DOUBLE, (POINTER,)), "PyLong_AsLongLong": (INT, (POINTER,)),
     "PyObject_IsTrue": (SHORT, (POINTER,)), "PyErr_Occurred": (POINTER, ()), "PyErr_Clear": (ir.VoidType(), ()),
-    "PyErr_SetString": (ir.VoidType(), (POINTER, POINTER)),
     "PyUnicode_CompareWithASCIIString": (SHORT, (POINTER, POINTER)),
     "PyEval_SaveThread": (POINTER, ()), "PyEval_RestoreThread": (ir.VoidType(), (POINTER,)),
     "PyLong_FromLongLong": (POINTER, (INT,)), "PyBool_FromLong": (POINTER, (INT,)),
-    "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "PyExc_TypeError": None, "PyUnicode_Type": None,
+    "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "Py_IncRef": (ir.VoidType(), (POINTER,)), "PyUnicode_Type": None,
 }  # fmt: skip
 """What of Python's interface is used: answers and arguments; None for a variable."""
 OWN = "catena_"
@@ -92,14 +92,12 @@ class _Entry:
         values = []
         for place, sort in enumerate(sorts):
             pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, place)]))
-            values.append(self._taken(pointer, sort, place in body.written))
+            values.append(self._taken(pointer, sort, kernel.guards or place in body.written))
         self._finish(body, values)
         self._builder.position_at_end(self._refuse)
         self._call("PyErr_Clear")
-        kind = self._builder.load(self._variable("PyExc_TypeError", POINTER))
-        message = f"{kernel.function.__name__} is compiled for {sorts}; the arguments are of other types"
-        self._call("PyErr_SetString", kind, self._text(message))
-        self._builder.ret(ir.Constant(POINTER, None))
+        self._call("Py_IncRef", self._variable("not_implemented", BYTE))
+        self._builder.ret(self._variable("not_implemented", BYTE))
 
     def _finish(self, body: Emitted, values: list[Any]) -> None:
         thread = self._call("PyEval_SaveThread")

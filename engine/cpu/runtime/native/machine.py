@@ -60,7 +60,8 @@ def _engine() -> Any:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     for name in PYTHON:
         llvm.add_symbol(OWN + name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    llvm.add_symbol(OWN + "ndarray", id(np.ndarray))
+    for name, thing in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
+        llvm.add_symbol(OWN + name, id(thing))
     return engine
 
 

@@ -1,0 +1,86 @@
+"""Forward dynamics on the CPU for callers that do not know its kernels, from NumPy arrays to NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.algorithms import abia_hybrid, cfa
+from engine.algorithms.chain import Chain
+from engine.cpu.chains.jsiia import Jsiia
+from engine.cpu.rigid_body.aba_batch import Abia
+from engine.cpu.runtime.arrays import Array, admit
+from engine.cpu.runtime.native import specialise
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.model import Model
+from engine.model.layout import pack
+
+
+class Kernels(Protocol):
+    """``(q, v, tau, out)`` of one robot or of a batch: q̈ into `out`; answers how that went, see `runtime.status`.
+
+    All four are contiguous, aligned and writeable arrays of the number type that the kernels are made for. For any
+    others the answer is NotImplemented, and `out` is as it was.
+    """
+
+    @property
+    def one(self) -> Callable[[Any, Any, Any, Any], Any]:
+        """Of vectors: q (nq,), the others (nv,)."""
+
+    @property
+    def many(self) -> Callable[[Any, Any, Any, Any], Any]:
+        """Of matrices: q (batch, nq), which is an array of two axes whatever it holds, and the others (batch, nv)."""
+
+
+def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Kernels:
+    """Those of an algorithm that serves the model; `threads` is how many take part at most, None as many as pay."""
+    return _MAKE[algorithm](model, dtype, threads)
+
+
+def axial_inertias(model: Model, dtype: str, q: Array, out: Array) -> None:
+    """What "abia-hybrid" on a GPU leaves to the CPU, see `chains.chain_inertias`: from q (batch, n) to U (batch, n, 6).
+
+    Both are contiguous and of `dtype`.
+    """
+    from engine.cpu.chains import chain_inertias
+
+    chain_inertias.axial_inertias(*pack(model, dtype), q, out)
+
+
+class _Text:
+    """An algorithm that has no compiled form on the CPU: its text in `engine.algorithms`, for comparison."""
+
+    def __init__(self, text: Callable[[Chain, Array, Array, Array], Array], model: Model, dtype: str, _: int | None):
+        self._text, self._chain = text, Chain.of(model, np, dtype)
+        self._admit_one, self._admit_many = (specialise(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2))
+
+    def one(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        if self._admit_one(q, v, tau, out) != FITS:
+            return NotImplemented
+        return self.many(q[None], v[None], tau[None], out[None])
+
+    def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        if self._admit_many(q, v, tau, out) != FITS:
+            return NotImplemented
+        if not q.shape == v.shape == tau.shape == out.shape == (len(q), self._chain.n):
+            return WRONG_SHAPE
+        out[:] = self._text(self._chain, q, v, tau)
+        return FITS if np.all(np.isfinite(out)) else NOT_FINITE
+
+
+def _dca(model: Model, dtype: str, threads: int | None) -> Kernels:
+    from engine.cpu.chains.dca import Dca  # with Numba, which takes a second to load
+
+    return Dca(model, dtype, threads)
+
+
+_MAKE: Mapping[str, Callable[[Model, str, int | None], Kernels]] = {
+    "abia": Abia,
+    "dca": _dca,
+    "jsiia": Jsiia,
+    "cfa": partial(_Text, cfa.forward_dynamics),
+    "abia-hybrid": partial(_Text, abia_hybrid.forward_dynamics),
+}
