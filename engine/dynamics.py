@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from engine import validation
 from engine.cpu import dynamics as on_cpu
-from engine.cpu.rigid_body import crba, rnea
+from engine.cpu.rigid_body import crba, rnea, wrenches
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
 from engine.cpu.runtime.status import FITS
@@ -44,8 +44,9 @@ class ForwardDynamics:
     `algorithm` is one of `engine.algorithms(model)`, or "auto": then `selection.choice` chooses for batches of the
     given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
-    (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. A call that
-    raises leaves there whatever it came to. One object serves one thread, and on a GPU one stream, at a time.
+    (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. `external`
+    are wrenches on the links, see `forward_dynamics`. A call that raises leaves in `out` whatever it came to. One
+    object serves one thread, and on a GPU one stream, at a time.
     `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None takes as many
     as pay.
 
@@ -91,7 +92,11 @@ class ForwardDynamics:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
         self.why = why + where
 
-    def __call__(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None) -> Array:
+    def __call__(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None, external: ArrayLike | None = None
+    ) -> Array:
+        if external is not None:
+            tau = _with_external(self.model, self.dtype, external, 1, q, tau=tau)
         if (kernels := self._on_cpu) is None:
             there: Array = self._there(self._on_gpu, q, v, tau, out)
             return there
@@ -155,25 +160,35 @@ def forward_dynamics(
     algorithm: str = "auto",
     device: str = "auto",
     dtype: str = "float64",
+    external: ArrayLike | None = None,
 ) -> Array:
     """q̈ (nv,) from q (nq,), v (nv,) and the generalized forces tau (nv,), N m or N.
+
+    `external` (links, 6) are wrenches (n, f) that act on the links from outside, in the order of `model.link_names`,
+    each in the link's own frame, about its origin, N m and N. With J their Jacobians they act like Σ Jᵢᵀ wᵢ in tau.
 
     Joint damping, friction and limits are the simulation's business and take no part. See `ForwardDynamics`,
     which is faster for repeated calls.
     """
     rows = np.shape(q)[0] if np.ndim(q) == 2 else 1
     device = "cuda" if device == "auto" and arrays.on_device(q) else device
-    return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau)
+    return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau, external=external)
 
 
-def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+def inverse_dynamics(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None
+) -> Array:
     """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d).
 
+    `external` (links, 6) are wrenches that act on the links meanwhile, see `forward_dynamics`.
     Arrays in a GPU's memory are answered there, for models without mimic joints; so does `mass_matrix`.
     """
     if arrays.on_device(q):
-        tau: Array = on_gpu.inverse_dynamics(model, q, v, a)
+        tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)
         return tau
+    if external is not None:
+        less: Array = _with_external(model, "float64", external, -1, q, a=inverse_dynamics(model, q, v, a))
+        return less
     (q, v, a), single = validation.states(model, q=q, v=v, a=a)
     lanes = _lanes(len(q))
     out = np.empty((len(q), model.tree_nv))
@@ -182,6 +197,31 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     if model.has_mimic:
         out = out @ model.coupling.G
     return out[0] if single else out
+
+
+def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, **forces: Any) -> Any:
+    """τ ± Σ Jᵢᵀ wᵢ (nv,): the forces that move a robot as τ, which is named as the caller knows it, and wrenches do.
+
+    On the GPU for arrays that are there, as numbers of type `dtype`; else in double precision.
+    """
+    if arrays.on_device(q):
+        (there, tau), single = arrays.states(model, dtype, q=q, **forces)
+        out = on_gpu.with_external(model, there, tau, arrays.wrenches(model, dtype, external, len(there)), sign)
+        return out[0] if single else out
+    (poses, tau), single = validation.states(model, q=q, **forces)
+    on_links, one = validation.wrenches(model, external)
+    if not (single or one or len(poses) == len(on_links)):
+        raise ValueError(
+            f"the batch sizes differ (q {len(poses)}, external {len(on_links)}); "
+            "give all arguments the same number of rows"
+        )
+    tree_q = _tree(model, q=np.repeat(poses, len(on_links), 0) if single else poses)
+    lanes, n = _lanes(len(tree_q)), len(model.parent)
+    out = np.empty((len(tree_q), model.tree_nv))
+    room, w = np.empty((n, 6 * len(lanes))), workspace(n, lanes)
+    wrenches.generalized_forces(tree_q, on_links, out, room, *pack(model), wrenches.pack_links(model), w, lanes)
+    out = tau + sign * (out @ model.coupling.G if model.has_mimic else out)
+    return out[0] if single and one else out
 
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:

@@ -38,6 +38,8 @@ class Stepper(Protocol):
     tau: Any
     target: Any
 
+    @property
+    def wrench(self) -> Any: ...
     def start(self, q: Array, v: Array) -> None: ...
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
     def diverged(self, wait: bool) -> int: ...
@@ -58,7 +60,8 @@ class Simulation:
     With "implicit", an effort that is within its limit as a step begins may pass it in that step.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
-    steps. `tau` and `target`, which at first is where the joints stand, are held until changed. `time` is in s.
+    steps. `tau` and `target`, which at first is where the joints stand, are held until changed; so is `wrench`
+    (batch, links, 6), which acts on the links from outside. `time` is in s.
     `phases` holds how long the last step's phases took, in s, unless `timed` is false.
 
     `device` "auto" is the GPU for a q or v that is there, else the CPU. On device "cuda" the arrays are CuPy's, of type
@@ -157,6 +160,15 @@ class Simulation:
     def target(self) -> Any:
         """(batch, nv): where the gains kp pull to, rad or m; without meaning for a free joint."""
         return self._stepper.target
+
+    @property
+    def wrench(self) -> Any:
+        """(batch, links, 6): wrenches (n, f) from outside on the links, N m and N, in the order of `model.link_names`.
+
+        Each is given in the link's own frame, about its origin. Like `tau` a live array, held until changed, and at
+        first zero. It is made when it is first asked for: until then, steps are compiled without it and cost no more.
+        """
+        return self._stepper.wrench
 
     @property
     def time(self) -> float:

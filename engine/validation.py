@@ -61,6 +61,18 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
     return arrays, all(singles)
 
 
+def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
+    """Wrenches on the links as a contiguous (batch, links, 6) array, and whether they came as those of one state."""
+    links = len(model.link_names)
+    if np.shape(value)[-2:] != (links, 6) or np.ndim(value) > 3:
+        raise ValueError(
+            f"external has shape {np.shape(value)}; expected ({links}, 6) or (batch, {links}, 6), "
+            f"a wrench (n, f) for each of the {links} links of {model.name}"
+        )
+    rows, _ = batched("external", np.reshape(value, (-1, 6)), 6, "a wrench (n, f) for each link")
+    return rows.reshape(-1, links, 6), np.ndim(value) == 2
+
+
 def _require_rotations(model: Model, q: Array) -> None:
     """ValueError where the quaternion of a free joint is zero, which is no rotation; any other length will do."""
     for joint in model.joints:

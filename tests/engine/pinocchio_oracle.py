@@ -47,9 +47,21 @@ class Oracle:
             theirs[run.idx_q : run.idx_q + run.nq] = values
         return theirs
 
-    def forward_dynamics(self, q, v, tau):
+    def forward_dynamics(self, q, v, tau, external=None):
+        """q̈; `external` (links, 6) are wrenches (n, f) on our links, in their frames."""
+        arguments = () if external is None else (self._on_joints(external),)
         answer = np.empty(len(v))
-        answer[self.order] = pin.aba(self.model, self.data, self.q(q), v[self.order], tau[self.order])
+        answer[self.order] = pin.aba(self.model, self.data, self.q(q), v[self.order], tau[self.order], *arguments)
+        return answer
+
+    def _on_joints(self, external):
+        """The wrenches in the frames of Pinocchio's joints."""
+        total = [pin.Force.Zero() for _ in range(self.model.njoints)]
+        for name, wrench in zip(self.ours.link_names, external, strict=True):
+            frame = self.model.frames[self.model.getFrameId(name, pin.FrameType.BODY)]
+            total[frame.parentJoint] += frame.placement.act(pin.Force(wrench[3:], wrench[:3]))
+        answer = pin.StdVec_Force()
+        answer.extend(total)
         return answer
 
     def mass_matrix(self, q):

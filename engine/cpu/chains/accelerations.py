@@ -15,6 +15,7 @@ from engine.cpu.chains import jsiia
 from engine.cpu.chains.jsiia import Dense
 from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
 from engine.model.layout import PackedCoupling
@@ -77,13 +78,16 @@ def _prepare_abia(q, v, dynamics, phases):
 
 
 @kernel
-def _abia(forces, answer, dynamics, gravity, phases):
+def _abia(forces, answer, dynamics, loads, phases):
+    gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = now() if phases.size else 0
     tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.TAU, at.U)
     tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
     time = _lap(phases, 0, time)
     tree_passes.bias_forces(topology, constants, w, lanes)
+    if len(wrenches) > 0:
+        take_from_bias(wrenches, w, lanes)
     time = _lap(phases, 1, time)
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     aba.inertia_recursion(topology, w, lanes)
@@ -95,7 +99,8 @@ def _abia(forces, answer, dynamics, gravity, phases):
 
 
 @kernel
-def _prepare_jsiia(q, v, dynamics, gravity, phases):
+def _prepare_jsiia(q, v, dynamics, loads, phases):
+    gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     coupling, dense = dynamics.coupling, dynamics.dense
     time = now() if phases.size else 0
@@ -106,7 +111,7 @@ def _prepare_jsiia(q, v, dynamics, gravity, phases):
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     time = _lap(phases, 0, time)
-    jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity)
+    jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity, wrenches)
     time = _lap(phases, 1, time)
     crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
     _lap(phases, 2, time)
@@ -124,18 +129,21 @@ def _jsiia(forces, answer, dynamics, phases):
 
 
 @inline
-def prepare(q, v, dynamics, gravity, phases):
-    """What the accelerations of a block at q (L, nq) and v (L, nv) need, into the workspace."""
+def prepare(q, v, dynamics, loads, phases):
+    """What the accelerations of a block at q (L, nq) and v (L, nv) need, into the workspace.
+
+    `loads` is what acts on the bodies: gravity (3,), and external wrenches (n, 6 L), or an empty tuple for none.
+    """
     if dynamics.algorithm == "abia":
         _prepare_abia(q, v, dynamics, phases)
     else:
-        _prepare_jsiia(q, v, dynamics, gravity, phases)
+        _prepare_jsiia(q, v, dynamics, loads, phases)
 
 
 @inline
-def accelerations(forces, answer, dynamics, gravity, phases):
-    """q̈ and reactions into `answer`, under these forces, for the q, v and gravity that were prepared."""
+def accelerations(forces, answer, dynamics, loads, phases):
+    """q̈ and reactions into `answer`, under these forces, for the q, v and loads that were prepared."""
     if dynamics.algorithm == "abia":
-        _abia(forces, answer, dynamics, gravity, phases)
+        _abia(forces, answer, dynamics, loads, phases)
     else:
         _jsiia(forces, answer, dynamics, phases)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.cpu.rigid_body import crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.rnea import forces
+from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.cores import checked
 from engine.cpu.runtime.native import Function, kernel, specialise
@@ -73,9 +74,14 @@ def cholesky_solve(M, b):
 
 
 @kernel
-def bias(out, topology, constants, w, lanes, gravity):
-    """The tree's bias force into `out` (1, tree_nv), for the poses and velocities that stand in w. One lane."""
+def bias(out, topology, constants, w, lanes, gravity, wrenches):
+    """The tree's bias force into `out` (1, tree_nv), for the poses and velocities that stand in w. One lane.
+
+    The wrenches on the bodies, (n, 6), unless there are none, are taken from it.
+    """
     tree_passes.bias_forces(topology, constants, w, lanes)
+    if len(wrenches) > 0:
+        take_from_bias(wrenches, w, lanes)
     forces(topology, constants, w, lanes, gravity, False)
     tree_passes.gather_v(out, 0, topology, w, lanes, at.TAU, at.U)
 
@@ -131,7 +137,7 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
         tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.QD, at.VXS)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
-        bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]])
+        bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())
         crba.composite_bodies(M_tree, topology, constants, w, lanes)
         accelerations(
             tau[b],

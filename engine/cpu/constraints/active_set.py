@@ -143,11 +143,11 @@ def _active_set_step(rows, start, active, forces, answer):
 
 
 @kernel
-def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, gravity, phases):
+def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases):
     """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step."""
     _set_feasible(rows, start, active, forces, answer)
     for _ in range(ACTIVE_SET_STEPS * start.v.shape[1]):
-        accelerations(forces, answer, dynamics, gravity, phases)
+        accelerations(forces, answer, dynamics, loads, phases)
         if not _active_set_step(rows, start, active, forces, answer):
             break
     for k in range(start.v.shape[0]):
@@ -156,19 +156,19 @@ def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, gr
 
 
 @inline
-def solve_constrained(q, v, rows, start, active, forces, answer, dynamics, gravity, phases):
+def solve_constrained(q, v, rows, start, active, forces, answer, dynamics, loads, phases):
     """q̈ at (q, v) into `answer`, with what the rows ask of v⁺ = v + dt q̈ of the step from `start`.
 
     `rows` is a `JointRows`, and `start` has the q (L, nq) and v (L, nv) that the step begins at, as a rule the same.
-    `forces` come without locks; rows that slide add their friction, those that are held their locks. `active` tells
-    their modes.
+    `loads` act on the bodies, see `prepare`. `forces` come without locks; rows that slide add their friction, those
+    that are held their locks. `active` tells their modes.
     """
-    prepare(q, v, dynamics, gravity, phases)
+    prepare(q, v, dynamics, loads, phases)
     fill(forces.locked, 0.0)
     if rows.has_constraints:
         _set_initial_active_set(rows, start, active, forces)
     for _ in range(1 + BLOCK_PIVOTS):
-        accelerations(forces, answer, dynamics, gravity, phases)
+        accelerations(forces, answer, dynamics, loads, phases)
         if not rows.has_constraints or not _block_pivot(rows, start, active, forces, answer):
             return
-    _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, gravity, phases)
+    _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases)

@@ -44,6 +44,13 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
             n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
             store3(row, at.BIAS * L + k, L, add(n, load3(row, at.BIAS * L + k, L)))
             store3(row, (at.BIAS + 3) * L + k, L, add(f, load3(row, (at.BIAS + 3) * L + k, L)))
+    joint_forces(topology, w, lanes)
+
+
+@kernel
+def joint_forces(topology, w, lanes):
+    """(2c), (2d): τ = SᵀF of every body into TAU, a free one's into U, from the bodies' own parts of F in BIAS."""
+    L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, 1], topology[i, 0]
         if kind == FREE:

@@ -11,6 +11,7 @@ from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.joint_rows import ActiveSet, slides
 from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
+from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
@@ -24,6 +25,13 @@ class Robots(NamedTuple):
     v: NDArray[np.floating]
     tau: NDArray[np.floating]
     target: NDArray[np.floating]
+
+
+class Wrenches(NamedTuple):
+    """External wrenches: `on_links` (batch, links, 6), each in its link's frame."""
+
+    on_links: NDArray[np.floating]
+    links: Links
 
 
 class Recording(NamedTuple):
@@ -45,7 +53,10 @@ class Stages(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a block of L robots is stepped in; `weightless` are three zeros."""
+    """What a block of L robots is stepped in; `weightless` are three zeros.
+
+    `wrenches` (n, 6 L) are those on the bodies, as `rigid_body.wrenches` has them; an empty tuple where none act.
+    """
 
     block: Robots
     forces: Forces
@@ -53,6 +64,7 @@ class Scratch(NamedTuple):
     active: ActiveSet
     stages: Stages
     weightless: NDArray[np.floating]
+    wrenches: NDArray[np.floating] | tuple[()]
 
 
 def scratch(lanes: int, nq: int, nv: int) -> Scratch:
@@ -69,6 +81,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         ActiveSet(np.zeros(v, np.int64), np.zeros(v)),
         Stages(*zeros(q, v, q, q, v)),
         np.zeros(3),
+        (),
     )
 
 
@@ -136,12 +149,11 @@ def _rates(q, v, rate, q_of_v, free):
 
 
 @inline
-def _euler_step(integrator, robots, rows, free, scratch, dynamics, phases):
+def _euler_step(integrator, robots, rows, free, scratch, dynamics, loads, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
-    gravity = dynamics.constants[dynamics.topology.shape[0]]
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
-    solve_constrained(q, v, rows, robots, scratch.active, forces, answer, dynamics, gravity, phases)
+    solve_constrained(q, v, rows, robots, scratch.active, forces, answer, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
@@ -162,10 +174,10 @@ def _settle(q, after, v, mode, rows):
 
 
 @inline
-def _rk4_stages(robots, rows, free, scratch, dynamics, phases):
+def _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases):
     """The sums of the rates at the four stages."""
     forces, answer, stages, dt = scratch.forces, scratch.answer, scratch.stages, rows.dt
-    q, v, gravity = robots.q, robots.v, dynamics.constants[dynamics.topology.shape[0]]
+    q, v = robots.q, robots.v
     fill(stages.q_sum, 0.0)
     fill(stages.v_sum, 0.0)
     copy(q, stages.q)
@@ -173,8 +185,8 @@ def _rk4_stages(robots, rows, free, scratch, dynamics, phases):
     fill(forces.locked, 0.0)
     for stage in range(4):
         _joint_forces(robots, stages.q, stages.v, rows, forces, False)
-        prepare(stages.q, stages.v, dynamics, gravity, phases)
-        accelerations(forces, answer, dynamics, gravity, phases)
+        prepare(stages.q, stages.v, dynamics, loads, phases)
+        accelerations(forces, answer, dynamics, loads, phases)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
@@ -189,13 +201,13 @@ def _rk4_stages(robots, rows, free, scratch, dynamics, phases):
 
 
 @kernel
-def _rk4_step(robots, rows, free, scratch, dynamics, phases):
+def _rk4_step(robots, rows, free, scratch, dynamics, loads, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any, then correct the velocity at the step's end.
     """
     q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
-    _rk4_stages(robots, rows, free, scratch, dynamics, phases)
+    _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
             stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]
@@ -209,9 +221,8 @@ def _rk4_step(robots, rows, free, scratch, dynamics, phases):
     if rows.has_constraints:
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)
-        solve_constrained(
-            stages.q, stages.v, rows, robots, scratch.active, forces, answer, dynamics, scratch.weightless, phases
-        )
+        none = (scratch.weightless, ())
+        solve_constrained(stages.q, stages.v, rows, robots, scratch.active, forces, answer, dynamics, none, phases)
     for k in range(v.shape[0]):
         if rows.has_constraints:
             for j in range(v.shape[1]):
@@ -249,16 +260,19 @@ def _sound(v):
 
 
 @kernel
-def run(robots, controls, record, steps, integrator, rows, free, scratch, dynamics, phases):
+def run(robots, controls, wrenches, record, steps, integrator, rows, free, scratch, dynamics, phases):
     """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
 
-    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `rows` are the joints'
-    (`JointRows`), `free` as in `StepSettings`. The phases (5,) of the last step are timed in ns, unless `phases` is
-    empty.
+    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
+    outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `free` as in `StepSettings`. The phases
+    (5,) of the last step are timed in ns, unless `phases` is empty.
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
+    loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
     for start in range(0, batch, len(dynamics.lanes)):
         _load(robots, start, block)
+        if len(wrenches) > 0:
+            on_bodies(wrenches.on_links, start, wrenches.links, scratch.wrenches, dynamics.lanes)
         _record(block.q, record.q, start, 0)
         _record(block.v, record.v, start, 0)
         for step in range(steps):
@@ -268,9 +282,9 @@ def run(robots, controls, record, steps, integrator, rows, free, scratch, dynami
                 for k in range(block.tau.shape[0]):
                     copy_row(controls[min(start + k, controls.shape[0] - 1), step], block.tau[k])
             if integrator == "rk4":
-                _rk4_step(block, rows, free, scratch, dynamics, timed)
+                _rk4_step(block, rows, free, scratch, dynamics, loads, timed)
             else:
-                _euler_step(integrator, block, rows, free, scratch, dynamics, timed)
+                _euler_step(integrator, block, rows, free, scratch, dynamics, loads, timed)
             if timed.size:
                 timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
             if not _sound(block.v):

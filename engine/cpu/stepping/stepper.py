@@ -18,10 +18,11 @@ from engine.cpu.chains.jsiia import Dense
 from engine.cpu.constraints.joint_rows import JointRows
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
+from engine.cpu.rigid_body.wrenches import Links, pack_links
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.stepping import integrators
-from engine.cpu.stepping.integrators import Recording, Robots, Scratch, scratch
+from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import PackedCoupling, pack, pack_coupling
 from engine.step_settings import PHASES, StepSettings
 from engine.validation import Array
@@ -35,11 +36,15 @@ RUNS = 4
 
 
 class Code(NamedTuple):
-    """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes."""
+    """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
+
+    `wrenches`: those from outside act.
+    """
 
     integrator: str
     algorithm: str
     lanes: int
+    wrenches: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -73,9 +78,13 @@ class Code(NamedTuple):
         dense = Dense(matrix, matrix, cube, matrix, matrix) if self.algorithm == "jsiia" else ()
         coupling = PackedCoupling(whole, real, real, whole, real, real)
         dynamics = Dynamics(self.algorithm, coupling, table, matrix, matrix, (0,) * self.lanes, dense)
+        room = scratch(1, 1, 1)
+        wrenches: Wrenches | tuple[()] = ()
+        if self.wrenches:
+            room, wrenches = room._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
         arguments = (
-            Robots(*(matrix,) * 4), cube, Recording(cube, cube, 1), 1, self.integrator,
-            JointRows(1e-3, False, False, whole, matrix), table, scratch(1, 1, 1), dynamics, whole,
+            Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
+            JointRows(1e-3, False, False, whole, matrix), table, room, dynamics, whole,
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -114,6 +123,7 @@ class Stepper:
         self._rows = JointRows(
             settings.dt, settings.has_limits, settings.has_constraints, model.q_of_v, settings.joints[0]
         )
+        self._wrench: Array | None = None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
         self._diverged = 0
@@ -123,14 +133,27 @@ class Stepper:
     @cached_property
     def _steps(self) -> Callable[..., int]:
         """The loop over steps, compiled for these settings: by the first step, not when a simulation is made."""
-        return Code.of(self._settings).steps()
+        return Code.of(self._settings)._replace(wrenches=self._wrench is not None).steps()
+
+    @property
+    def wrench(self) -> Array:
+        """(batch, links, 6): the external wrenches, zero at first; once asked for, steps are compiled to take them."""
+        if self._wrench is None:
+            model = self._settings.model
+            self._wrench = np.zeros((self._settings.batch, len(model.link_names), 6))
+            self._workplaces = [self._workplace()]
+            self.__dict__.pop("_steps", None)
+        return self._wrench
 
     def _workplace(self) -> _Workplace:
         model, lanes, algorithm = self._settings.model, self._lanes, self._settings.algorithm
         dense = jsiia.dense(model) if algorithm == "jsiia" else ()
         room = workspace(len(model.parent), lanes)
         dynamics = Dynamics(algorithm, pack_coupling(model), *pack(model), room, lanes, dense)
-        return _Workplace(scratch(len(lanes), model.nq, model.nv), dynamics)
+        place = scratch(len(lanes), model.nq, model.nv)
+        if self._wrench is not None:
+            place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
+        return _Workplace(place, dynamics)
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
@@ -142,6 +165,9 @@ class Stepper:
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
         if not all_finite(self.tau):
             raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
+        if self._wrench is not None and not all_finite(self._wrench.reshape(len(self._wrench), -1)):
+            where = np.argwhere(~np.isfinite(self._wrench))[0]
+            raise ValueError(f"sim.wrench[{', '.join(map(str, where))}] is not finite")
         self._phases[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
@@ -179,12 +205,13 @@ class Stepper:
         self, block: slice, place: _Workplace, n: int, sequence: Array, every: int, record: tuple[Array | None, ...]
     ) -> int:
         """A block's steps; answers the first that diverged, or −1."""
-        settings = self._settings
+        settings, wrench = self._settings, self._wrench
+        wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
         return int(
             self._steps(
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
-                sequence[block] if len(sequence) > 1 else sequence,
+                sequence[block] if len(sequence) > 1 else sequence, wrenches,
                 Recording(recorded[0], recorded[1], every), n,
                 settings.integrator, self._rows._replace(joints=_row(settings.joints, block)), settings.free,
                 place.scratch, place.dynamics._replace(constants=_row(self._constants, block)),

@@ -1,0 +1,78 @@
+"""External wrenches: from those on a robot's links to those on its bodies, and to generalized forces.
+
+A wrench (n, f) on a link is given in the link's own frame, about its origin, N m and N. A body's is the sum of those on
+its links, in the body's frame, about its origin.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.rigid_body import rnea, tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import add, force_to_parent, load3, load9, store3
+from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.native import kernel
+from engine.model import Model
+
+
+class Links(NamedTuple):
+    """How links stand on their bodies: `body` (links,), −1 for those of the world, rotation (links, 9), position."""
+
+    body: NDArray[np.int64]
+    rotation: NDArray[np.floating]
+    position: NDArray[np.floating]
+
+
+@lru_cache(maxsize=64)
+def pack_links(model: Model) -> Links:
+    """The model's links for the kernels, made once per model."""
+    return Links(model.link_body.copy(), model.link_rotation.reshape(-1, 9).copy(), model.link_position.copy())
+
+
+@kernel
+def on_bodies(on_links, start, links, out, lanes):
+    """The wrenches on the bodies of a block into `out` (n, 6 L), from those of the robots from `start` on.
+
+    `on_links` (1 or batch, links, 6). What acts on links of the world moves nothing.
+    """
+    L, last = len(lanes), on_links.shape[0] - 1
+    fill(out, 0.0)
+    for link in range(links.body.size):
+        if links.body[link] < 0:
+            continue
+        row, R, p = out[links.body[link]], load9(links.rotation[link], 0, 1), load3(links.position[link], 0, 1)
+        for k in range(L):
+            wrench = on_links[min(start + k, last), link]
+            n, f = force_to_parent(R, p, load3(wrench, 0, 1), load3(wrench, 3, 1))
+            store3(row, k, L, add(load3(row, k, L), n))
+            store3(row, 3 * L + k, L, add(load3(row, 3 * L + k, L), f))
+
+
+@kernel
+def take_from_bias(wrenches, w, lanes):
+    """p −= the wrenches on the bodies, (n, 6 L)."""
+    for i in range(wrenches.shape[0]):
+        row = w[i]
+        for k in range(6 * len(lanes)):
+            row[at.BIAS * len(lanes) + k] -= wrenches[i, k]
+
+
+@kernel
+def generalized_forces(q, on_links, out, wrenches, topology, constants, links, w, lanes):
+    """Σ Jᵢᵀ wᵢ into `out` (batch, tree_nv), at q (batch, tree_nq); `wrenches` (n, 6 L) has room for those on bodies."""
+    L = len(lanes)
+    for start in range(0, q.shape[0], L):
+        tree_passes.scatter_q(q, start, topology, constants, w, lanes)
+        tree_passes.poses(topology, constants, w, lanes)
+        on_bodies(on_links, start, links, wrenches, lanes)
+        for i in range(topology.shape[0]):
+            row = w[i]
+            for k in range(6 * L):
+                row[at.BIAS * L + k] = wrenches[i, k]
+        rnea.joint_forces(topology, w, lanes)
+        tree_passes.gather_v(out, start, topology, w, lanes, at.TAU, at.U)
