@@ -39,8 +39,7 @@ from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
-from engine.urdf.check import check
-from engine.urdf.load import load
+from engine.urdf.load import check, load
 from engine.urdf.repair import repair
 
 if TYPE_CHECKING:

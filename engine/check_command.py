@@ -11,7 +11,7 @@ from typing import Any
 
 from engine import files
 from engine.model import Diagnostic
-from engine.urdf.check import check
+from engine.urdf.load import check
 from engine.urdf.repair import repair
 
 

@@ -1,6 +1,6 @@
 """Bodies from the tree of links: fixed joints lumped, screw axes turned to z, numbers put in order.
 
-Nothing is judged here: whatever the file says, the result is a `Model`, and `engine.urdf.check` says whether
+Nothing is judged here: whatever the file says, the result is a `Model`, and `engine.urdf.physical_checks` says whether
 it can be simulated.
 """
 

@@ -13,7 +13,7 @@ from lxml import etree
 
 from engine.model import Diagnostic, Edit
 from engine.urdf import numerals
-from engine.urdf.resources import PathName
+from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Place, Source
 from engine.urdf.xacro.expansion import XacroError, expand
 

@@ -16,7 +16,8 @@ from engine.urdf import foreign, substitution
 from engine.urdf.elements import Color, Description, Inertial, Link, Shape
 from engine.urdf.joints import read_joint
 from engine.urdf.markup import Document, Element, Vector
-from engine.urdf.resources import Resources
+from engine.urdf.mesh_paths import Resources
+from engine.urdf.physical_checks import negative_mass
 
 UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
 SIZES = {
@@ -95,10 +96,7 @@ class _Reader:
             self.document.error(element, "no <mass>", 'add <mass value="…"/> in kilograms')
             return None
         mass = self.document.number(child, "value")
-        if mass is not None and mass < 0:
-            self.document.error(child, f"the mass is {mass:g} kg", "give a mass that is positive, in kilograms")
-            return None
-        return mass
+        return None if mass is None or negative_mass(self.document, child, mass) else mass
 
     def _shape(self, element: Element) -> Shape | None:
         """A <visual> or <collision>; None, and a fault, where it cannot be drawn."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from engine import files
 from engine.model import Diagnostic
 from engine.urdf import source
-from engine.urdf.check import examine
-from engine.urdf.resources import PathName
+from engine.urdf.load import examine
+from engine.urdf.mesh_paths import PathName
 
 ROUNDS = 10
 """A repair may uncover a fault behind it, such as numbers with commas that then are no unit axis."""

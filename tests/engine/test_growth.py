@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.urdf import check
+from engine.urdf.load import check
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
@@ -130,7 +130,7 @@ def seconds(path: Path) -> float:
     taken = []
     for _ in range(2):
         start = time.process_time()
-        check.check(path)
+        check(path)
         taken.append(time.process_time() - start)
     return min(taken)
 
@@ -157,11 +157,11 @@ def test_a_chain_of_100_000_links_loads_in_proportion(tmp_path: Path) -> None:
 
 CHECKED = """\
 import json, resource, sys, time
-from engine.urdf import check
+from engine.urdf.load import check
 times = {}
 for path in sys.argv[1:]:
     start = time.process_time()
-    check.check(path)
+    check(path)
     times[path] = time.process_time() - start
 print(json.dumps([times, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """

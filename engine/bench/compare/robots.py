@@ -14,7 +14,7 @@ import numpy as np
 from engine import files
 from engine.model import Model, ModelError, generate
 from engine.urdf.load import load
-from engine.urdf.resources import PathName
+from engine.urdf.mesh_paths import PathName
 
 GENERATED: Mapping[str, Callable[[int], Model]] = {"chain": generate.chain, "tree": generate.tree}
 

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 from xml.dom import expatbuilder, minidom
 
-from engine.urdf.resources import Resources, listed
+from engine.urdf.mesh_paths import Resources, listed
 from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.urdf.resources import PathName
+from engine.urdf.mesh_paths import PathName
 
 BOUNDS = {False: (10, 1024), True: (60, 4096)}
 """Seconds of computing and megabytes of memory that the expansion may take, by whether the file is trusted."""

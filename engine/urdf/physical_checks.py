@@ -1,4 +1,4 @@
-"""All that is wrong with a robot's file, found in one pass, each with its line and its cure.
+"""Whether a robot's numbers are those of bodies that can be: masses, inertias, and joints that nothing resists.
 
 Errors are faults with which the robot cannot be simulated, or would be simulated wrongly without a word.
 Everything that real files contain and that leaves the equations of motion defined is a warning, which
@@ -7,21 +7,17 @@ names the number that is used instead.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.model import FREE, REVOLUTE, Diagnostic, Model
-from engine.urdf.assembly import assemble, tensors
+from engine.model import FREE, REVOLUTE, Model
+from engine.urdf.assembly import tensors
 from engine.urdf.elements import Description, Link
-from engine.urdf.markup import Document
-from engine.urdf.reading import read
-from engine.urdf.resources import PathName, Resources
-from engine.urdf.topology import Topology, connect, held
+from engine.urdf.markup import Document, Element
+from engine.urdf.topology import Topology
 
 Array = NDArray[np.float64]
 
@@ -35,64 +31,14 @@ SINGULAR = 1e-13
 """An articulated inertia this small beside what it was cut from is nothing but round-off."""
 
 
-def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
-    """Everything that is wrong with a URDF or xacro file, in the order of its lines; empty if nothing is.
-
-    Args:
-        path: the file.
-        package_dirs: folders in which the packages of ``package://`` names are looked for, after those beside
-            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-        trust_xacro: let a xacro file run any Python, as xacro does.
-    """
-    return examine(path, package_dirs, trust_xacro=trust_xacro)[1]
+def negative_mass(document: Document, element: Element, mass: float) -> bool:
+    """Whether a mass is below zero, which is an error."""
+    if mass < 0:
+        document.error(element, f"the mass is {mass:g} kg", "give a mass that is positive, in kilograms")
+    return mass < 0
 
 
-def examine(
-    path: PathName,
-    package_dirs: Iterable[PathName] = (),
-    floating: bool = False,
-    mimic: bool = True,
-    trust_xacro: bool = False,
-    content: bytes | None = None,
-) -> tuple[Model | None, list[Diagnostic]]:
-    """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use.
-
-    `content` is examined in place of what the file holds.
-    """
-    document = Document(path, package_dirs, trust_xacro, content)
-    with _nothing_collected():
-        return _examined(document, package_dirs, floating, mimic)
-
-
-@contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Hold the garbage collector: a file leaves it nothing, and a fifth of the time went into looking for it."""
-    held = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if held:
-            gc.enable()
-
-
-def _examined(
-    document: Document, package_dirs: Iterable[PathName], floating: bool, mimic: bool
-) -> tuple[Model | None, list[Diagnostic]]:
-    description = read(document, Resources(document.path, package_dirs))
-    if description is None:
-        return None, document.all_found()
-    topology = connect(document, description, floating, mimic)
-    model = assemble(description, topology, str(document.path.absolute()))
-    _inertias(document, description.links, _impossible(model))
-    _masses(document, description, topology)
-    idle = _idle(document, topology, model)
-    if idle:
-        model = assemble(description, held(topology, idle), model.source)
-    return model, document.all_found()
-
-
-def _inertias(document: Document, links: Iterable[Link], impossible: set[str]) -> None:
+def inertias(document: Document, links: Iterable[Link], beyond_error: set[str]) -> None:
     """Each link's inertia about its centre of mass: positive definite, and that of a body made of mass."""
     inertials = [(link.name, link.inertial) for link in links if link.inertial is not None]
     moments = np.linalg.eigvalsh(tensors([entry.moments for _, entry in inertials]))
@@ -104,7 +50,7 @@ def _inertias(document: Document, links: Iterable[Link], impossible: set[str]) -
         if a <= ROUNDING * scale:
             shown = ", ".join(f"{0.0 if abs(value) < ROUNDING * scale else value:.3g}" for value in (a, b, c))
             fault = f"not positive definite: the principal moments are {shown} kg m²"
-            if a < -ROUNDING * scale and name in impossible:
+            if a < -ROUNDING * scale and name in beyond_error:
                 document.error(element, fault, "no body is like that; correct the six numbers")
             else:
                 document.warning(element, fault, "these numbers are used")
@@ -113,7 +59,7 @@ def _inertias(document: Document, links: Iterable[Link], impossible: set[str]) -
             document.warning(element, fault, "these numbers are used")
 
 
-def _impossible(model: Model) -> set[str]:
+def impossible(model: Model) -> set[str]:
     """The links of bodies whose inertia about the centre of mass is negative beyond an identification's error."""
     mass = np.where(model.mass > 0, model.mass, 1.0)
     mc = lie.skew(model.first_moment)
@@ -125,7 +71,7 @@ def _impossible(model: Model) -> set[str]:
     return {name for name, body in zip(model.link_names, model.link_body.tolist(), strict=True) if body in bodies}
 
 
-def _masses(document: Document, description: Description, topology: Topology) -> None:
+def masses(document: Document, description: Description, topology: Topology) -> None:
     """Links that move by themselves without mass, or have inertia without it."""
     moved = {joint.child for joint in description.joints if joint.type != "fixed"}
     heavy = [bool(branch.link.inertial and branch.link.inertial.mass > 0) for branch in topology.branches]
@@ -143,7 +89,7 @@ def _masses(document: Document, description: Description, topology: Topology) ->
             document.warning(element, "the mass is 0", "mass 0 is used; give it in kilograms")
 
 
-def _idle(document: Document, topology: Topology, model: Model) -> dict[str, float]:
+def idle(document: Document, topology: Topology, model: Model) -> dict[str, float]:
     """Joints to be held, and where: those that nothing resists, so that their acceleration is undefined.
 
     Such a joint moves only links without mass, or moves about the axis of another joint. Held, it changes
