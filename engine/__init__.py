@@ -30,7 +30,7 @@ from engine.dynamics import (
 )
 from engine.files import find_robot, replacing
 from engine.holding import holding_gains, static_loads
-from engine.model import Diagnostic, Edit, Joint, Model, ModelError, Visual
+from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.generate import chain, tree
 from engine.parameters import Parameters
 from engine.rollout import Trajectory, rollout
@@ -81,6 +81,7 @@ __all__ = [
     "PHASES",
     "SIMULATION_ALGORITHMS",
     "AlgorithmResult",
+    "Collision",
     "Comparison",
     "ComparisonResult",
     "Compilation",

@@ -373,6 +373,7 @@ def info(args: argparse.Namespace) -> int:
         "algorithms": list(capabilities.algorithms(model)), "algorithm": chosen, "why": why,
         "refused": {name: reason for reason, names in capabilities.unserved(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
+        "collisions": len(model.collisions),
         "warnings": [asdict(found) for found in model.diagnostics],
     }  # fmt: skip
     joints = [_joint_facts(model, joint.name) for joint in model.joints]
@@ -382,7 +383,8 @@ def info(args: argparse.Namespace) -> int:
     console = _console(args)
     bodies = f"{facts['links']} links in {facts['moving_bodies']} moving bodies"
     console.print(f"[bold]{model.name}[/bold]: {bodies}, {facts['mass_kg']:.4g} kg moving")
-    console.print(f"nq {model.nq}, nv {model.nv}, {len(model.visuals)} shapes")
+    shapes = f"{len(model.visuals)} shapes to draw, {len(model.collisions)} that collide"
+    console.print(f"nq {model.nq}, nv {model.nv}, {shapes}")
     console.print(why, markup=False)
     if changes:
         console.print(f"choice by size, for robots like this one: {choice.describe(changes)}")

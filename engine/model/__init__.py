@@ -3,7 +3,7 @@
 from engine.model.diagnostic import Diagnostic, Edit, ModelError
 from engine.model.joints import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Joint, JointKind
 from engine.model.model import EARTH, WORLD, Coupling, Model
-from engine.model.shapes import Visual
+from engine.model.shapes import Collision, Shape, Visual
 
 __all__ = [
     "EARTH",
@@ -12,6 +12,7 @@ __all__ = [
     "REVOLUTE",
     "SPHERICAL",
     "WORLD",
+    "Collision",
     "Coupling",
     "Diagnostic",
     "Edit",
@@ -19,5 +20,6 @@ __all__ = [
     "JointKind",
     "Model",
     "ModelError",
+    "Shape",
     "Visual",
 ]

@@ -7,7 +7,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, Joint, JointKind, Model, Visual
+from engine.model import FREE, PRISMATIC, REVOLUTE, Collision, Joint, JointKind, Model, Shape, Visual
 
 _KINDS: dict[int, JointKind] = {FREE: "floating", PRISMATIC: "prismatic", REVOLUTE: "continuous"}
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
@@ -136,31 +136,46 @@ def _inertial(model: Model, body: int) -> str:
     return f'    <inertial><origin xyz="{_numbers(center)}"/>{mass}<inertia {attributes}/></inertial>'
 
 
-def _shape(visual: Visual) -> list[str]:
-    sizes = " ".join(f'{key}="{size!r}"' for key, size in zip(("radius", "length"), visual.size, strict=False))
+def _geometry(shape: Shape) -> str:
+    origin = _origin(shape.pose[:3, :3], shape.pose[:3, 3])
+    if shape.shape == "mesh":
+        attributes = f'filename={quoteattr(shape.mesh or "")} scale="{_numbers(shape.size)}"'
+    elif shape.shape == "box":
+        attributes = f'size="{_numbers(shape.size)}"'
+    else:
+        sizes = zip(("radius", "length"), shape.size, strict=False)
+        attributes = " ".join(f'{key}="{size!r}"' for key, size in sizes)
+    return f"{origin}<geometry><{shape.shape} {attributes}/></geometry>"
+
+
+def _visual(visual: Visual) -> str:
     rgba = _numbers(visual.color or _COLORS[0])
-    return [
-        f"    <visual>{_origin(visual.pose[:3, :3], visual.pose[:3, 3])}<geometry><{visual.shape} {sizes}/></geometry>",
-        f'      <material name="color{visual.link % 2}"><color rgba="{rgba}"/></material></visual>',
-    ]
+    material = f'<material name="color{visual.link % 2}"><color rgba="{rgba}"/></material>'
+    return f"    <visual{_named(visual)}>{_geometry(visual)}\n      {material}</visual>"
 
 
-def _link(model: Model, index: int, shapes: list[Visual]) -> list[str]:
+def _collision(collision: Collision) -> str:
+    return f"    <collision{_named(collision)}>{_geometry(collision)}</collision>"
+
+
+def _named(shape: Shape) -> str:
+    return f" name={quoteattr(shape.name)}" if shape.name else ""
+
+
+def _link(model: Model, index: int, shapes: list[str]) -> list[str]:
     body = int(model.link_body[index])
-    lines = [f"  <link name={quoteattr(model.link_names[index])}>"]
-    if body >= 0:
-        lines.append(_inertial(model, body))
-    for visual in shapes:
-        lines += _shape(visual)
-    return [*lines, "  </link>"]
+    inertial = [_inertial(model, body)] if body >= 0 else []
+    return [f"  <link name={quoteattr(model.link_names[index])}>", *inertial, *shapes, "  </link>"]
 
 
 def urdf(model: Model) -> str:
     """The URDF of a generated chain or tree; loading it gives the same model back, to the last digits."""
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(model.name)}>"]
-    shapes: list[list[Visual]] = [[] for _ in model.link_names]
+    shapes: list[list[str]] = [[] for _ in model.link_names]
     for visual in model.visuals:
-        shapes[visual.link].append(visual)
+        shapes[visual.link].append(_visual(visual))
+    for collision in model.collisions:
+        shapes[collision.link].append(_collision(collision))
     for index in range(len(model.link_names)):
         lines += _link(model, index, shapes[index])
     for i, joint in enumerate(model.joints):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine import lie
 from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import NQ, NV, Joint
-from engine.model.shapes import Visual
+from engine.model.shapes import Collision, Visual
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -52,7 +52,8 @@ class Model:
     link_body           (l,)          the body that carries the link; -1 is the world
     link_rotation       (l, 3, 3)     the link's frame in its body's
     link_position       (l, 3)        m
-    visuals                           `Visual` records
+    visuals                           `Visual` records: the shapes to draw, in the order of the links
+    collisions                        `Collision` records: the shapes that may touch others, alike
     ==================  ============  ==================================================================
 
     Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
@@ -83,6 +84,7 @@ class Model:
     link_position: Array
     gravity: Array = field(default_factory=lambda: np.array(EARTH))
     visuals: tuple[Visual, ...] = ()
+    collisions: tuple[Collision, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     source: str | None = None
 

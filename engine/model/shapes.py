@@ -1,8 +1,8 @@
-"""Shapes that a link has."""
+"""The shapes of links: those to draw, and those that collide."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -12,8 +12,8 @@ Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Visual:
-    """A shape to draw, fixed to a link."""
+class Shape:
+    """A shape fixed to a link."""
 
     link: int
     shape: Literal["box", "cylinder", "sphere", "capsule", "mesh"]
@@ -21,7 +21,21 @@ class Visual:
     """box: x, y, z; cylinder and capsule: radius, length along z; sphere: radius; mesh: scale x, y, z. Metres."""
     pose: Array
     """(4, 4), the shape's frame in the link's."""
+    mesh: str | None = field(default=None, kw_only=True)
+    """The file of a mesh, absolute; it is not read with the robot. One that is missing stays named as the robot's file
+    names it."""
+    name: str = field(default="", kw_only=True)
+    """What the robot's file calls it; empty where it gives no name."""
+
+
+@dataclass(frozen=True)
+class Visual(Shape):
+    """A shape to draw."""
+
     color: tuple[float, float, float, float] | None = None
     """RGBA in 0…1; None where the file gives none (a mesh then keeps its own materials)."""
-    mesh: str | None = None
-    """The file of a mesh, absolute. A file that is missing stays named, for the placeholder."""
+
+
+@dataclass(frozen=True)
+class Collision(Shape):
+    """A shape that others may touch."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, Joint, Model, Visual
+from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, Collision, Joint, Model, Visual
 from engine.urdf.elements import Description, Limits, Shape
 from engine.urdf.markup import ZERO, Vector
 from engine.urdf.topology import Branch, Topology
@@ -51,6 +51,7 @@ def assemble(description: Description, topology: Topology, source: str | None) -
         link_rotation=bodies.link_rotation,
         link_position=bodies.link_position,
         visuals=_visuals(description, topology.branches),
+        collisions=_collisions(topology.branches),
         source=source,
     )
 
@@ -168,16 +169,28 @@ def _coordinates(topology: Topology, of_joint: dict[str, slice]) -> tuple[tuple[
 
 
 def _visuals(description: Description, branches: Sequence[Branch]) -> tuple[Visual, ...]:
-    shapes: list[tuple[int, Shape]] = [
-        (link, shape) for link, branch in enumerate(branches) for shape in branch.link.shapes
-    ]
+    shapes = [(link, shape) for link, branch in enumerate(branches) for shape in branch.link.visuals]
+    visuals = []
+    for (link, shape), pose in zip(shapes, _poses(shapes), strict=True):
+        color = shape.color or description.materials.get(shape.material)
+        kind: Any = shape.kind
+        visuals.append(Visual(link, kind, shape.size, pose, color, mesh=shape.mesh, name=shape.name))
+    return tuple(visuals)
+
+
+def _collisions(branches: Sequence[Branch]) -> tuple[Collision, ...]:
+    shapes = [(link, shape) for link, branch in enumerate(branches) for shape in branch.link.collisions]
+    collisions = []
+    for (link, shape), pose in zip(shapes, _poses(shapes), strict=True):
+        kind: Any = shape.kind
+        collisions.append(Collision(link, kind, shape.size, pose, mesh=shape.mesh, name=shape.name))
+    return tuple(collisions)
+
+
+def _poses(shapes: Sequence[tuple[int, Shape]]) -> Array:
+    """(n, 4, 4): each shape's frame in its link's, read-only."""
     poses: Array = np.tile(np.eye(4), (len(shapes), 1, 1))
     poses[:, :3, :3] = lie.rotation_from_rpy(np.array([shape.rpy for _, shape in shapes]).reshape(-1, 3))
     poses[:, :3, 3] = np.array([shape.xyz for _, shape in shapes]).reshape(-1, 3)
     poses.flags.writeable = False
-    visuals = []
-    for (link, shape), pose in zip(shapes, poses, strict=True):
-        color = shape.color or description.materials.get(shape.material)
-        kind: Any = shape.kind
-        visuals.append(Visual(link, kind, shape.size, pose, color, shape.mesh))
-    return tuple(visuals)
+    return poses

@@ -26,7 +26,7 @@ class Inertial:
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape to draw, in the frame of its link; its own colour, or else the name of a material ("": none)."""
+    """A <visual> or <collision> in the frame of its link; its own colour, or else the name of a material ("": none)."""
 
     kind: str
     size: tuple[float, ...]
@@ -34,14 +34,16 @@ class Shape:
     rpy: Vector
     color: Color | None
     material: str
-    mesh: str | None = None
+    mesh: str | None
+    name: str
 
 
 @dataclass(frozen=True)
 class Link:
     name: str
     inertial: Inertial | None
-    shapes: tuple[Shape, ...]
+    visuals: tuple[Shape, ...]
+    collisions: tuple[Shape, ...]
     element: Element
 
 

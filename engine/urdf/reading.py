@@ -68,13 +68,14 @@ class _Reader:
     def _link(self, element: Element) -> Link | None:
         name = self.document.name(element, "name")
         inertial = self.document.one(element, "inertial")
-        shapes = [self._shape(visual) for visual in element.findall("visual")]
-        for collision in element.findall("collision"):
-            self._shape(collision)
+        visuals, collisions = (
+            tuple(shape for entry in element.findall(tag) if (shape := self._shape(entry)))
+            for tag in ("visual", "collision")
+        )
         mass = self._inertial(inertial) if inertial is not None else None
         if name is None:
             return None
-        return Link(name, mass, tuple(shape for shape in shapes if shape), element)
+        return Link(name, mass, visuals, collisions, element)
 
     def _inertial(self, element: Element) -> Inertial:
         xyz, rpy = self.document.origin(element)
@@ -99,7 +100,7 @@ class _Reader:
         return None if mass is None or negative_mass(self.document, child, mass) else mass
 
     def _shape(self, element: Element) -> Shape | None:
-        """A <visual> or <collision>; None, and a fault, where it cannot be drawn."""
+        """A <visual> or <collision>; None, and a fault, where it holds no shape."""
         xyz, rpy = self.document.origin(element)
         material = self.document.one(element, "material")
         color = self._material(material) if material is not None else None
@@ -111,8 +112,8 @@ class _Reader:
         size, mesh = self._mesh(solid) if solid.tag == "mesh" else (self._size(solid), None)
         if size is None:
             return None
-        name = material.get("name", "").strip() if material is not None else ""
-        return Shape(solid.tag, size, xyz, rpy, color, name, mesh)
+        paint = material.get("name", "").strip() if material is not None else ""
+        return Shape(solid.tag, size, xyz, rpy, color, paint, mesh, element.get("name", "").strip())
 
     def _size(self, element: Element) -> tuple[float, ...] | None:
         counts = SIZES.get(element.tag)

@@ -119,6 +119,9 @@ CASES: dict[str, Callable[[int], str]] = {
         *(f'<material name="m{i}"><color rgba="1 2 1 1"/></material>' for i in range(size // 60))
     ),
     "meshes": lambda size: visuals('<geometry><mesh filename="package://p/m.stl"/></geometry>', size // 75),
+    "collisions": lambda size: visuals('<geometry><box size="1 2 3"/></geometry>', size // 60).replace(
+        "visual", "collision"
+    ),
     "a long mesh": lambda size: visuals(f'<geometry><mesh filename="{"m" * size}"/></geometry>', 1),
     "oddities": lambda size: visuals('<origin xyz="1, 2, 3"/><geometry><sphere radius="1."/></geometry>', size // 90),
     "elements of others": lambda size: robot('<armature value="1"/>' * (size // 22)),
