@@ -86,6 +86,13 @@ def nothing_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons measure in two processes instead of five, each of which must start and load all code."""
+    for module in ("comparison", "command", "scaling"):
+        monkeypatch.setattr(f"engine.bench.compare.{module}.PROCESSES", 2)
+
+
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[QApplication]:
     """The application class, once OpenGL has the defaults that the application itself sets before it starts."""

@@ -27,6 +27,7 @@ from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
 from app.panels.growth import GrowthPlot, told
 from app.window import Window
 
+pytestmark = pytest.mark.usefixtures("two_processes")
 OWN = """import engine
 
 def wrong(model, q, v, tau):
@@ -154,7 +155,7 @@ def count(picture: QImage, color: str) -> int:
 def test_bars_fill_in_as_results_come(qtbot, panel):
     choose(qtbot, panel.form.robots, "arm7", "scara")
     choose(qtbot, panel.form.algorithms, "abia", "jsiia")
-    panel.form.seconds.setValue(1.0)
+    panel.form.seconds.setValue(0.4)
     start(qtbot, panel)
     wait(qtbot, lambda: bool(shown(panel)) and shown(panel)["arm7", "abia"].host is not None)
     assert shown(panel)["scara", "abia"].verdict == "waiting"

@@ -60,7 +60,8 @@ def test_every_algorithm_inverts_inverse_dynamics(name, n):
 @pytest.mark.parametrize(
     ("name", "n", "batch"),
     [(name, 1000, 1 if "jsiia" in name else 3) for name in TEXTS]
-    + [(name, 4096, 1) for name in TEXTS if "unit" not in name],  # whose 6 n² numbers, several times, are some GB
+    + [(name, 4096, 1) for name in TEXTS if "jsiia" not in name]
+    + [("jsiia", 2048, 1)],  # by unit accelerations its 6 n² numbers, several times, would be some GB
 )
 def test_long_chains_keep_the_residual(name, shape, n, batch):
     model, at = case(n, shape, batch)
@@ -81,7 +82,7 @@ def test_long_chains_keep_the_residual_on_the_gpu(name, shape, n, batch):
     assert residual(model, at, run(TEXTS[name], model, at, cupy)).max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 33, 128, 500])
+@pytest.mark.parametrize("n", [1, 2, 7, 33, 128, 256])  # Pinocchio's model grows with the cube
 def test_algorithms_agree_with_the_compiled_ones_and_pinocchio(n, tmp_path):
     from pinocchio_oracle import Oracle
 

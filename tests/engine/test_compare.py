@@ -190,6 +190,7 @@ def test_the_fastest_is_the_one_that_wins_within_rounds():
     assert said.startswith("chain2, float64: abia on cpu is the fastest; dca on cpu takes 1.111 times as long")
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle():
     model = engine.chain(2)
     stuck = dataclasses.replace(model, lower=np.zeros(2), upper=np.array([-0.0, 1.0]))
@@ -197,9 +198,10 @@ def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle():
 
 
 def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch):
-    long_chain = engine.chain(600)
-    comparison = engine.Comparison([long_chain], seconds=0.01, devices=["cpu"])
-    assert by_name(last(comparison))["jsiia"].reason.startswith("it is sensible up to 512 links")
+    comparison = engine.Comparison([engine.chain(513)], seconds=0.01, devices=["cpu"])
+    with Children(1) as children:
+        found = by_name(last(comparison, children=children))
+    assert found["jsiia"].reason.startswith("it is sensible up to 512 links")
     monkeypatch.setattr(candidate, "LONGEST", 1e-9)
     model = engine.chain(3)
     few = candidate.Candidate(model, "chain3", "abia", "abia", "cpu", "float64", 20, requested=False)
@@ -209,6 +211,7 @@ def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypa
     assert asked.rows[0].verdict == "ok"
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
     names = ["slow", "wrong", "scribbles", "short", "leaves", "turns_wrong", "nothing"]
     words = ["abia", *(f"{users}:{name}" for name in names)]
@@ -230,6 +233,7 @@ def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
     assert "mine.py has no function 'nothing'; it has slow, wrong" in found["nothing"].reason
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users):
     comparison = engine.Comparison(["arm7"], ["abia", f"{users}:wrong"], seconds=0.01)
     assert by_name(last(comparison))["mine.py:wrong"].verdict == "wrong"
@@ -243,6 +247,7 @@ def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users):
     assert by_name(last(comparison))["abia"].verdict == "ok"
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_the_example_that_ships_is_right_for_every_robot_that_ships():
     ships = sorted(path.stem for path in robots.files.ROBOTS.glob("*.urdf"))
     comparison = engine.Comparison(ships, [f"{EXAMPLE}:by_columns"], batch=3, seconds=0.001)
@@ -296,6 +301,7 @@ def test_a_users_function_that_ends_its_process_ends_no_other(users):
     assert rows["mine.py:interrupts"].reason.startswith("KeyboardInterrupt (mine.py, line")
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_curves_over_links_cross_where_one_overtakes_the_other():
     scaling = engine.Scaling("links", (2, 64), algorithms=("abia-hybrid", "jsiia", "abia"), seconds=0.01)
     *_, found = scaling.run()
@@ -332,6 +338,7 @@ def _points(curves):
     )
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_the_command_measures_the_same_again(capsys, users, tmp_path):
     file = tmp_path / "two hands.urdf"
     file.write_text(engine.find_robot("arm6").read_text())
@@ -352,6 +359,7 @@ def test_the_command_measures_the_same_again(capsys, users, tmp_path):
         robots.words(engine.chain(5, seed=7))
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_table_data_and_picture_of_one_call(capsys, users, tmp_path):
     table, picture = tmp_path / "results.csv", tmp_path / "results.svg"
     words = ["compare", "arm7", "--algorithm", "abia", "--algorithm", f"{users}:wrong", "--seconds", "0.02"]

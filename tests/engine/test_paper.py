@@ -227,9 +227,12 @@ def test_the_page_says_it_all_in_words(tmp_path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The short version, as a user runs it."""
+    """The short version, as a user runs it, with less time for each candidate and call."""
     folder = tmp_path_factory.mktemp("short") / "papers"
-    return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "seconds", 0.02)
+        patch.setattr(experiments, "LONGEST", 0.03)
+        return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
 
 
 def test_the_short_version_runs_here(made):

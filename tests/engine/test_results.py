@@ -296,6 +296,7 @@ def test_rows_by_the_names_of_earlier_versions_are_read_still(path):
     assert against.read(printed)[1] == now
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_a_comparison_goes_on_from_rows_by_the_names_of_earlier_versions(path, capsys):
     words = ["compare", "chain:2", "--algorithm", "abia", "--seconds", "0.02", "--rows", str(path), "--json"]
     assert main.main(words) == 0
@@ -378,6 +379,7 @@ def test_times_on_the_gpu_are_judged_by_the_middle_half_of_the_rounds():
     assert against.changes(before, before) == []
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
     assert len({case.key for case in grid.CASES}) == len(grid.CASES)
     monkeypatch.setattr(grid, "CASES", (grid.Case(3, 2),))
