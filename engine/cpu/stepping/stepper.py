@@ -208,13 +208,17 @@ class Stepper:
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
+        rows, dynamics = self._rows, place.dynamics
+        if not self._alike:
+            rows = rows._replace(joints=_row(settings.joints, block))
+            dynamics = dynamics._replace(constants=_row(self._constants, block))
         return int(
             self._steps(
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
                 sequence[block] if len(sequence) > 1 else sequence, wrenches,
                 Recording(recorded[0], recorded[1], every), n,
-                settings.integrator, self._rows._replace(joints=_row(settings.joints, block)), settings.free,
-                place.scratch, place.dynamics._replace(constants=_row(self._constants, block)),
+                settings.integrator, rows, settings.free,
+                place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
             )
         )  # fmt: skip
