@@ -35,7 +35,7 @@ class FindingsView:
 
     def add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
         """What the viewport found while it read the meshes."""
-        self._of_meshes = diagnostics
+        self._of_meshes = [*self._of_meshes, *diagnostics]
         self._panel.add(diagnostics)
 
     def show_stop(self, message: str, detail: str) -> None:

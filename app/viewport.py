@@ -58,6 +58,7 @@ class Viewport(QWidget):
         """Whether the simulation lacks time, so that pictures have to leave it some."""
         self.camera = Camera()
         self._scene: Scene | None = None
+        self._collisions = False
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._root = 0
@@ -106,7 +107,7 @@ class Viewport(QWidget):
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
-            self._scene = Scene(model)
+            self._scene = Scene(model, self._collisions)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
             self._settle()
@@ -116,6 +117,14 @@ class Viewport(QWidget):
     def show_hint(self, on: bool) -> None:
         """Say how a robot is opened, while there is none and none is loading."""
         self._hint.setVisible(on or self._hint.text() != HINT)
+
+    def show_collisions(self, on: bool) -> None:
+        """Whether collision shapes are seen over what is drawn, of this robot and of later ones."""
+        self._collisions = on
+        if self._scene is not None:
+            self._scene.show_collisions(on)
+            self._told = self._told and self._scene.ready
+            self._change()
 
     def set_poses(self, link_poses: ArrayLike) -> None:
         """Where the links are now, (links, 4, 4); drawn with the next frame."""
@@ -238,7 +247,8 @@ class Viewport(QWidget):
         self._settle()
         if scene.ready and not self._told:
             self._told = True
-            self.diagnostics.emit(list(scene.diagnostics))
+            told, scene.diagnostics = scene.diagnostics, []
+            self.diagnostics.emit(told)
         self._change()
 
     # What Qt calls.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QResizeEvent
+from PyQt6.QtCore import QByteArray, QEvent, QSettings, QSize, Qt, QTimer
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -19,7 +19,6 @@ from PyQt6.QtWidgets import (
     QFrame,
     QMainWindow,
     QMenu,
-    QScrollArea,
     QToolBar,
     QWidget,
 )
@@ -35,6 +34,7 @@ from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
+from app.room import Room
 from app.status import Status, too_heavy
 from app.theme import ROBOTS
 from app.viewport import Viewport
@@ -128,6 +128,9 @@ class Window(QMainWindow):
             "F&ollow", self._set_follow, icon="follow", tip="The camera follows the robot's root link", checkable=True
         )
         self.follow_action.setChecked(bool(self.viewport.follow))
+        self.collisions_action = make(
+            "Collision &shapes", self.viewport.show_collisions, tip="Show what may touch others", checkable=True
+        )
         self.about_action = make("&About Catena", lambda: about.show(self))
 
     def _make_menus(self) -> None:
@@ -151,7 +154,7 @@ class Window(QMainWindow):
         self.step_menu = simulation.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
         self.view_menu = bar.addMenu("&View")
-        self.view_menu.addActions([self.fit_action, self.follow_action])
+        self.view_menu.addActions([self.fit_action, self.follow_action, self.collisions_action])
         self.view_menu.addSeparator()
         bar.addMenu("&Help").addAction(self.about_action)
 
@@ -290,6 +293,7 @@ class Window(QMainWindow):
         measuring = self.timing.prompt.measuring.running
         for action in (self.reset_action, self.gravity_action, self.fit_action, self.hold_action):
             action.setEnabled(model is not None)
+        self.collisions_action.setEnabled(model is not None and len(model.collisions) > 0)
         for action in (self.play_action, self.step_action):
             action.setEnabled(model is not None and not measuring)
         self.compare.setEnabled(not measuring)
@@ -426,22 +430,6 @@ class Window(QMainWindow):
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)
-
-
-class Room(QScrollArea):
-    """Scrolls a widget where it has less than its least size; a resizable one scrolls below its favoured height."""
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if event is not None and event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return super().eventFilter(watched, event)
-
-    def _fit(self) -> None:
-        self.widget().resize(self.maximumViewportSize().expandedTo(self.widget().minimumSizeHint()))
 
 
 def _dropped_files(event: QDropEvent) -> list[str]:

@@ -87,6 +87,7 @@ class Renderer:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
         taps = {"SHADOW_TAPS": 2 if slow else 4}
         self._programs = {name: shaders.named(name, taps) for name in ("backdrop", "ground", "robot", "shadow")}
+        self._programs["screen door"] = shaders.named("robot", {**taps, "SCREEN_DOOR": 1})
         self._programs["shaded"] = shaders.named("ground", {**taps, "SHADED": 1})
         for program in self._programs.values():
             block = GL.glGetUniformBlockIndex(program, "Frame")
@@ -303,7 +304,8 @@ class Renderer:
         # A translucent surface covers a part of each pixel's samples, so that nothing has to be sorted.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, False)
-        GL.glUseProgram(self._programs["robot"])
+        doors = not canvas.samples and self._content is not None and self._content.see_through
+        GL.glUseProgram(self._programs["screen door" if doors else "robot"])
         yield from self._draw(picked, draft)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         self._draw_ground()

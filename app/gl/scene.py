@@ -25,6 +25,8 @@ PLACEHOLDER = 0.1
 """The size of what stands for a mesh that is not there, m."""
 WAITING = mesh.cross(PLACEHOLDER, (120, 128, 140, 255))
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
+COLLIDING = (0.10, 0.85, 0.45, 0.5)
+"""The colour of what may touch others: it is seen through."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class Content:
         return centers, 1.1 * np.linalg.norm(self.hulls - centers[:, None], axis=2).max(1, initial=0.0)
 
     @cached_property
+    def see_through(self) -> bool:
+        """Whether any copy lets what is behind it be seen."""
+        return bool(np.any(self.instances.color[:, 3] < 1.0))
+
+    @cached_property
     def one_sided(self) -> NDArray[np.bool_]:
         """(M,): whether no copy of a mesh shows the back of any face."""
         instances = self.instances
@@ -99,58 +106,70 @@ class Content:
 class Scene:
     """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
 
-    `load` reads mesh files in a thread; what it has read enters the scene in `update`, on the thread that owns it.
-    Until then, and for good where a file is missing or broken, a cross stands in its place. A mesh of several colours
-    keeps them; one of a single colour takes the one the robot's file gives it.
+    Its collision shapes can be shown over them. `load` reads mesh files in a thread; what it has read enters the scene
+    in `update`, on the thread that owns it. Until then, and for good where a file is missing or broken, a cross stands
+    in its place. A mesh of several colours keeps them; one of a single colour takes the one the robot's file gives it.
     """
 
-    def __init__(self, model: engine.Model):
+    def __init__(self, model: engine.Model, collisions: bool = False):
         self.diagnostics: list[engine.Diagnostic] = []
-        self._meshes: list[Mesh] = []
-        self._levels: list[tuple[Level, ...]] = []
         shown = model.visuals or skeleton.visuals(model)
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
+        self._collisions = model.collisions
+        self._known: dict[str, tuple[Mesh, tuple[Level, ...]]] = {}  # of each file that was read, or found wanting
+        self._asked: set[str] = set()  # the files that a loader reads, or has read
+        self._how: tuple[Callable[[], None], bool, bool] | None = None  # as `load` was told to
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
-        self._reader: MeshReader | None = None
-        self._loader: threading.Thread | None = None
+        self._readers: list[MeshReader] = []
+        self._loaders: list[threading.Thread] = []
+        self.show_collisions(collisions)
+
+    def show_collisions(self, on: bool) -> None:
+        """Show the model's collision shapes, or do not; what files they need is read as `load` was told to."""
+        self._shapes: list[engine.Visual | engine.Collision] = [*self._visuals, *(self._collisions if on else ())]
         self._index_meshes()
         self._place()
+        self._start_reading()
 
     def _index_meshes(self) -> None:
-        """Find the unique meshes, and put the visuals in their order."""
+        """Find the unique meshes, and put the shapes in their order."""
         shared: dict[str | mesh.Recipe, int] = {}
         index, scales = [], []
-        for visual in self._visuals:
-            key: str | mesh.Recipe = visual.mesh or "a mesh without a filename"
-            scale: tuple[float, ...] = visual.size
-            if visual.shape != "mesh":
-                key, scale = mesh.recipe(visual.shape, visual.size, len(self._visuals))
+        self._meshes: list[Mesh] = []
+        self._levels: list[tuple[Level, ...]] = []
+        for shape in self._shapes:
+            key: str | mesh.Recipe = shape.mesh or "a mesh without a filename"
+            scale: tuple[float, ...] = shape.size
+            if shape.shape != "mesh":
+                key, scale = mesh.recipe(shape.shape, shape.size, len(self._shapes))
             if key not in shared:
                 shared[key] = len(self._meshes)
-                self._meshes.append(WAITING if isinstance(key, str) else key.make())
-                self._levels.append(() if isinstance(key, str) else levels.of_recipe(key))
+                made, coarser = (
+                    self._known.get(key, (WAITING, ())) if isinstance(key, str) else (key.make(), levels.of_recipe(key))
+                )
+                self._meshes.append(made)
+                self._levels.append(coarser)
             index.append(shared[key])
             scales.append(scale)
         self._files = {path: place for path, place in shared.items() if isinstance(path, str)}
-        self._unread = len(self._files)
         order = np.argsort(index, kind="stable")
-        self._visuals = [self._visuals[place] for place in order]
+        self._shapes = [self._shapes[place] for place in order]
         self._mesh = np.asarray(index, np.int64)[order]
         self._scales = np.array(scales).reshape(-1, 3)[order]
 
     def _place(self) -> None:
         """Work out the copies anew, after meshes have changed."""
-        count = len(self._visuals)
+        count = len(self._shapes)
         local, color = np.empty((count, 4, 4)), np.empty((count, 4), np.float32)
-        for k, visual in enumerate(self._visuals):
+        for k, shape in enumerate(self._shapes):
             drawn = self._meshes[self._mesh[k]]
-            local[k] = visual.pose
+            local[k] = shape.pose
             if drawn is not WAITING and drawn is not MISSING:
                 local[k, :3, :3] *= self._scales[k]
-            color[k] = (1.0, 1.0, 1.0, 1.0) if drawn.painted else (visual.color or drawn.color or PLAIN)
+            color[k] = _color(shape, drawn)
         start = np.searchsorted(self._mesh, np.arange(len(self._meshes) + 1))
-        link = np.array([visual.link for visual in self._visuals], np.int64)
+        link = np.array([shape.link for shape in self._shapes], np.int64)
         hulls = np.array([each.hull for each in self._meshes]).reshape(-1, 26, 3)[self._mesh]
         hulls = hulls @ local[:, :3, :3].transpose(0, 2, 1) + local[:, None, :3, 3]
         instances = Instances(self._mesh, link, local, color, start)
@@ -159,21 +178,31 @@ class Scene:
     @property
     def ready(self) -> bool:
         """Whether every mesh file has been read, or found wanting."""
-        return self._unread == 0
+        return all(path in self._known for path in self._files)
 
     def load(self, on_read: Callable[[], None] | None = None, apart: bool = False, simplify: bool = False) -> None:
         """Start reading the mesh files in a thread; `on_read` is called there whenever there is something to update.
 
+        So are those that `show_collisions` needs later.
+
         With `apart` a process of its own reads them, so that no other thread has to wait; where it fails, the thread
         does. That process can `simplify` too: coarser levels follow, once all are read.
         """
-        if self._files and self._loader is None:
-            arguments = on_read or (lambda: None), apart, simplify
-            self._loader = threading.Thread(target=self._load, args=arguments, name="mesh loader", daemon=True)
-            self._loader.start()
+        if self._how is None:
+            self._how = on_read or (lambda: None), apart, simplify
+            self._start_reading()
 
-    def _load(self, on_read: Callable[[], None], apart: bool, simplify: bool) -> None:
-        unread = dict.fromkeys(self._files)
+    def _start_reading(self) -> None:
+        """Read the files that are shown and that no thread reads yet."""
+        paths = [path for path in self._files if path not in self._asked]
+        if paths and self._how is not None:
+            self._asked.update(paths)
+            loader = threading.Thread(target=self._load, args=(paths, *self._how), name="mesh loader", daemon=True)
+            self._loaders.append(loader)
+            loader.start()
+
+    def _load(self, paths: list[str], on_read: Callable[[], None], apart: bool, simplify: bool) -> None:
+        unread = dict.fromkeys(paths)
         for answer in self._answers(unread, apart, simplify):
             unread.pop(answer.path, None)
             self._read.put(answer)
@@ -184,12 +213,14 @@ class Scene:
     def _answers(self, unread: Mapping[str, None], apart: bool, simplify: bool) -> Iterator[Answer | Refinement]:
         """What has become of each file; `unread` are those that have not been answered for."""
         if apart and not self._stop.is_set():
+            process = None
             with suppress(OSError):  # the system starts no process: the thread reads
-                self._reader = MeshReader(unread, simplify)
-            if self._reader is not None:
+                process = MeshReader(unread, simplify)
+            if process is not None:
+                self._readers.append(process)
                 if self._stop.is_set():  # since it was looked at before
-                    self._reader.end()
-                yield from self._reader.answers()
+                    process.end()
+                yield from process.answers()
         for path in tuple(unread):
             if self._stop.is_set():
                 return
@@ -200,13 +231,15 @@ class Scene:
         read = refined = False
         while not self._read.empty():
             answer = self._read.get()
-            refined = True
-            index = self._files[answer.path]
-            self._levels[index] = answer.levels
             if isinstance(answer, Answer):
-                read = True
-                self._unread -= 1
-                self._meshes[index] = answer.mesh if isinstance(answer.mesh, Mesh) else self._miss(answer)
+                made = answer.mesh if isinstance(answer.mesh, Mesh) else self._miss(answer)
+            else:
+                made = self._known[answer.path][0]
+            self._known[answer.path] = made, answer.levels
+            index = self._files.get(answer.path)  # None for one of a collision shape that is shown no more
+            if index is not None:
+                read, refined = read or isinstance(answer, Answer), True
+                self._meshes[index], self._levels[index] = made, answer.levels
         if read:
             self._place()
         elif refined:
@@ -223,17 +256,17 @@ class Scene:
 
     def wait(self) -> None:
         """Wait until `load` has read everything, and take it in."""
-        if self._loader is not None:
-            self._loader.join()
+        for loader in self._loaders:
+            loader.join()
         self.update()
 
     def close(self, wait: bool = True) -> None:
         """Stop reading, in a thread after the file that is being read; with `wait`, return when that has ended."""
         self._stop.set()
-        if self._reader is not None:
-            self._reader.end()
-        if wait and self._loader is not None:
-            self._loader.join()
+        for process in self._readers:
+            process.end()
+        for loader in self._loaders if wait else ():
+            loader.join()
 
     @property
     def meshes(self) -> list[Mesh]:
@@ -254,3 +287,10 @@ class Scene:
     def ground(self, link_poses: ArrayLike) -> float:
         """How high the ground is under a robot in this pose, m: 0, or as low as what hangs below its root."""
         return min(0.0, float(self.bounds(link_poses)[0][2]))
+
+
+def _color(shape: engine.Visual | engine.Collision, drawn: Mesh) -> tuple[float, ...]:
+    """RGBA of a shape that is drawn as that mesh."""
+    if isinstance(shape, engine.Collision):
+        return COLLIDING
+    return (1.0, 1.0, 1.0, 1.0) if drawn.painted else (shape.color or drawn.color or PLAIN)

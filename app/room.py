@@ -1,0 +1,23 @@
+"""A place for a panel that may have less room than it asks for."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import QScrollArea
+
+
+class Room(QScrollArea):
+    """Scrolls a widget where it has less than its least size; a resizable one scrolls below its favoured height."""
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if event is not None and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        self.widget().resize(self.maximumViewportSize().expandedTo(self.widget().minimumSizeHint()))

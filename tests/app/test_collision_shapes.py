@@ -1,0 +1,165 @@
+"""Collision shapes, shown over the robot from the View menu and hidden again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QImage
+from windows import wait
+
+import engine
+from app.gl import context, meshfile, scene
+from app.gl.camera import Camera
+from app.gl.renderer import Renderer
+from app.gl.scene import COLLIDING, MISSING, WAITING, Scene
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+ROBOT = """<robot name="robot">
+  <link name="base">
+    <visual><geometry><box size="0.3 0.3 0.1"/></geometry></visual>
+    <collision><geometry><box size="0.34 0.34 0.14"/></geometry></collision>
+  </link>
+  <link name="arm">{inertial}
+    <visual><origin xyz="0 0 0.3"/><geometry><mesh filename="arm.stl"/></geometry></visual>
+    <collision><origin xyz="0 0 0.3"/><geometry><mesh filename="arm.stl"/></geometry></collision>
+    <collision><origin xyz="0 0 0.6"/><geometry><sphere radius="0.15"/></geometry></collision>
+    {more}
+  </link>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+HULL = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Loads a robot with two collision shapes of its own, one that is drawn as well, and more."""
+
+    def load(more: str = "") -> engine.Model:
+        trimesh.creation.cylinder(0.06, 0.5).export(tmp_path / "arm.stl")
+        path = tmp_path / "robot.urdf"
+        path.write_text(ROBOT.format(inertial=INERTIAL, more=more), encoding="utf-8")
+        return engine.load(path)
+
+    return load
+
+
+def read(built: Scene) -> Scene:
+    built.load()
+    built.wait()
+    return built
+
+
+def test_a_scene_has_them_once_they_are_asked_for(model):
+    built = read(Scene(model()))
+    assert len(built.instances.link) == 2
+    built.show_collisions(True)
+    assert built.ready  # the mesh that both share is not read again
+    colliding = np.all(built.instances.color == np.float32(COLLIDING), axis=1)
+    assert sorted(built.instances.link[colliding].tolist()) == [0, 1, 1]
+    assert built.content.see_through
+    assert not built.content.one_sided.all()
+    built.show_collisions(False)
+    assert len(built.instances.link) == 2
+    assert not built.content.see_through
+
+
+def test_their_meshes_are_read_when_they_are_first_shown(model, tmp_path, monkeypatch):
+    trimesh.creation.box().export(tmp_path / "hull.stl")
+    files, whole = [], meshfile.read
+    monkeypatch.setattr(meshfile, "read", lambda path: (files.append(str(path)), whole(path))[1])
+    told = []
+    built = Scene(model(HULL.format("hull.stl") + HULL.format("none.stl")))
+    built.load(lambda: told.append(1))
+    built.wait()
+    assert [name.rpartition("/")[2] for name in files] == ["arm.stl"]
+    built.show_collisions(True)
+    assert not built.ready
+    assert scene.WAITING in built.meshes
+    built.show_collisions(False)  # while they are being read
+    built.show_collisions(True)
+    built.wait()
+    assert built.ready
+    assert not any(each is WAITING for each in built.meshes)
+    assert sum(each is MISSING for each in built.meshes) == 1
+    assert [name.rpartition("/")[2] for name in files] == ["arm.stl", "hull.stl", "none.stl"]
+    assert len(told) == 3
+    built.close()
+
+
+def pixels(window) -> np.ndarray:
+    """(height, width, 3): what the viewport shows, drawn in full."""
+    image = window.viewport.picture().convertToFormat(QImage.Format.Format_RGB888)
+    rows = np.array(image.constBits().asarray(image.sizeInBytes()), np.uint8)
+    return rows.reshape(image.height(), image.bytesPerLine())[:, : 3 * image.width()].astype(int)
+
+
+def choose(qtbot, window, action) -> None:
+    """Open the View menu and click an entry."""
+    menu = window.view_menu
+    menu.popup(window.mapToGlobal(window.rect().center()))
+    wait(qtbot, menu.isVisible)
+    qtbot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
+
+
+def test_the_view_menu_shows_and_hides_them(qtbot, opened, model):
+    window = opened(model().source)
+    action = window.collisions_action
+    assert action in window.view_menu.actions()
+    assert action.isEnabled()
+    assert not action.isChecked()
+    wait(qtbot, lambda: window.viewport._scene.ready)
+    window.viewport.camera = Camera(np.array([0.0, 0.0, 0.3]), 2.5)
+    plain = pixels(window)
+    choose(qtbot, window, action)
+    assert action.isChecked()
+    shown = pixels(window)
+    green = (shown[:, 1::3] - shown[:, 0::3] > 40) & (np.abs(shown - plain)[:, 1::3] > 20)
+    assert green.mean() > 0.005
+    choose(qtbot, window, action)
+    assert np.abs(pixels(window) - plain).max() < 20
+
+
+def test_a_robot_without_any_has_nothing_to_show_and_a_later_one_keeps_the_choice(qtbot, opened, model):
+    window = opened()
+    assert not window.collisions_action.isEnabled()
+    window = opened(model().source)
+    choose(qtbot, window, window.collisions_action)
+    opened()
+    assert not window.collisions_action.isEnabled()
+    opened(model(HULL.format("arm.stl")).source)
+    assert window.collisions_action.isEnabled()
+    assert window.collisions_action.isChecked()
+    assert len(window.viewport._scene.instances.link) == 6
+
+
+def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, model, tmp_path):
+    (tmp_path / "hull.stl").write_text("no mesh")
+    window = opened(model(HULL.format("hull.stl")).source)
+    wait(qtbot, lambda: window.viewport._scene.ready)
+    assert window.diagnostics.count == 0
+    choose(qtbot, window, window.collisions_action)
+    wait(qtbot, lambda: window.diagnostics.count == 1)
+    assert window.diagnostics.diagnostics[0].element == "mesh hull.stl"
+    for _ in range(2):
+        choose(qtbot, window, window.collisions_action)
+    assert window.viewport._scene.ready
+    assert window.diagnostics.count == 1
+
+
+@pytest.mark.usefixtures("gl")
+def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model):
+    robot = model()
+    built = read(Scene(robot, collisions=True))
+    with context.offscreen():
+        renderer = Renderer()
+        renderer.set_scene(built)
+        camera = Camera(np.array([0.0, 0.0, 0.6]), 1.5)
+        for _ in renderer.pieces(camera, engine.link_poses(robot, [0.0]), 320, 240, detail=1):
+            pass
+        _, green, red, _ = np.moveaxis(renderer.pixels()[100:140, 140:180].astype(int), -1, 0)
+        renderer.release()
+    colliding = green - red > 40
+    assert colliding.mean() == pytest.approx(0.5, abs=0.02)
+    assert np.all(colliding[:, 1:] != colliding[:, :-1])
