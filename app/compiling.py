@@ -1,4 +1,4 @@
-"""Machine code for the simulation's thread: what it waits for first, and then, standing back, what it may want next."""
+"""Machine code for the simulation's thread: what it waits for first; then, at low priority, what it may need next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import engine
 
 LATER = 5.0  # s without playing before the other integrators and algorithms are compiled
-NICE = 19  # how far that stands back
+NICE = 19  # the operating system's lowest priority, for those
 FEW = 2  # cores: those that the simulation and the window need while it plays
 
 

@@ -66,6 +66,12 @@ class Status:
         self.algorithm_button.setText(bench.algorithm)
         self.algorithm_button.setToolTip(bench.why)
 
+    def show_findings(self, severities: Sequence[str]) -> None:
+        """Count the diagnostics on their button, which goes where there are none."""
+        self.findings_button.setVisible(bool(severities))
+        self.findings_button.setText(str(len(severities)))
+        self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+
 
 def too_heavy(names: Sequence[str], every: bool = False) -> str:
     """Which joints sink though they are held, in a sentence that names the first, or every one."""

@@ -29,20 +29,20 @@ from app.actions import Choices, check, make_action
 from app.findings import FindingsView
 from app.menus import PackageMenu, RecentMenu
 from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
+from app.panel_scroller import PanelScroller
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
-from app.room import Room
 from app.status import Status, too_heavy
 from app.theme import ROBOTS
 from app.viewport import Viewport
 from app.workbench import Workbench
 
 TICK = 16  # ms between two looks at the simulation
-WORDS = 0.1  # s between two times that are told while it plays
-KEPT = 0.95  # of the speed asked for: a simulation that keeps less lacks time
+TIME_REFRESH = 0.1  # s between two updates of the shown time while it plays
+IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
 MESSAGE = 6000  # ms that a passing message stays
 COMPARE_SHARE = 0.62  # of the window, that the Compare panel has at most until the user gives it more
 SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
@@ -73,7 +73,7 @@ class Window(QMainWindow):
         self._make_status_bar()
         self.joints.moved.connect(self._move_joint)
         self.joints.released.connect(self.workbench.release)
-        self.joints.table.driven.connect(self.workbench.set_drive)
+        self.joints.driven.connect(self.workbench.set_drive)
         self.joints.mode_asked.connect(self.workbench.drive)
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
@@ -83,18 +83,18 @@ class Window(QMainWindow):
         )
         self.viewport.drawn.connect(self._drawn)
         self.recent_menu.chosen.connect(self.open)
-        self.package_menu.changed.connect(self._look_in)
-        self.timing.prompt.asked.connect(self._measure)
-        self.timing.prompt.over.connect(self._measured)
-        self.compare.said.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
-        self._words_due = 0.0
+        self.package_menu.changed.connect(self._set_package_dirs)
+        self.timing.measure_asked.connect(self._measure)
+        self.timing.measured.connect(self._measured)
+        self.compare.message.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
+        self._time_due = 0.0
         self._fit_before = 0.0  # simulated s, from which a reset goes back
         restored = self.restoreGeometry(settings.value("geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
         self.restoreState(settings.value("layout", QByteArray()))
         self.diagnostics_dock.hide()
-        self._mirror()
+        self._refresh()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self._timer.start(TICK)
@@ -150,7 +150,7 @@ class Window(QMainWindow):
         simulation.addSeparator()
         self.algorithm_menu = simulation.addMenu("&Algorithm")
         self.algorithm_menu.addActions(self.choices.algorithms.actions())
-        self.timing.choice.setMenu(self.algorithm_menu)
+        self.timing.set_algorithm_menu(self.algorithm_menu)
         self.step_menu = simulation.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
         self.view_menu = bar.addMenu("&View")
@@ -178,9 +178,9 @@ class Window(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
         self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
-        room = Room(frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
-        room.setWidget(self.compare)
-        self.compare_dock = self._dock("Compare", room, area.BottomDockWidgetArea)
+        scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
+        scroller.setWidget(self.compare)
+        self.compare_dock = self._dock("Compare", scroller, area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
         self.findings = FindingsView(self.diagnostics, self.diagnostics_dock, self.workbench)
         self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
@@ -228,7 +228,7 @@ class Window(QMainWindow):
         for event in events:
             self._react(event)
         if events:
-            self._mirror()
+            self._refresh()
         if Loaded in map(type, events):
             return  # a new robot is enough for one answer to the user
         if (frame := self.workbench.frame(seen=not self.isMinimized())) is not None:
@@ -244,7 +244,7 @@ class Window(QMainWindow):
                 self.statusBar().showMessage(message)
                 self.findings.show_stop(message, detail)
             case Configured(_, _, algorithm, _, refusal):
-                if algorithm == self.timing.table.algorithm:
+                if algorithm == self.timing.algorithm:
                     self.timing.clear()
                 self.statusBar().showMessage(refusal, MESSAGE)
             case LimitsReached(time, names):
@@ -254,22 +254,21 @@ class Window(QMainWindow):
     def _show_robot(self, event: Loaded) -> None:
         self.viewport.set_model(event.model)
         self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
-        self.timing.clear()
-        self.timing.frames.clear()
-        self.compare.form.set_loaded(event.model, self.workbench.floating)
+        self.timing.clear_all()
+        self.compare.set_loaded(event.model, self.workbench.floating)
         self.findings.show_file(raised=False)
         self.statusBar().clearMessage()
 
     def _show_frame(self, frame: Snapshot) -> None:
         # Where the processor cannot keep up, the simulation comes before the picture.
-        self.viewport.modest = frame.factor < KEPT * self.workbench.speed
+        self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
         self.viewport.set_poses(frame.link_poses)
         if frame.time < self._fit_before:
             self._fit_before = 0.0
             self.viewport.fit()
         self.joints.show_state(frame.q, frame.target, frame.tau)
-        if not self.workbench.playing or time.perf_counter() > self._words_due:
-            self._words_due = time.perf_counter() + WORDS
+        if not self.workbench.playing or time.perf_counter() > self._time_due:
+            self._time_due = time.perf_counter() + TIME_REFRESH
             self.time_label.setText(f"{frame.time:9.3f} s")
             self.speed.show_achieved(frame.factor)
         if frame.phases[0] == frame.phases[0]:
@@ -281,16 +280,16 @@ class Window(QMainWindow):
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
         """What the viewport found while it read the meshes."""
         self.findings.add_of_meshes(diagnostics)
-        self._mirror()
+        self._refresh()
 
     def _forget_the_stop(self) -> None:
         if self.findings.forget_stop():
             self.statusBar().clearMessage()
 
-    def _mirror(self) -> None:
+    def _refresh(self) -> None:
         """Bring every word, button and menu to the workbench's state."""
         bench, model = self.workbench, self.workbench.model
-        measuring = self.timing.prompt.measuring.running
+        measuring = self.timing.measuring
         for action in (self.reset_action, self.gravity_action, self.fit_action, self.hold_action):
             action.setEnabled(model is not None)
         self.collisions_action.setEnabled(model is not None and len(model.collisions) > 0)
@@ -306,12 +305,8 @@ class Window(QMainWindow):
         self.choices.show()
         self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
         self.status.show(bench)
-        button = self.status.findings_button
         self.viewport.show_hint(model is None and not bench.loading)
-        button.setVisible(self.diagnostics.count > 0)
-        button.setText(str(self.diagnostics.count))
-        severities = {each.severity for each in self.diagnostics.diagnostics}
-        button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+        self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
         self.timing.show_algorithm(bench.algorithm, bench.settings, bench.why, bench.unmeasured)
         self.algorithm_menu.setEnabled(model is not None)
@@ -321,16 +316,16 @@ class Window(QMainWindow):
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
         """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
         self.workbench.open(path, floating, trust_xacro)
-        self._mirror()
+        self._refresh()
 
     def _ask_file(self) -> None:
         folder = str(Path(self.workbench.path).parent) if self.workbench.path else str(ROBOTS)
         if path := dialogs.ask_file(self, folder):
             self.open(path)
 
-    def _look_in(self) -> None:
-        self.workbench.look_in(self.package_menu.folders)
-        self._mirror()
+    def _set_package_dirs(self) -> None:
+        self.workbench.set_package_dirs(self.package_menu.folders)
+        self._refresh()
 
     def _fill_robots(self, menu: QMenu) -> None:
         for path in sorted(ROBOTS.glob("*.urdf")):
@@ -341,19 +336,19 @@ class Window(QMainWindow):
         self.workbench.toggle()
         if self.workbench.playing and self.workbench.overloaded:
             self.statusBar().showMessage(too_heavy(self.workbench.overloaded), MESSAGE)
-        self._mirror()
+        self._refresh()
 
     def _step(self) -> None:
         self._forget_the_stop()
         self.workbench.step()
-        self._mirror()
+        self._refresh()
 
     def _reset(self) -> None:
         self._forget_the_stop()
         if self.workbench.floats and self.viewport.follow:
             self._fit_before = self.workbench.time
         self.workbench.reset()
-        self._mirror()
+        self._refresh()
 
     def _move_joint(self, index: int, value: float) -> None:
         try:
@@ -363,29 +358,29 @@ class Window(QMainWindow):
 
     def _set_held(self, on: bool) -> None:
         self.workbench.set_held(on)
-        self._mirror()
+        self._refresh()
 
     def _set_gravity(self, on: bool) -> None:
         self.workbench.set_gravity(on)
-        self._mirror()
+        self._refresh()
 
     def _set_floating(self, on: bool) -> None:
         self.open(self.workbench.path, floating=on, trust_xacro=self.workbench.trusted)
 
     def _measure(self) -> None:
         """Measure for the automatic choice; what would disturb it rests meanwhile."""
-        if self.compare.comparing.running:
-            self.timing.prompt.complain(
+        if self.compare.running:
+            self.timing.refuse_to_measure(
                 "a comparison is running, which would disturb this: wait for its end or stop it"
             )
             return
         self._play_after = self.workbench.model if self.workbench.playing else None
         self.workbench.pause()
-        self.timing.prompt.start()
-        self._mirror()
+        self.timing.start_measuring()
+        self._refresh()
 
     def _measured(self) -> None:
-        self.workbench.choose_again()
+        self.workbench.choose_algorithm_again()
         if self._play_after is self.workbench.model and not self.workbench.loading:
             self.workbench.play()
 
@@ -425,7 +420,7 @@ class Window(QMainWindow):
         self._settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread for a moment longer
         self.compare.close_thread()
-        self.timing.prompt.close_thread()
+        self.timing.close_thread()
         self.diagnostics.close_thread()
         self.workbench.close()
         self.viewport.close()

@@ -71,7 +71,7 @@ class Workbench:
         self._frames: Latest | None = None
         self._worker = Worker()
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
-        self._in_hand: int | None = None
+        self._grabbed: int | None = None
 
     @property
     def floats(self) -> bool:
@@ -91,7 +91,7 @@ class Workbench:
             source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
         self._worker.open(source, self.settings, floating, self.package_dirs, trust_xacro)
 
-    def look_in(self, package_dirs: Iterable[str]) -> None:
+    def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Look for packages in these folders from now on, and read the file that was asked for last again."""
         self.package_dirs = tuple(package_dirs)
         if self._opening_file:
@@ -155,12 +155,12 @@ class Workbench:
             raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
         if not self.is_held(index):
             self.drive(index, by_effort=False)
-            self._in_hand = index
+            self._grabbed = index
         self._worker.set_target(row.v[0], value)
 
     def release(self, index: int) -> None:
         """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
-        if self._in_hand == index:
+        if self._grabbed == index:
             self.drive(index, by_effort=True)
 
     def set_speed(self, speed: float) -> None:
@@ -185,12 +185,12 @@ class Workbench:
 
     def set_held(self, on: bool) -> None:
         """Hold every joint where it stands by gains, or let go of all."""
-        self._in_hand = None
+        self._grabbed = None
         self._configure(replace(self.settings, held=on, driven=frozenset()))
 
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
-        self._in_hand = None
+        self._grabbed = None
         own = frozenset(self.coordinates[index].v)
         before = self.settings
         every = frozenset(v for row in self.coordinates if row.driveable for v in row.v)
@@ -238,7 +238,7 @@ class Workbench:
         """Whether the automatic choice is a default, for want of a measurement on this machine."""
         return self.settings.algorithm == "auto" and len(self.algorithms) > 1 and not engine.measured()
 
-    def choose_again(self) -> None:
+    def choose_algorithm_again(self) -> None:
         """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
         self._asked = self._worker.configure(self.settings)
 
@@ -275,7 +275,7 @@ class Workbench:
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
         self.algorithm, self.why = event.algorithm, event.why
         self.settings = event.settings
-        self._in_hand = None
+        self._grabbed = None
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:

@@ -45,7 +45,7 @@ class GpuMesh:
             GL.glVertexAttribDivisor(3 + row, 1)
         GL.glBindVertexArray(0)
 
-    def serves(self, mesh: Mesh, start: NDArray[np.int64], index: int) -> bool:
+    def matches(self, mesh: Mesh, start: NDArray[np.int64], index: int) -> bool:
         """Whether it is that mesh, the one at `index` of a scene, with its copies between start[index] and the next."""
         return self.mesh is mesh and (self.start, self.start + self.count) == (start[index], start[index + 1])
 

@@ -220,7 +220,7 @@ class Renderer:
             return
         for (index, level), known in list(self._sent.items()):
             there = content is not None and index < len(content.meshes) and level <= len(content.levels[index])
-            if not there or not known.serves(_mesh(content, index, level), content.instances.start, index):
+            if not there or not known.matches(_mesh(content, index, level), content.instances.start, index):
                 known.release()
                 del self._sent[index, level]
 

@@ -25,11 +25,11 @@ from app import theme
 from app.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
-from app.panels.growth import GrowthView, told
+from app.panels.growth import GrowthView, crossing_text
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
-TOLD = 4  # faults, and crossings, that are told in words
+LISTED = 4  # faults, and crossings, that are listed in words
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
     "All take turns on the same states; answers are checked by inverse dynamics."
@@ -47,7 +47,7 @@ class Elided(QLabel):
 class ComparePanel(QWidget):
     """Starts and stops a measurement, shows it, and hands it on: as a command, a picture, a table."""
 
-    said = pyqtSignal(str)
+    message = pyqtSignal(str)
     """A passing message, such as where a file was written."""
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ class ComparePanel(QWidget):
         for page in (self.empty, self.bars, self.growth):
             self.pages.addWidget(page)
         self._arrange()
-        self.form.changed.connect(self._tell)
-        self.form.changed.connect(self._mirror)
-        self.form.told.connect(self._complain)
+        self.form.changed.connect(self._show_report)
+        self.form.changed.connect(self._refresh)
+        self.form.failed.connect(self._show_error)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
-        self._mirror()
+        self._timer.timeout.connect(self._poll)
+        self._refresh()
 
     def _button(self, text: str, slot: Callable[[], None], tip: str) -> QPushButton:
         button = QPushButton(text)
@@ -124,6 +124,15 @@ class ComparePanel(QWidget):
         layout.addWidget(line)
         layout.addLayout(right, 1)
 
+    @property
+    def running(self) -> bool:
+        """Whether a measurement is under way."""
+        return self.comparing.running
+
+    def set_loaded(self, model: engine.Model, floating: bool) -> None:
+        """List the robot that the window shows; `floating`: its root was set free."""
+        self.form.set_loaded(model, floating)
+
     def start(self) -> None:
         """Measure what the form asks for."""
         self.report = Report()
@@ -132,7 +141,7 @@ class ComparePanel(QWidget):
         self.progress.setValue(0)
         self.findings.clear()
         self._show_status("preparing …")
-        self._mirror()
+        self._refresh()
 
     def stop(self) -> None:
         """End the measurement, whatever it is doing."""
@@ -148,7 +157,7 @@ class ComparePanel(QWidget):
     def copy(self) -> None:
         """Put the command that repeats the measurement on the clipboard."""
         QGuiApplication.clipboard().setText(self.report.command)
-        self.said.emit("Copied: " + self.report.command)
+        self.message.emit("Copied: " + self.report.command)
 
     def save_picture(self, path: str) -> None:
         """Write what is shown as a PNG. Raises OSError."""
@@ -178,12 +187,12 @@ class ComparePanel(QWidget):
         try:
             save(path)
         except OSError as fault:
-            self._complain(f"{path} was not written: {fault.strerror or fault}")
+            self._show_error(f"{path} was not written: {fault.strerror or fault}")
             return
-        self._tell()
-        self.said.emit(f"Written: {path}")
+        self._show_report()
+        self.message.emit(f"Written: {path}")
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Take in what the measuring thread has found."""
         report = self.comparing.poll()
         if report is None:
@@ -198,18 +207,18 @@ class ComparePanel(QWidget):
             self.pages.setCurrentWidget(self.growth)
         if found is not None:
             self.progress.setValue(round(1000 * found.done))
-        self._tell()
+        self._show_report()
         if report.over:
             self._timer.stop()
-            self._mirror()
+            self._refresh()
 
-    def _tell(self) -> None:
+    def _show_report(self) -> None:
         """What the latest report says in words, in place of what an earlier one or a complaint did."""
         report = self.report
         found = report.found
-        self.findings.setText("\n".join(_words(report)))
+        self.findings.setText("\n".join(_sentences(report)))
         if report.fault:
-            self._complain(report.fault)
+            self._show_error(report.fault)
         elif report.over:
             self._show_status("stopped; what was measured is shown" if report.stopped else "done")
         elif found is not None and not self.comparing.stopping:
@@ -218,7 +227,7 @@ class ComparePanel(QWidget):
         elif not self.comparing.running:
             self._show_status("")
 
-    def _complain(self, fault: str) -> None:
+    def _show_error(self, fault: str) -> None:
         self._show_status("an error, see below", "error")
         self.findings.setText(fault)
 
@@ -227,7 +236,7 @@ class ComparePanel(QWidget):
         self.status.setToolTip(text)
         self.status.setStyleSheet(f"color: {theme.COLORS[tint]}")
 
-    def _mirror(self) -> None:
+    def _refresh(self) -> None:
         running, found, problem = self.comparing.running, self.report.found is not None, self.form.problem()
         self.form.setEnabled(not running)
         self.progress.setVisible(running)
@@ -240,18 +249,18 @@ class ComparePanel(QWidget):
         self.csv_button.setEnabled(found and not running)
 
 
-def _words(report: Report) -> list[str]:
+def _sentences(report: Report) -> list[str]:
     """What went wrong, and at the end what was found."""
     found = report.found
     if found is None:  # looked at first, since what measures is imported where it is named
         return []
     if isinstance(found, engine.ComparisonResult):
         return _faults(found.rows) + (found.findings() if report.over else [])
-    crossings = [told(crossing, found.axis) for crossing in found.crossings()[:TOLD]] if report.over else []
+    crossings = [crossing_text(crossing, found.axis) for crossing in found.crossings()[:LISTED]] if report.over else []
     return _faults(point.result for point in found.points) + crossings
 
 
 def _faults(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
     """What went wrong in an algorithm, with the line where it is a user's."""
     faults = (f"{row.algorithm} {row.verdict}: {row.reason}" for row in rows if row.verdict in ("failed", "wrong"))
-    return list(dict.fromkeys(faults))[:TOLD]
+    return list(dict.fromkeys(faults))[:LISTED]

@@ -67,7 +67,7 @@ class CompareForm(QWidget):
     """The choices, and the measurement that they ask for."""
 
     changed = pyqtSignal()
-    told = pyqtSignal(str)
+    failed = pyqtSignal(str)
     """What is wrong with a user's file."""
 
     def __init__(self) -> None:
@@ -109,10 +109,10 @@ class CompareForm(QWidget):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
         self.links.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # for its arrow keys; it has no use for Space
         self._arrange()
-        self.links.valueChanged.connect(lambda: self.length.setValue(self._slid()))
-        self.length.valueChanged.connect(self._put)
-        self.length.valueChanged.connect(self._mirror)
-        self.measure.currentIndexChanged.connect(self._mirror)
+        self.links.valueChanged.connect(lambda: self.length.setValue(self._slider_length()))
+        self.length.valueChanged.connect(self._move_slider)
+        self.length.valueChanged.connect(self._refresh)
+        self.measure.currentIndexChanged.connect(self._refresh)
         self.robots.itemChanged.connect(self.changed)
         self.algorithms.itemChanged.connect(self.changed)
         self.links.setValue(round(math.log2(100) * STEPS))
@@ -166,14 +166,14 @@ class CompareForm(QWidget):
         """The links of the generated chain."""
         return self.length.value()
 
-    def _put(self, links: int) -> None:
+    def _move_slider(self, links: int) -> None:
         """Bring the slider to a number that was typed."""
-        if links != self._slid():
+        if links != self._slider_length():
             blocked = self.links.blockSignals(True)
             self.links.setValue(round(math.log2(links) * STEPS))
             self.links.blockSignals(blocked)
 
-    def _slid(self) -> int:
+    def _slider_length(self) -> int:
         """Where the slider stands: powers of two and of ten, and between them numbers of two digits."""
         octave, rest = divmod(self.links.value(), STEPS)
         links = 2 ** (octave + rest / STEPS)
@@ -183,7 +183,7 @@ class CompareForm(QWidget):
         return int(round(links, -max(0, int(math.log10(links)) - 1))) if rest else 1 << octave
 
     def set_loaded(self, model: engine.Model, floating: bool) -> None:
-        """Offer the robot that the window shows, its root set free or not, in place of the one that it showed before.
+        """List the robot that the window shows, its root set free or not, in place of the one that it showed before.
 
         One that ships is in the list already.
         """
@@ -237,7 +237,7 @@ class CompareForm(QWidget):
         try:
             names = functions(Path(path))
         except (OSError, ValueError) as fault:
-            self.told.emit(str(fault))
+            self.failed.emit(str(fault))
             return
         name, fine = names[0], True
         if len(names) > 1:
@@ -249,7 +249,7 @@ class CompareForm(QWidget):
         models = [model for item, model in _entries(self.robots) if item is not self.chain]
         return models + ([f"chain:{self.chain_length}"] if self.chain.checkState() == Checked else [])
 
-    def _mirror(self) -> None:
+    def _refresh(self) -> None:
         measure, links = self.measure.currentIndex(), self.chain_length
         blocked = self.robots.blockSignals(True)
         self.chain.setText(f"chain of {links} link{'s' if links > 1 else ''}")

@@ -50,7 +50,7 @@ class DiagnosticsPanel(QWidget):
         self._copied = ""
         self._repairing = Repairing()
         self._timer = QTimer(self, interval=POLL)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll)
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """What is shown, in its order."""
@@ -128,7 +128,7 @@ class DiagnosticsPanel(QWidget):
         """
         self._path, self._title, self.diagnostics = path, title, []
         self._package_dirs = tuple(package_dirs)
-        self._tell("")
+        self._show_outcome("")
         self.show_trust_button(False)
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
@@ -171,20 +171,20 @@ class DiagnosticsPanel(QWidget):
     def repair(self, copy: str) -> None:
         """Write a repaired copy of the file, in the place of one that is there; what became of it is told here."""
         self.repair_button.setEnabled(False)
-        self._tell(f"Writing {copy} …")
+        self._show_outcome(f"Writing {copy} …")
         self._repairing.start(self._path, copy, self._package_dirs)
         self._timer.start()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         done = self._repairing.poll()
         if done is None:
             return
         self._timer.stop()
         self.repair_button.setEnabled(True)
         self._copied = done.path
-        self._tell(done.fault or _outcome(done), written=not done.fault)
+        self._show_outcome(done.fault or _outcome(done), written=not done.fault)
 
-    def _tell(self, outcome: str, written: bool = False) -> None:
+    def _show_outcome(self, outcome: str, written: bool = False) -> None:
         """Say what became of the copy."""
         self.outcome.setText(outcome)
         self.outcome.setVisible(bool(outcome))

@@ -105,7 +105,7 @@ class GrowthPlot(pg.PlotWidget):
             )
             label = pg.TextItem(crossing.words().removeprefix("about "), color=theme.COLORS["text"], anchor=(0.5, 1.4))
             label.setPos(*place)
-            dot.setToolTip(told(crossing, growth.axis))
+            dot.setToolTip(crossing_text(crossing, growth.axis))
             low, high = (crossing.low or min(curves[crossing.faster]), crossing.high or max(curves[crossing.faster]))
             band = pg.PlotDataItem([low, high], [seconds] * 2, pen=pg.mkPen(theme.COLORS["text"], width=1.5))
             band.setLogMode(True, True)
@@ -172,7 +172,7 @@ def _tint(curve: str) -> str:
     return engine.algorithm_color(curve.rpartition(" on ")[0])
 
 
-def told(crossing: engine.Crossing, axis: str) -> str:
+def crossing_text(crossing: engine.Crossing, axis: str) -> str:
     """A crossing in words, where times grow along the axis "links" or "batch"."""
     words = crossing.words()
     unit = {"links": "link", "batch": "robot"}[axis] + ("" if words == "about 1" else "s")

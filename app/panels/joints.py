@@ -208,6 +208,8 @@ class JointPanel(QTableView):
     def __init__(self) -> None:
         super().__init__()
         self.table = JointTable()
+        self.driven = self.table.driven
+        """Row, and the target or effort that was typed."""
         self.setModel(self.table)
         self.setItemDelegate(Painter(self))
         self.table.edited.connect(self._move)

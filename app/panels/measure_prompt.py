@@ -39,7 +39,7 @@ class MeasurePrompt(QWidget):
         layout.addWidget(self.progress, 1, 0, 1, 2)
         layout.setColumnStretch(0, 1)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll)
         self._show_state(UNMEASURED)
 
     def start(self) -> None:
@@ -49,7 +49,7 @@ class MeasurePrompt(QWidget):
         self.progress.setValue(0)
         self._show_state(MEASURING)
 
-    def complain(self, fault: str) -> None:
+    def show_error(self, fault: str) -> None:
         """Say in place of the sentence why nothing was measured."""
         self._show_state(fault, "error")
 
@@ -65,7 +65,7 @@ class MeasurePrompt(QWidget):
         else:
             self.asked.emit()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Take in how far the measuring thread is."""
         progress = self.measuring.poll()
         if progress is None:
@@ -75,7 +75,7 @@ class MeasurePrompt(QWidget):
             return
         self._timer.stop()
         if progress.fault:
-            self.complain(progress.fault)
+            self.show_error(progress.fault)
         else:
             self._show_state(UNMEASURED)
         self.over.emit()

@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
+    QMenu,
     QSizePolicy,
     QTableView,
     QToolButton,
@@ -150,7 +151,7 @@ class TimingTable(QAbstractTableModel):
         if role == Role.DisplayRole:
             return self.names[row] if column == 0 else duration(self.seconds[row, column - 1])
         if role == Role.ToolTipRole:
-            return told(self.names[row], self.seconds[row])
+            return row_text(self.names[row], self.seconds[row])
         if role == Role.DecorationRole and column == 0 and row in self._swatches:
             return pg.mkColor(self._swatches[row])
         if role == Role.TextAlignmentRole and column:
@@ -173,7 +174,7 @@ def duration(seconds: float) -> str:
     return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
 
 
-def told(name: str, seconds: np.ndarray) -> str:
+def row_text(name: str, seconds: np.ndarray) -> str:
     """A row of the table in words."""
     now, least, most, median, before = map(duration, seconds)
     past = "" if before == "–" else f", {before} under the algorithm before"
@@ -238,6 +239,7 @@ class TimingPanel(QWidget):
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
         count = len(engine.PHASES)
         self.choice, self.why, self.prompt = QToolButton(), QLabel(), MeasurePrompt()
+        self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
         self._plots = (
             StackedPlot(self.steps, "step", theme.PHASE_COLORS[:count]),
             StackedPlot(self.frames, "frame", theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
@@ -317,6 +319,37 @@ class TimingPanel(QWidget):
         self.view.setColumnHidden(1 + BEFORE, True)
         self._fit()
 
+    def clear_all(self) -> None:
+        """Forget steps and frames: another robot is shown."""
+        self.clear()
+        self.frames.clear()
+
+    @property
+    def algorithm(self) -> str:
+        """That by which the shown steps are taken."""
+        return self.table.algorithm
+
+    def set_algorithm_menu(self, menu: QMenu) -> None:
+        """The menu that the algorithm's button opens."""
+        self.choice.setMenu(menu)
+
+    @property
+    def measuring(self) -> bool:
+        """Whether the algorithms are being measured."""
+        return self.prompt.measuring.running
+
+    def start_measuring(self) -> None:
+        """Measure the algorithms."""
+        self.prompt.start()
+
+    def refuse_to_measure(self, why: str) -> None:
+        """Show why nothing is measured now."""
+        self.prompt.show_error(why)
+
+    def close_thread(self) -> None:
+        """End the measurement's thread, and wait until it has."""
+        self.prompt.close_thread()
+
     def _fit(self) -> None:
         """Leave out the minimum, and then the 99th percentile, where not all figures have room; rows tell on hover."""
         shown = len(COLUMNS) - self.view.isColumnHidden(1 + BEFORE)
@@ -361,7 +394,7 @@ class TimingPanel(QWidget):
         self.choice.setText(f"{name} (auto)" if settings.algorithm == "auto" else name)
         self.choice.setVisible(bool(name))
         self.why.setText(why.removeprefix(f"{name}: "))
-        prompted = unmeasured or self.prompt.measuring.running
+        prompted = unmeasured or self.measuring
         self.why.setVisible(not prompted)
         self.prompt.setVisible(prompted)
         self.layout().activate()

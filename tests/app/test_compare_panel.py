@@ -24,7 +24,7 @@ from app import SWITCH_INTERVAL, theme
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
-from app.panels.growth import GrowthPlot, told
+from app.panels.growth import GrowthPlot, crossing_text
 from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("two_processes")
@@ -339,7 +339,9 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     ("size", "axis", "words"), [(35.1, "links", "about 35 links on"), (1.2, "batch", "about 1 robot on")]
 )
 def test_a_crossing_in_words(size, axis, words):
-    assert told(engine.Crossing(size, "dca", "abia", size, size), axis) == f"dca is faster than abia from {words}"
+    assert (
+        crossing_text(engine.Crossing(size, "dca", "abia", size, size), axis) == f"dca is faster than abia from {words}"
+    )
 
 
 @pytest.mark.parametrize("part", ["robots", "algorithms"])

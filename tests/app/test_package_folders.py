@@ -128,7 +128,7 @@ def test_a_refused_file_is_the_one_that_is_read_again(qtbot, opened, robot, fold
     window.open(robot)
     wait(qtbot, window.diagnostics_dock.isVisible)
     robot.write_text(URDF, encoding="utf-8")
-    window.workbench.look_in([str(folder)])
+    window.workbench.set_package_dirs([str(folder)])
     wait(qtbot, lambda: window.workbench.model.name == "hand")
     assert found(window)
 
@@ -137,7 +137,7 @@ def test_a_ready_model_is_not_read_again():
     bench = Workbench()
     model = engine.chain(2)
     bench.open(model)
-    bench.look_in(["/somewhere"])
+    bench.set_package_dirs(["/somewhere"])
     assert bench.loading == model.name
     while bench.loading:
         bench.poll()

@@ -7,7 +7,7 @@ from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QScrollArea
 
 
-class Room(QScrollArea):
+class PanelScroller(QScrollArea):
     """Scrolls a widget where it has less than its least size; a resizable one scrolls below its favoured height."""
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
