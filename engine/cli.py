@@ -136,6 +136,7 @@ def _add_generate(commands: Any) -> None:
     command.add_argument(
         "--prismatic", type=float, default=0.0, metavar="SHARE", help="share of prismatic joints, 0 to 1"
     )
+    command.add_argument("--spherical", type=float, default=0.0, metavar="SHARE", help="share of ball joints, 0 to 1")
     command.add_argument("--seed", type=_seed, default=0)
     command.add_argument("--out", type=Path, metavar="FILE.urdf", help="default: standard output")
 
@@ -422,14 +423,16 @@ def _joint_facts(model: Model, name: str) -> dict[str, Any]:
 
 def write_generated(args: argparse.Namespace) -> int:
     """`generate`: a chain or tree as URDF."""
-    if args.links < 1 or not 0 <= args.prismatic <= 1:
+    shares = (args.prismatic, args.spherical)
+    if args.links < 1 or min(shares) < 0 or sum(shares) > 1:
         raise CallError(
-            f"got {args.links} links and a prismatic share of {args.prismatic:g}; expected 1 or more, and 0 to 1"
+            f"got {args.links} links, a prismatic share of {args.prismatic:g} and a spherical one of "
+            f"{args.spherical:g}; expected 1 or more, and shares of 0 to 1 together"
         )
     if args.kind == "chain":
-        model = generate.chain(args.links, args.seed, args.straight, args.prismatic)
+        model = generate.chain(args.links, args.seed, args.straight, *shares)
     else:
-        model = generate.tree(args.links, args.seed, prismatic=args.prismatic)
+        model = generate.tree(args.links, args.seed, prismatic=args.prismatic, spherical=args.spherical)
     text = generate.urdf(model)
     if args.out is not None:
         with files.replacing(args.out, "w") as file:

@@ -6,11 +6,12 @@ In comes a `Model` and a pose q (nq,); out go gains (nv,) for `Simulation(kp=, k
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from engine import lie, validation
 from engine.lie import Array
-from engine.model import FREE, PRISMATIC, Model, poses
+from engine.model import FREE, PRISMATIC, SPHERICAL, Model, poses
+from engine.model.joints import BODY_JOINTS, NV
 from engine.model.model import Indices
 from engine.step_settings import INTEGRATORS
 
@@ -22,7 +23,7 @@ EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ, where gains act at the step
 def holding_gains(
     model: Model, dt: float = 1e-3, integrator: str = "implicit", q: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """Gains kp and kd, (nv,) each, that hold every joint which is not free at q (nq,), by default the neutral pose.
+    """Gains kp and kd, (nv,) each, that hold every joint which has angles or lengths at q (nq,), by default neutral.
 
     With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the greatest moment of its
     weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a sliding joint, so that no joint
@@ -30,6 +31,8 @@ def holding_gains(
 
     The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
     bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
+
+    Free joints and ball joints have no coordinate that kp could pull to, and are not held: their gains are 0.
 
     The effort limits clip what the gains ask for: a joint whose limit is below its weight sinks nevertheless.
     """
@@ -52,7 +55,7 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
     """The diagonal of the mass matrix, and the greatest moment of weight about each joint, (nv,) each, at q (nq,).
 
     All bodies beyond a joint are one rigid body, the sums over a run of the depth-first order. Where joints mimic,
-    both are upper bounds. 0 for free joints.
+    both are upper bounds. 0 for free joints; a ball joint has the three axes of the body that it carries.
     """
     R, p, moment = _placed(model, q)
     # Each body's inertia about the world's origin, from that about its own.
@@ -63,16 +66,15 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
     # And the composite body's about the joint's own frame.
     arm, F = first - mass[:, None] * p, lie.skew(first)
     own = second + P @ F + F @ P - mass[:, None, None] * (P @ P)
-    axis, slides = R[:, :, 2], model.kind == PRISMATIC
+    at, body, local, slides = _axes(model)
+    axis, arm, mass, own = (R[body] @ local[..., None])[..., 0], arm[body], mass[body], own[body]
     inertia = np.where(slides, mass, np.einsum("ni,nij,nj->n", axis, own, axis))
     lever = np.linalg.norm(arm - axis * np.sum(axis * arm, 1, keepdims=True), axis=1)
     weight = np.linalg.norm(model.gravity) * np.where(slides, mass, lever)
-    scalar = model.kind != FREE
-    at, scale = model.v_start[scalar], model.coupling.v_scale
-    G = np.abs(scale[at])
+    G = np.abs(model.coupling.v_scale[at])
     root, load = np.zeros(model.nv), np.zeros(model.nv)
-    np.add.at(root, model.coupling.v_index[at], G * np.sqrt(np.maximum(inertia[scalar], 0.0)))
-    np.add.at(load, model.coupling.v_index[at], G * weight[scalar])
+    np.add.at(root, model.coupling.v_index[at], G * np.sqrt(np.maximum(inertia, 0.0)))
+    np.add.at(load, model.coupling.v_index[at], G * weight)
     return root * root, load
 
 
@@ -84,14 +86,22 @@ def static_loads(model: Model, q: ArrayLike) -> Array:
     (pose,), _ = validation.states(model, q=q)
     R, p, moment = _placed(model, pose[0])
     mass, first = (_sums(x, _ends(model)) for x in (model.mass, moment + model.mass[:, None] * p))
-    axis = R[:, :, 2]
     turning = np.cross(first - mass[:, None] * p, model.gravity)
-    pull = np.where((model.kind == PRISMATIC)[:, None], mass[:, None] * model.gravity, turning)
-    scalar = model.kind != FREE
-    at = model.v_start[scalar]
+    at, body, local, slides = _axes(model)
+    axis = (R[body] @ local[..., None])[..., 0]
+    pull = np.where(slides[:, None], mass[body, None] * model.gravity, turning[body])
     load = np.zeros(model.nv)
-    np.add.at(load, model.coupling.v_index[at], -model.coupling.v_scale[at] * np.sum(axis * pull, 1)[scalar])
+    np.add.at(load, model.coupling.v_index[at], -model.coupling.v_scale[at] * np.sum(axis * pull, 1))
     return load
+
+
+def _axes(model: Model) -> tuple[Indices, Indices, Array, NDArray[np.bool_]]:
+    """The axes of all joints but free ones: the tree's velocity, the body, the axis in its frame (3,), whether slid."""
+    body = np.repeat(np.arange(len(model.parent)), NV[model.kind])
+    columns = [column for kind in model.kind.tolist() for column in BODY_JOINTS[kind].columns]
+    at = np.flatnonzero(model.kind[body] != FREE)
+    column = np.array(columns, np.int64)[at]
+    return at, body[at], np.eye(3)[column % 3], column >= 3
 
 
 def _placed(model: Model, q: Array) -> tuple[Array, Array, Array]:
@@ -111,23 +121,23 @@ def mobility(model: Model) -> Array:
     center = model.first_moment / np.where(model.mass > 0, model.mass, 1.0)[:, None]
     C = lie.skew(center)
     central = model.inertia + model.mass[:, None, None] * (C @ C)
-    slides = model.kind == PRISMATIC
-    axis = np.tile([0.0, 0.0, 1.0], (len(model.parent), 1))
-    above = np.where(model.parent >= 0, model.parent, 0)
-    own = _inverse(model.mass, central, axis, slides)
-    turned = (model.home_rotation @ axis[..., None])[..., 0]
-    other = np.where(model.parent >= 0, _inverse(model.mass[above], central[above], turned, slides), 0.0)
-    scalar = model.kind != FREE
-    at = model.v_start[scalar]
+    at, body, axis, slides = _axes(model)
+    above = np.where(model.parent >= 0, model.parent, 0)[body]
+    own = _inverse(model.mass[body], central[body], axis, slides)
+    turned = (model.home_rotation[body] @ axis[..., None])[..., 0]
+    ball = model.kind[body] == SPHERICAL
+    other = _inverse(model.mass[above], central[above], turned, slides)
+    other[ball] = _largest_inverse(central[above[ball]])  # its axes may point anywhere in the body before
     result = np.zeros(model.nv)
     G = np.where(model.coupling.v_scale[at] != 0, np.abs(model.coupling.v_scale[at]), 1.0)
-    np.maximum.at(result, model.coupling.v_index[at], (own + other)[scalar] / G**2)
+    both = own + np.where(model.parent[body] >= 0, other, 0.0)
+    np.maximum.at(result, model.coupling.v_index[at], both / G**2)
     composite, _ = carried(model, model.neutral())
     rigid = 1 / np.where(composite > 0, composite, np.inf)
     return np.where(np.isfinite(result), result, rigid)
 
 
-def _inverse(mass: Array, inertia: Array, axis: Array, slides: Array) -> Array:
+def _inverse(mass: Array, inertia: Array, axis: Array, slides: NDArray[np.bool_]) -> Array:
     """1/m, or aᵀ I⁻¹ a, of each body; infinite where it has no inertia."""
     size = np.trace(inertia, axis1=1, axis2=2)
     least = np.linalg.eigvalsh(inertia)[:, 0]
@@ -136,6 +146,13 @@ def _inverse(mass: Array, inertia: Array, axis: Array, slides: Array) -> Array:
     turning = np.where(sound, np.sum(axis * solved, 1), np.inf)
     sliding = 1 / np.where(mass > 0, mass, np.nan)
     return np.where(slides, np.where(mass > 0, sliding, np.inf), turning)
+
+
+def _largest_inverse(inertia: Array) -> Array:
+    """The largest aᵀ I⁻¹ a of each body over all axes a; infinite where it has no inertia about one."""
+    least, size = np.linalg.eigvalsh(inertia)[:, 0], np.trace(inertia, axis1=1, axis2=2)
+    sound = least > 1e-9 * size
+    return np.where(sound, 1 / np.where(sound, least, 1.0), np.inf)
 
 
 def _ends(model: Model) -> Indices:

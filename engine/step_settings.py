@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import validation
-from engine.model import Model
+from engine.model import FREE, SPHERICAL, Model
 from engine.parameters import Parameters
 from engine.validation import Array
 
@@ -17,7 +18,15 @@ INTEGRATORS = ("semi-implicit", "rk4", "implicit")
 PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
 DIVERGED = 1e12  # a velocity that no robot has
 
+NO_POSITION, NO_ROW = -1, -2  # in `StepSettings.q_of_v`
 LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION, KP, KD = range(8)  # rows of `StepSettings.joints`
+
+
+class Rotations(NamedTuple):
+    """Where the coordinates and the velocities of each free joint and of each ball joint start, (joints, 2) each."""
+
+    free: np.ndarray
+    balls: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -56,29 +65,41 @@ class StepSettings:
         return self.has_limits or bool(np.any(self.joints[:, FRICTION] > 0))
 
     @cached_property
-    def free(self) -> np.ndarray:
-        """(joints, 2): where the coordinates and the velocities of each free joint start."""
-        starts = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.kind == "floating"]
-        return np.array(starts, np.int64).reshape(-1, 2)
+    def q_of_v(self) -> np.ndarray:
+        """(nv,): where the coordinate of a velocity stands in q; NO_POSITION for an axis of a ball joint, which has
+        none; NO_ROW for a free joint's velocities, on which no limit, friction, damping or gain acts."""
+        return np.where(self.model.constrained, self.model.q_of_v, NO_ROW)
+
+    @cached_property
+    def rotations(self) -> Rotations:
+        """Where the joints with quaternions have theirs."""
+
+        def starts(kind: int) -> np.ndarray:
+            found = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
+            return np.array(found, np.int64).reshape(-1, 2)
+
+        return Rotations(starts(FREE), starts(SPHERICAL))
 
 
 def gains(model: Model, batch: int, name: str, value: ArrayLike | None) -> Array:
-    """Gains (1, nv) or (batch, nv), 0 by default; one number is that of every joint that is not free.
+    """Gains (1, nv) or (batch, nv), 0 by default; one number is that of every coordinate that can have it.
 
-    Raises ValueError for negative ones and those of free joints.
+    A free joint takes none, and a ball joint no kp, since its quaternion is no number to pull at. Raises ValueError for
+    those and for negative ones.
     """
+    takes = model.q_of_v >= 0 if name == "kp" else model.constrained
     if value is None:
         return np.zeros((1, model.nv))
     if np.ndim(value) == 0:
-        value = np.where(model.q_of_v < 0, 0.0, value)
+        value = np.where(takes, value, 0.0)
     array, _ = validation.batched(name, value, model.nv, "one gain for each velocity")
     if len(array) not in (1, batch):
         raise ValueError(f"{name} has {len(array)} rows; expected one or {batch}, the batch")
-    free = (model.q_of_v < 0) & np.any(array != 0, 0)
-    if np.any(free):
-        raise ValueError(
-            f"{name} is not 0 for {model.coordinate_names[int(np.argmax(free))]}; a free joint takes no gains"
-        )
+    refused = ~takes & np.any(array != 0, 0)
+    if np.any(refused):
+        first = int(np.argmax(refused))
+        rule = "a ball joint takes kd alone" if model.constrained[first] else "a free joint takes no gains"
+        raise ValueError(f"{name} is not 0 for {model.coordinate_names[first]}; {rule}")
     if np.any(array < 0):
         where = tuple(int(index) for index in np.argwhere(array < 0)[0])
         raise ValueError(f"{name}{list(where)} is {array[where]}; a gain cannot be negative")

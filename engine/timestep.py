@@ -49,7 +49,7 @@ def top_speeds(model: Model) -> Array:
     coordinates, ``√(2 E/n · μ)`` with the joint's `mobility` μ: equipartition, to which long chains come. 0 for free
     joints and for those that damping slows within 0.1 s.
     """
-    scalar = model.q_of_v >= 0
+    scalar = model.constrained
     moves = holding.mobility(model)
     share = 2 * _deepest_fall(model) / max(int(scalar.sum()), 1)
     speeds = np.minimum(np.sqrt(share * moves), model.velocity_limit)

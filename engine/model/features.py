@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from engine.model.joints import FREE, PRISMATIC
+from engine.model.joints import FREE, PRISMATIC, SPHERICAL
 from engine.model.model import Model
 
-Feature = Literal["mimic", "floating", "trees", "still", "prismatic", "massless"]
-SERIAL: tuple[Feature, ...] = ("mimic", "floating", "trees", "still")
+Feature = Literal["mimic", "floating", "trees", "still", "spherical", "prismatic", "massless"]
+SERIAL: tuple[Feature, ...] = ("mimic", "floating", "spherical", "trees", "still")
 """What a serial chain of 1-DoF joints on a fixed base has not."""
+
+_KINDS: Mapping[Feature, tuple[int, str]] = {
+    "floating": (FREE, "free"),
+    "spherical": (SPHERICAL, "a ball joint"),
+    "prismatic": (PRISMATIC, "prismatic"),
+}
+"""The features that are a kind of joint, in words."""
 
 
 @lru_cache(maxsize=256)
@@ -28,8 +36,8 @@ def found(feature: Feature, model: Model) -> str | None:
     if feature == "massless":
         bodies = np.flatnonzero(~_invertible(model))
         return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
-    bodies = np.flatnonzero(model.kind == (FREE if feature == "floating" else PRISMATIC))
-    word = "free" if feature == "floating" else "prismatic"
+    kind, word = _KINDS[feature]
+    bodies = np.flatnonzero(model.kind == kind)
     return f"joint {_joint(model, int(bodies[0]))!r} is {word}" if len(bodies) else None
 
 

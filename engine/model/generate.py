@@ -7,32 +7,46 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, Collision, Joint, JointKind, Model, Shape, Visual
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Shape, Visual
+from engine.model.joints import NQ, NV
 
-_KINDS: dict[int, JointKind] = {FREE: "floating", PRISMATIC: "prismatic", REVOLUTE: "continuous"}
+_KINDS: dict[int, JointKind] = {
+    FREE: "floating",
+    PRISMATIC: "prismatic",
+    REVOLUTE: "continuous",
+    SPHERICAL: "spherical",
+}
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 
 
-def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0) -> Model:
+def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0, spherical: float = 0.0) -> Model:
     """A serial chain of n moving links with random inertias, twists and home poses.
 
     `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random.
-    `prismatic` is the share of prismatic joints. The same arguments give the same chain.
+    `prismatic` is the share of prismatic joints, `spherical` that of ball joints. The same arguments give the same
+    chain.
     """
-    return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic)
+    return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
 
 
-def tree(n: int, seed: int = 0, branching: float = 0.3, prismatic: float = 0.0, floating: bool = False) -> Model:
+def tree(
+    n: int,
+    seed: int = 0,
+    branching: float = 0.3,
+    prismatic: float = 0.0,
+    floating: bool = False,
+    spherical: float = 0.0,
+) -> Model:
     """A tree of n moving links with random inertias, twists and home poses.
 
     Each hangs on the link before it or, with the probability `branching`, on a random earlier one. With `floating` the
-    first joint is free.
+    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints.
     """
     rng = np.random.default_rng([seed, n])
     before = np.arange(n) - 1
     branch = rng.random(n) < branching
     parent = np.where(branch & (before > 0), rng.integers(0, np.maximum(before, 1)), before)
-    return _random(f"tree{n}", parent, seed, False, prismatic, floating)
+    return _random(f"tree{n}", parent, seed, False, prismatic, spherical, floating)
 
 
 def _depth_first(parent: np.ndarray) -> np.ndarray:
@@ -52,13 +66,20 @@ def _depth_first(parent: np.ndarray) -> np.ndarray:
 
 
 def _random(
-    name: str, parent: np.ndarray, seed: int, straight: bool, prismatic: float, floating: bool = False
+    name: str,
+    parent: np.ndarray,
+    seed: int,
+    straight: bool,
+    prismatic: float,
+    spherical: float,
+    floating: bool = False,
 ) -> Model:
     n = len(parent)
     if n < 1:
         raise ValueError(f"{name}: a robot has at least one moving link; ask for n of 1 or more")
     rng = np.random.default_rng(seed)
-    kind = np.where(rng.random(n) < prismatic, PRISMATIC, REVOLUTE)
+    drawn = rng.random(n)
+    kind = np.where(drawn < prismatic, PRISMATIC, np.where(drawn >= 1 - spherical, SPHERICAL, REVOLUTE))
     if floating:
         kind[0] = FREE
     R: lie.Array = np.tile(np.eye(3), (n, 1, 1))
@@ -74,7 +95,7 @@ def _random(
     c = lie.skew(center)
     joints, links, q, v = [], [], 0, 0
     for i in range(n):
-        nq, nv = (7, 6) if kind[i] == FREE else (1, 1)
+        nq, nv = int(NQ[kind[i]]), int(NV[kind[i]])
         joints.append(Joint(f"joint{i + 1}", _KINDS[int(kind[i])], slice(i, i + 1), slice(q, q + nq), slice(v, v + nv)))
         links.append(f"link{i + 1}")
         q, v = q + nq, v + nv

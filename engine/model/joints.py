@@ -63,6 +63,14 @@ class JointType(NamedTuple):
         """Where its unit quaternion stands among its coordinates, or None."""
         return BODY_JOINTS[self.bodies[0]].quaternion
 
+    @property
+    def nq(self) -> int:
+        return sum(BODY_JOINTS[kind].nq for kind in self.bodies)
+
+    @property
+    def nv(self) -> int:
+        return sum(BODY_JOINTS[kind].nv for kind in self.bodies)
+
 
 JOINT_TYPES: Mapping[JointKind, JointType] = {
     "revolute": JointType((REVOLUTE,), spans=(np.pi,)),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engine import lie
 from engine.model.diagnostic import Diagnostic, ModelError
-from engine.model.joints import NQ, NV, Joint
+from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
 
 Array = NDArray[np.floating]
@@ -179,6 +179,15 @@ class Model:
     def bounded(self) -> NDArray[np.bool_]:
         """(nv,): the coordinates with a position limit on either side."""
         return np.isfinite(self.lower) | np.isfinite(self.upper)
+
+    @cached_property
+    def constrained(self) -> NDArray[np.bool_]:
+        """(nv,): the velocities that limits, friction, damping and gains may act on: all but those of free joints."""
+        free = [joint for joint in self.joints if FREE in joint.type.bodies]
+        constrained = np.ones(self.nv, bool)
+        for joint in free:
+            constrained[joint.v] = False
+        return constrained
 
     @cached_property
     def q_of_v(self) -> Indices:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.lie import Array, rotation_from_quaternion
-from engine.model import FREE, PRISMATIC, REVOLUTE, Model
-from engine.model.joints import BODY_JOINTS
+from engine.model import PRISMATIC, REVOLUTE, Model
+from engine.model.joints import BODY_JOINTS, NV
 
 
 def body_poses(model: Model, q: Array) -> Array:
@@ -64,7 +64,7 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
 
 def _in_parent(model: Model, q: Array) -> Array:
     """T_i (batch, n, 4, 4) of every body in its parent's frame, from the coordinates of the tree."""
-    turning, sliding, free = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC, FREE))
+    turning, sliding = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC))
     T = np.zeros((len(q), len(model.parent), 4, 4))
     R, p = T[..., :3, :3], T[..., :3, 3]
     R[:], p[:], T[..., 3, 3] = model.home_rotation, model.home_position, 1.0
@@ -75,8 +75,10 @@ def _in_parent(model: Model, q: Array) -> Array:
     turn[..., 0, 1], turn[..., 2, 2] = -turn[..., 1, 0], 1.0
     R[:, turning] = model.home_rotation[turning] @ turn
     p[:, sliding] += model.home_rotation[sliding, :, 2] * q[:, model.q_start[sliding], None]
-    for i in free:
-        x, home = q[:, model.q_start[i] : model.q_start[i] + 7], model.home_rotation[i]
-        p[:, i] += x[:, :3] @ home.T
-        R[:, i] = home @ rotation_from_quaternion(x[:, 3:] / np.linalg.norm(x[:, 3:], axis=1, keepdims=True))
+    for i in np.flatnonzero(NV[model.kind] > 1):
+        joint, home = BODY_JOINTS[int(model.kind[i])], model.home_rotation[i]
+        x, at = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion
+        if at:
+            p[:, i] += x[:, :at] @ home.T
+        R[:, i] = home @ rotation_from_quaternion(x[:, at:] / np.linalg.norm(x[:, at:], axis=1, keepdims=True))
     return T

@@ -29,6 +29,8 @@ class Algorithm:
     """Robots that branch."""
     floating: bool
     """Free joints."""
+    spherical: bool
+    """Ball joints."""
     still: bool
     """Robots in which nothing moves."""
     prismatic: bool
@@ -53,31 +55,31 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     for row in (
         Algorithm(
             "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
-            trees=True, floating=True, still=True, prismatic=True, mimic=False, massless=True, threads=False,
-            largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
-            except_on={"cuda": ("still",)},
+            trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=False, massless=True,
+            threads=False, largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
+            except_on={"cuda": ("spherical", "still")},
         ),
         Algorithm(
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
-            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=True,
-            largest=None, work="n", span="n/p + log p", source="[B]",
+            trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
+            threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
         ),
         Algorithm(
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
-            trees=True, floating=True, still=True, prismatic=True, mimic=True, massless=True, threads=False,
-            largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
-            except_on={"cuda": ("mimic", "floating", "trees", "still")},
+            trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=True, massless=True,
+            threads=False, largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
+            except_on={"cuda": ("mimic", "floating", "spherical", "trees", "still")},
         ),
         Algorithm(
             "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
             {"cpu": "text", "cuda": "compiled"},
-            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=True, threads=False,
-            largest=None, work="n", span="n", source="[Y] (8)",
+            trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=True,
+            threads=False, largest=None, work="n", span="n", source="[Y] (8)",
         ),
         Algorithm(
             "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text", "cuda": "compiled"},
-            trees=False, floating=False, still=False, prismatic=True, mimic=False, massless=False, threads=False,
-            largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
+            trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
+            threads=False, largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
         ),
     )
 }  # fmt: skip
@@ -139,8 +141,8 @@ def reason(name: str, model: Model, device: str = "auto") -> str | None:
 
 def markdown() -> str:
     """The table for the documentation, as Markdown."""
-    heads = ("algorithm", "what it does", "trees", "floating base", "prismatic", "mimic joints", "massless links",
-             "runs on", "sensible up to", "work", "steps in a row", "source")  # fmt: skip
+    heads = ("algorithm", "what it does", "trees", "floating base", "ball joints", "prismatic", "mimic joints",
+             "massless links", "runs on", "sensible up to", "work", "steps in a row", "source")  # fmt: skip
     lines = [heads, ("---",) * len(heads), *(_cells(row) for row in ALGORITHMS.values())]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
@@ -149,7 +151,7 @@ def _cells(row: Algorithm) -> tuple[str, ...]:
     cores = {"cpu": ", all cores" if row.threads else ""}
     runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
     elsewhere = {feature: device for device, features in row.except_on.items() for feature in features}
-    features: tuple[Feature, ...] = ("trees", "floating", "prismatic", "mimic", "massless")
+    features: tuple[Feature, ...] = ("trees", "floating", "spherical", "prismatic", "mimic", "massless")
     marks = (
         "no" if not getattr(row, feature) else f"not on {elsewhere[feature]}" if feature in elsewhere else "yes"
         for feature in features

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, Collision, Joint, Model, Visual
+from engine.model import WORLD, Collision, Joint, Model, Visual
+from engine.model.joints import JOINT_TYPES
 from engine.urdf.elements import Description, Limits, Shape
 from engine.urdf.markup import ZERO, Vector
 from engine.urdf.topology import Branch, Topology
 
 Array = NDArray[np.float64]
 
-KINDS = {"revolute": REVOLUTE, "continuous": REVOLUTE, "prismatic": PRISMATIC, "floating": FREE}
 NEXT_AXIS: Array = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 """Turns z to x, x to y and y to z: three in a row are the identity."""
 
@@ -90,14 +90,16 @@ class _Bodies:
             self.link_body.append(body)
             self.link_rotation[link], self.link_position[link] = R, p
             return
-        turn = np.eye(3) if joint.type == "floating" else _rotation_to(joint.axis)
+        kind: Any = joint.type
+        kinds = JOINT_TYPES[kind].bodies
+        turn = np.eye(3) if JOINT_TYPES[kind].quaternion is not None else _rotation_to(joint.axis)
         first = len(self.parent)
-        if joint.type == "planar":
-            self._body(body, PRISMATIC, R @ turn @ NEXT_AXIS, p)
-            self._body(first, PRISMATIC, NEXT_AXIS, np.zeros(3))
-            self._body(first + 1, REVOLUTE, NEXT_AXIS, np.zeros(3))
+        if kind == "planar":
+            self._body(body, kinds[0], R @ turn @ NEXT_AXIS, p)
+            self._body(first, kinds[1], NEXT_AXIS, np.zeros(3))
+            self._body(first + 1, kinds[2], NEXT_AXIS, np.zeros(3))
         else:
-            self._body(body, KINDS[joint.type], R @ turn, p)
+            self._body(body, kinds[0], R @ turn, p)
         self.of_joint[joint.name] = slice(first, len(self.parent))
         self.link_body.append(len(self.parent) - 1)
         self.link_rotation[link] = turn.T
@@ -151,9 +153,9 @@ def _coordinates(topology: Topology, of_joint: dict[str, slice]) -> tuple[tuple[
         follows = topology.followers.get(joint.name)
         if follows and follows.leader not in of_joint:
             follows = None
-        nq, nv = (0, 0) if follows else {"floating": (7, 6), "planar": (3, 3)}.get(joint.type, (1, 1))
-        leader = (follows.leader, follows.multiplier, follows.offset) if follows else (None, 1.0, 0.0)
         kind: Any = joint.type
+        nq, nv = (0, 0) if follows else (JOINT_TYPES[kind].nq, JOINT_TYPES[kind].nv)
+        leader = (follows.leader, follows.multiplier, follows.offset) if follows else (None, 1.0, 0.0)
         joints.append(Joint(joint.name, kind, of_joint[joint.name], slice(q, q + nq), slice(v, v + nv), *leader))
         limits += [topology.limits.get(joint.name, Limits())] * nv
         q, v = q + nq, v + nv

@@ -9,7 +9,7 @@ from engine.urdf.markup import ZERO, Element, Vector
 
 Color = tuple[float, float, float, float]
 
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 SCALAR = ("revolute", "continuous", "prismatic")
 
 

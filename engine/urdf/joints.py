@@ -17,10 +17,13 @@ def read_joint(document: Document, element: Element) -> Joint:
     kind = kind or "fixed"
     parent, child = _end(document, element, "parent"), _end(document, element, "child")
     axis, limits, mimic = Joint.axis, Joint.limits, None
-    if kind not in ("fixed", "floating"):
+    if kind not in ("fixed", "floating", "spherical"):
         axis = _axis(document, element)
     if kind in ("floating", "planar"):
         _unused(document, element, ("limit", "dynamics", "mimic"), kind)
+    elif kind == "spherical":
+        _unused(document, element, ("mimic",), kind)
+        limits = _limits_of_each_axis(document, element)
     elif kind != "fixed":
         limits, mimic = _limits(document, element, kind), _mimic(document, element)
     return Joint(name, kind, parent, child, element, xyz, rpy, axis, limits, mimic)
@@ -35,14 +38,12 @@ def _type(document: Document, element: Element) -> str | None:
         used = f'read as {kind.lower()}; write type="{kind.lower()}"'
         document.warning(element, f'type="{kind}" has capitals', used, document.write(element, type=kind.lower()))
         return kind.lower()
-    if kind.lower() in ("spherical", "ball"):
-        fault, cure = (
-            f"type {kind!r}: ball joints are still to come",
-            "until then write three revolute joints in one point",
-        )
-        document.error(element, fault, cure)
-    else:
-        document.error(element, f"type {kind!r} is not known", f"the types are {', '.join(TYPES)}")
+    if kind.lower() == "ball":
+        used = 'read as spherical; write type="spherical"'
+        repair = document.write(element, type="spherical")
+        document.warning(element, f'type="{kind}" is another word for spherical', used, repair)
+        return "spherical"
+    document.error(element, f"type {kind!r} is not known", f"the types are {', '.join(TYPES)}")
     return None
 
 
@@ -95,6 +96,20 @@ def _limits(document: Document, element: Element, kind: str) -> Limits:
     lower, upper = (-math.inf, math.inf) if kind == "continuous" else _range(document, child)
     velocity, effort = (_bound(document, child, attribute) for attribute in ("velocity", "effort"))
     return Limits(lower, upper, velocity, effort, damping, friction)
+
+
+def _limits_of_each_axis(document: Document, element: Element) -> Limits:
+    """The velocity, effort, damping and friction that a ball joint has about each of its three axes."""
+    damping, friction = _dynamics(document, element)
+    child = document.one(element, "limit")
+    if child is None:
+        return Limits(damping=damping, friction=friction)
+    if child.get("lower") is not None or child.get("upper") is not None:
+        fault = "lower and upper limit one angle, and a ball joint has none"
+        repair = document.write(child, lower=None, upper=None)
+        document.warning(child, fault, "they are not used: it turns without position limits", repair)
+    velocity, effort = (_bound(document, child, attribute) for attribute in ("velocity", "effort"))
+    return Limits(velocity=velocity, effort=effort, damping=damping, friction=friction)
 
 
 def _without_limits(document: Document, joint: Element, limit: Element | None) -> Repair:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
-from engine.model import FREE, REVOLUTE, Model
+from engine.model import REVOLUTE, SPHERICAL, Model
+from engine.model.joints import BODY_JOINTS, NV
 from engine.urdf.assembly import tensors
 from engine.urdf.elements import Description, Link
 from engine.urdf.markup import Document, Element
@@ -113,7 +114,7 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
         cure = f"give link {link!r} mass and inertia"
         if D[joint.bodies].min() < -SINGULAR:
             document.error(element, f"link {link!r} and what it carries have negative inertia against it", cure)
-        elif joint.kind in ("floating", "planar") or len(singular) == len(model.joints):
+        elif joint.type.parts or len(singular) == len(model.joints):
             document.error(element, fault, cure)
         else:
             leader = model.joint(joint.leader or joint.name)
@@ -123,27 +124,34 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
 
 
 def _articulated(model: Model) -> Array:
-    """(n,): the articulated inertia that each joint meets at a generic q, as a share of what it is cut from.
+    """(n,): the least articulated inertia that each joint meets at a generic q, as a share of what it is cut from.
 
-    Zero, up to round-off, means that no acceleration follows from a force on the joint.
+    Zero, up to round-off, means that no acceleration follows from some force on the joint.
     Source: R. Featherstone, "Rigid Body Dynamics Algorithms" (2008), section 7.3: ``D = Sᵀ I^A S``.
     """
     n = len(model.parent)
     angle = np.random.default_rng(0).uniform(-1, 1, n)
-    rolled = np.stack([np.zeros(n), np.zeros(n), np.where(model.kind == REVOLUTE, angle, 0.0)], -1)
+    tilt, turn = (np.where(np.isin(model.kind, kinds), angle, 0.0) for kinds in (SPHERICAL, (REVOLUTE, SPHERICAL)))
+    rolled = np.stack([tilt, tilt, turn], -1)
     R = model.home_rotation @ lie.rotation_from_rpy(rolled)
     X = lie.Ad(*lie.inverse(R, model.home_position))
     articulated = model.J.copy()
-    free, parent = (model.kind == FREE).tolist(), model.parent.tolist()
-    axis = np.where(model.kind == REVOLUTE, 2, 5).tolist()
+    several, parent, kind = (NV[model.kind] > 1).tolist(), model.parent.tolist(), model.kind.tolist()
     shares = np.zeros(n)
     for i in reversed(range(n)):
         I_A = articulated[i]
-        if free[i]:
-            moments = np.linalg.eigvalsh(I_A)
-            shares[i] = moments[0] / (np.abs(moments).max() or 1.0)
+        columns = BODY_JOINTS[kind[i]].columns
+        if several[i]:
+            own = I_A[np.ix_(columns, columns)]
+            moments = np.linalg.eigvalsh(own)
+            shares[i] = share = moments[0] / (np.abs(moments).max() or 1.0)
+            if parent[i] >= 0 and len(columns) < 6:
+                U = I_A[:, columns]
+                if share > SINGULAR:
+                    I_A = I_A - U @ np.linalg.solve(own, U.T)
+                articulated[parent[i]] += X[i].T @ I_A @ X[i]
             continue
-        k = axis[i]
+        k = columns[0]
         a, b, D = I_A.diagonal()[k - 2 : k + 1].tolist()
         shares[i] = share = D / (abs(a + b + D) or 1.0)
         if parent[i] >= 0:

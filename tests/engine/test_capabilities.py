@@ -38,6 +38,7 @@ def robots(tmp_path):
         "chain": (chain, None),
         "trees": (engine.tree(12), "carries several branches"),
         "floating": (engine.tree(5, branching=0, floating=True), "joint 'joint1' is free"),
+        "spherical": (engine.chain(5, spherical=1.0), "joint 'joint1' is a ball joint"),
         "mimic": (load("mimic", MIMIC.format(links=LINK.format("a") + LINK.format("b"))), "'follow' mimics 'lead'"),
         "massless": (hollow, "link 'link3' has no mass"),
         "planar": (load("planar", PLANAR), "a body of joint 'slide' has no mass"),
@@ -51,7 +52,7 @@ def _without(n, body, name):
     return factor.reshape(-1, *[1] * {"mass": 0, "first_moment": 1, "inertia": 2}[name])
 
 
-FEATURES = ("chain", "trees", "floating", "mimic", "massless", "planar", "still")
+FEATURES = ("chain", "trees", "floating", "spherical", "mimic", "massless", "planar", "still")
 
 
 @pytest.mark.parametrize("name", capabilities.ALGORITHMS)
@@ -74,7 +75,7 @@ def test_an_algorithm_serves_what_the_table_says_and_refuses_the_rest(robots, fe
 def test_real_robots_are_served_by_what_fits_them(robots):
     served = {feature: engine.algorithms(model) for feature, (model, _) in robots.items()}
     assert set(served["chain"]) == {"abia", "dca", "jsiia", "abia-hybrid", "cfa"}
-    assert served["trees"] == served["floating"] == ("abia", "jsiia")
+    assert served["trees"] == served["floating"] == served["spherical"] == ("abia", "jsiia")
     assert served["mimic"] == ("jsiia",)
     assert set(served["massless"]) == set(served["chain"]) - {"cfa", "dca"}
 

@@ -189,6 +189,15 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
         "warning", 3, "<color> 255 0…1",
         visual('<sphere radius="1"/>', '<material><color rgba="255 0 0 1"/></material>'),
     ),
+    "limits of a ball joint": (
+        "warning", 4, "<limit> ball not used",
+        one_joint('<limit lower="-1" upper="1" effort="1" velocity="1"/>', "spherical"),
+    ),
+    "ball joint without inertia": ("error", 4, "'j' 'b' inertia", one_link("").replace("continuous", "spherical")),
+    "ball joint that mimics": (
+        "warning", 4, "<mimic> spherical not used", one_joint('<mimic joint="k"/>', "spherical"),
+    ),
+    "another word for spherical": ("warning", 4, "'j' ball spherical", one_joint("", "ball")),
     "limits of a planar joint": ("warning", 4, "<limit> planar not used", one_joint(LIMIT, "planar")),
     "second axis": ("warning", 4, "<axis> second before", one_joint('<axis xyz="0 0 1"/><axis xyz="1 0 0"/>')),
 }  # fmt: skip
@@ -230,6 +239,7 @@ def test_every_fault_is_found_where_it_stands(name: str, tmp_path: Path) -> None
         one_joint('<axis xyz="0.7071 0 0.7071"/>'),
         one_joint("", "floating"),
         one_joint("", "planar"),
+        one_joint("", "spherical"),
         robot(link("a"), link("frame", ""), joint("j", "a", "frame", "fixed", '<axis xyz="0 0 0"/>')),
         one_joint("").replace("<robot ", '<robot xmlns="http://example.org/urdf" xmlns:gazebo="http://g" '),
         '<?xml version="1.0"?>\n<!-- <link> of <joint> -->\n' + GOOD,
@@ -379,7 +389,8 @@ def test_no_number_does_worse_than_a_refusal(tmp_path_factory: pytest.TempPathFa
 
 
 NAMES = st.sampled_from(["", "a", "b", "c", "d"])
-JOINTS = st.tuples(NAMES, NAMES, NAMES, st.sampled_from(["revolute", "fixed", "planar", "floating", "?"]), NAMES)
+KINDS = st.sampled_from(["revolute", "fixed", "planar", "floating", "spherical", "?"])
+JOINTS = st.tuples(NAMES, NAMES, NAMES, KINDS, NAMES)
 
 
 @settings(max_examples=300, deadline=None)

@@ -189,6 +189,26 @@ def test_a_floating_joint_carries_seven_coordinates(tmp_path: Path) -> None:
         engine.load(path, floating=True)
 
 
+def test_a_spherical_joint_turns_about_any_axis(tmp_path: Path) -> None:
+    resistance = '<limit effort="3" velocity="4"/><dynamics damping="0.5" friction="0.25"/>'
+    inside = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 1 0"/>' + resistance
+    joints = joint("s", "a", "b", "spherical", inside), joint("r", "b", "c")
+    model = engine.load(write(tmp_path / "ball.urdf", *map(link, "abc"), *joints))
+    assert (model.nq, model.nv, model.q_slice("r"), model.v_slice("r")) == (5, 4, slice(4, 5), slice(3, 4))
+    assert model.coordinate_names == ("s.wx", "s.wy", "s.wz", "r")
+    assert model.diagnostics == ()
+    np.testing.assert_array_equal(model.velocity_limit, [4, 4, 4, np.inf])
+    np.testing.assert_array_equal(model.effort_limit, [3, 3, 3, np.inf])
+    np.testing.assert_array_equal(model.damping, [0.5, 0.5, 0.5, 0])
+    np.testing.assert_array_equal(model.friction, [0.25, 0.25, 0.25, 0])
+    axis, angle = np.array([0.6, 0, -0.8]), 0.7
+    q = [*np.sin(angle / 2) * axis, np.cos(angle / 2), 0]
+    pose = engine.link_poses(model, q)[1]
+    np.testing.assert_allclose(pose[:3, 3], [1, 2, 3])
+    turned = lie.rotation_from_rpy([0.1, 0.2, 0.3]) @ lie.exp([*angle * axis, 0, 0, 0])[0]
+    np.testing.assert_allclose(pose[:3, :3], turned, atol=1e-12)
+
+
 LIMITS = '<limit lower="{}" upper="{}" effort="{}" velocity="{}"/><dynamics damping="{}" friction="{}"/>'
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from engine import lie
 from engine.bench.peers.peer import Missing, Timing, centered, require
 from engine.bench.states import State, residual
-from engine.model import EARTH, FREE, PRISMATIC, Model
+from engine.model import EARTH, PRISMATIC, Model
+from engine.model.joints import NV
 from engine.validation import Array
 
 CHECKED, CALLS = 64, 5
@@ -24,9 +25,10 @@ BASE = (
 
 def sdf(model: Model) -> str:
     """A fixed-base model of ours, body by body. Raises Missing where JaxSim has no such model."""
-    if model.has_mimic or np.any(model.kind == FREE) or np.any(model.mass <= 0) or tuple(model.gravity) != EARTH:
+    if model.has_mimic or np.any(NV[model.kind] > 1) or np.any(model.mass <= 0) or tuple(model.gravity) != EARTH:
         raise Missing(
-            f"JaxSim is given robots on Earth without free joints, mimic joints and massless bodies, not {model.name}"
+            f"JaxSim is given robots on Earth of joints with one coordinate, none that mimics, and no massless bodies, "
+            f"not {model.name}"
         )
     parts = ["<sdf version='1.10'><model name='robot'>", BASE]
     for i, above in enumerate(model.parent):

@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.bench.peers.peer import Missing, Timing, centered, require
 from engine.bench.states import State, residual
-from engine.model import FREE, PRISMATIC, Model
+from engine.model import PRISMATIC, Model
+from engine.model.joints import NV
 from engine.validation import Array
 
 CHECKED = 64
@@ -27,8 +28,11 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
     require("mujoco", "MuJoCo")
     import mujoco
 
-    if model.has_mimic or np.any(model.kind == FREE) or np.any(model.mass <= 0):
-        raise Missing(f"MuJoCo is given robots without free joints, mimic joints and massless bodies, not {model.name}")
+    if model.has_mimic or np.any(NV[model.kind] > 1) or np.any(model.mass <= 0):
+        raise Missing(
+            f"MuJoCo is given robots of joints with one coordinate, none that mimics, and no massless bodies, "
+            f"not {model.name}"
+        )
     off = mujoco.mjtDisableBit
     spec = mujoco.MjSpec()
     spec.option.gravity, spec.option.timestep = model.gravity, dt

@@ -14,7 +14,8 @@ import numpy as np
 from engine.bench.peers.peer import Missing, Timing, centered
 from engine.bench.states import State, residual, some_rows
 from engine.cpu.runtime.cores import cores
-from engine.model import FREE, PRISMATIC, Model
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Model
+from engine.model.joints import NV
 from engine.validation import Array
 
 LARGEST_SHARE = 4096
@@ -52,17 +53,22 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
             f"{model.name} has mimic joints, which Pinocchio's aba does not serve; load it with mimic=False"
         )
     theirs, order = pin.Model(), []
+    joints = {
+        REVOLUTE: pin.JointModelRZ,
+        PRISMATIC: pin.JointModelPZ,
+        FREE: pin.JointModelFreeFlyer,
+        SPHERICAL: pin.JointModelSpherical,
+    }
     theirs.gravity.linear[:] = model.gravity
     for i, parent in enumerate(model.parent):
-        kind, start = model.kind[i], int(model.v_start[i])
-        free = kind == FREE
-        joint = pin.JointModelFreeFlyer() if free else (pin.JointModelPZ() if kind == PRISMATIC else pin.JointModelRZ())
+        kind, start = int(model.kind[i]), int(model.v_start[i])
         index = theirs.addJoint(
-            int(parent) + 1, joint, pin.SE3(model.home_rotation[i], model.home_position[i]), f"joint{i}"
+            int(parent) + 1, joints[kind](), pin.SE3(model.home_rotation[i], model.home_position[i]), f"joint{i}"
         )
         center, about_center = centered(model, i)
         theirs.appendBodyToJoint(index, pin.Inertia(float(model.mass[i]), center, about_center), pin.SE3.Identity())
-        order += [start + 3, start + 4, start + 5, start, start + 1, start + 2] if free else [start]
+        run = list(range(start, start + int(NV[kind])))
+        order += run[3:] + run[:3] if kind == FREE else run
     data = theirs.createData()
     return Pinocchio(theirs, lambda q, v, tau: pin.aba(theirs, data, q, v, tau), np.array(order))
 

@@ -71,7 +71,7 @@ def _prepare_abia(q, v, dynamics, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = now() if phases.size else 0
     tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(v, 0, topology, w, lanes, at.QD, at.VXS)
+    tree_passes.scatter_v(v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     _lap(phases, 0, time)
@@ -82,7 +82,7 @@ def _abia(forces, answer, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = now() if phases.size else 0
-    tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.TAU, at.U)
+    tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.OF_TAU)
     tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
     time = _lap(phases, 0, time)
     tree_passes.bias_forces(topology, constants, w, lanes)
@@ -93,8 +93,8 @@ def _abia(forces, answer, dynamics, loads, phases):
     aba.inertia_recursion(topology, w, lanes)
     time = _lap(phases, 2, time)
     aba.accelerations(topology, w, lanes, gravity)
-    tree_passes.gather_v(answer.qdd, 0, topology, w, lanes, at.QDD, at.U)
-    tree_passes.gather_v(answer.reaction, 0, topology, w, lanes, at.REACTION, at.U)
+    tree_passes.gather_v(answer.qdd, 0, topology, w, lanes, at.OF_QDD)
+    tree_passes.gather_v(answer.reaction, 0, topology, w, lanes, at.OF_REACTION)
     _lap(phases, 3, time)
 
 
@@ -107,7 +107,7 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.QD, at.VXS)
+    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     time = _lap(phases, 0, time)

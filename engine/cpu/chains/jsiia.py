@@ -83,7 +83,7 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
     if len(wrenches) > 0:
         take_from_bias(wrenches, w, lanes)
     forces(topology, constants, w, lanes, gravity, False)
-    tree_passes.gather_v(out, 0, topology, w, lanes, at.TAU, at.U)
+    tree_passes.gather_v(out, 0, topology, w, lanes, at.OF_TAU)
 
 
 @kernel
@@ -134,7 +134,7 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
         expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])
         tree_passes.scatter_q(full_q, 0, topology, constants, w, lanes)
-        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.QD, at.VXS)
+        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cpu.runtime.native import inline
-from engine.step_settings import FRICTION, LOWER, UPPER, VELOCITY_LIMIT
+from engine.step_settings import FRICTION, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
 
 LOW, BACKWARD, STUCK, FORWARD, HIGH = range(-2, 3)  # the modes: v⁺ = lo, v⁺ < 0, v⁺ = 0, v⁺ > 0, v⁺ = hi
 REST = 1e-12  # rad/s, m/s, rad or m: what counts as nothing, of a velocity and of the way to a limit
 
 
 class JointRows(NamedTuple):
-    """The rows of a robot: `joints` (8, nv) as in `StepSettings.joints`, `q_of_v` (nv,) as in `Model`; dt in s.
+    """The rows of a robot: `joints` (8, nv) and `q_of_v` (nv,) are those of `StepSettings`; dt in s.
 
     `has_limits`: position or velocity limits act; `has_constraints`: they, or friction, do.
     """
@@ -45,7 +45,13 @@ class ActiveSet(NamedTuple):
 @inline
 def is_row(rows, j):
     """Whether friction and limits can act on coordinate j."""
-    return rows.q_of_v[j] >= 0
+    return rows.q_of_v[j] != NO_ROW
+
+
+@inline
+def position(rows, j, q):
+    """The coordinate of velocity j for a robot at q (nq,), 0 where it has none."""
+    return q[rows.q_of_v[j]] if rows.q_of_v[j] >= 0 else 0.0
 
 
 @inline
@@ -53,7 +59,7 @@ def bounds(rows, j, q):
     """lo and hi of v⁺ of coordinate j from the limits, with lo ≤ 0 ≤ hi, for a robot at q (nq,)."""
     if not rows.has_limits:
         return -np.inf, np.inf
-    joints, here = rows.joints, q[rows.q_of_v[j]]
+    joints, here = rows.joints, position(rows, j, q)
     below, above = joints[LOWER, j] - here, joints[UPPER, j] - here
     low, high = (below if below < -REST else 0.0) / rows.dt, (above if above > REST else 0.0) / rows.dt
     return max(-joints[VELOCITY_LIMIT, j], low), min(joints[VELOCITY_LIMIT, j], high)

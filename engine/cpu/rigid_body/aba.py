@@ -10,6 +10,10 @@ inertias ``I`` and biases ``p`` from the tips, accelerations from the base:
 Two additions serve simulation. ``E`` is added to D: an inertia or an implicit damping on the joint's own
 axis. A locked joint has its acceleration prescribed: 1/D becomes 0 and u/D the acceleration, and the same
 lines give the hybrid dynamics (Featherstone 2008, section 9.2).
+
+A ball joint is three joints in one body, about its axes x, y and z: from the tips each takes its own UUᵀ/D off what the
+one before left, from the base each adds its q̈ to what the next one meets. That is the Gaussian elimination of its 3×3
+``SᵀIS + E``, and an axis can be locked alone.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from engine.cpu.rigid_body.spatial import (
 )
 from engine.cpu.runtime.native import inline, kernel, specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
-from engine.model import FREE, REVOLUTE
+from engine.model import FREE, REVOLUTE, SPHERICAL
 from engine.model.layout import Packed
 
 
@@ -135,12 +139,62 @@ def _hand_on(row, L):
         store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
 
 
+@inline
+def _ball_axis(row, L, k, axis, A, B, C, n, f):
+    """Inertia and bias without one axis of a ball joint; keeps that axis's U, D and u."""
+    x = ((A[0], A[1], A[2]), (A[1], A[3], A[4]), (A[2], A[4], A[5]))[axis]
+    y = ((B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8]))[axis]
+    D, u = x[axis] + row[(at.BALL_E + axis) * L + k], row[(at.BALL_TAU + axis) * L + k] - n[axis]
+    store6(row, (at.BALL_U + 6 * axis) * L + k, L, (x[0], x[1], x[2], y[0], y[1], y[2]))
+    row[(at.BALL_D + axis) * L + k] = D
+    row[(at.BALL_TAU + axis) * L + k] = u
+    locked, inverse = row[(at.BALL_LOCK + axis) * L + k] != 0.0, 1.0 / D
+    ud = row[(at.BALL_TARGET + axis) * L + k] if locked else u * inverse
+    A, B, C = less_rank_one(A, B, C, x, y, 0.0 if locked else inverse)
+    return A, B, C, add(n, scale(ud, x)), add(f, scale(ud, y))
+
+
+@inline
+def _plus(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
+
+
+@inline
+def _ball(w, i, parent, L):
+    """The three axes of a ball joint, and what is left of inertia and bias, with that of c, added to its parent's."""
+    row = w[i]
+    for k in range(L):
+        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
+        n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
+        A, B, C, n, f = _ball_axis(row, L, k, 0, A, B, C, n, f)
+        A, B, C, n, f = _ball_axis(row, L, k, 1, A, B, C, n, f)
+        A, B, C, n, f = _ball_axis(row, L, k, 2, A, B, C, n, f)
+        if parent >= 0:
+            o, v = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
+            n = add(n, add(mul(full(A), o), mul(B, v)))
+            f = add(f, add(mul(transpose(B), o), mul(full(C), v)))
+            R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+            A, B, C = inertia_to_parent(R, p, A, B, C)
+            n, f = force_to_parent(R, p, n, f)
+            below = w[parent]
+            store6(below, at.I * L + k, L, _plus(load6(below, at.I * L + k, L), A))
+            a, b = load6(below, at.I_B * L + k, L), load3(below, (at.I_B + 6) * L + k, L)
+            store6(below, at.I_B * L + k, L, _plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])))
+            store3(below, (at.I_B + 6) * L + k, L, add(b, (B[6], B[7], B[8])))
+            store6(below, at.I_C * L + k, L, _plus(load6(below, at.I_C * L + k, L), C))
+            store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
+            store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
+
+
 @kernel
 def inertia_recursion(topology, w, lanes):
     """Articulated inertias and biases, from the tips to the base."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        if kind == SPHERICAL:
+            _ball(w, i, parent, L)
+            continue
         if kind == FREE:
             _free(row, L)
         else:
@@ -151,6 +205,29 @@ def inertia_recursion(topology, w, lanes):
             below = w[parent]
             for k in range(27 * L):
                 below[at.I * L + k] += row[at.I * L + k]
+
+
+@inline
+def _ball_axis_acceleration(row, L, k, axis, o, v):
+    """q̈ of one axis of a ball joint, and what locking it took, where (o, v) is a' and the q̈ of the axes after it."""
+    U, D = (at.BALL_U + 6 * axis) * L + k, row[(at.BALL_D + axis) * L + k]
+    Ua, u = dot(load3(row, U, L), o) + dot(load3(row, U + 3 * L, L), v), row[(at.BALL_TAU + axis) * L + k]
+    locked, target = row[(at.BALL_LOCK + axis) * L + k] != 0.0, row[(at.BALL_TARGET + axis) * L + k]
+    acceleration = target if locked else (u - Ua) / D
+    row[(at.BALL_QDD + axis) * L + k] = acceleration
+    row[(at.BALL_TARGET + axis) * L + k] = Ua + D * acceleration - u
+    return acceleration
+
+
+@inline
+def _ball_accelerations(row, L):
+    for k in range(L):
+        o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
+        v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
+        o = o[0], o[1], o[2] + _ball_axis_acceleration(row, L, k, 2, o, v)
+        o = o[0], o[1] + _ball_axis_acceleration(row, L, k, 1, o, v), o[2]
+        o = o[0] + _ball_axis_acceleration(row, L, k, 0, o, v), o[1], o[2]
+        store6(row, at.ACC * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
 
 
 @kernel
@@ -169,7 +246,10 @@ def accelerations(topology, w, lanes, gravity):
                 row[at.ACC * L + k] = body
             continue
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
-        axis = 2 if kind == REVOLUTE else 5
+        if kind == SPHERICAL:
+            _ball_accelerations(row, L)
+            continue
+        axis = at.AXIS[kind]
         for k in range(L):
             o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
             v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
@@ -193,15 +273,15 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
     finite = True
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.VXS)
-        tree_passes.scatter_v(tau, start, topology, w, lanes, at.TAU, at.U)
+        tree_passes.scatter_v(v, start, topology, w, lanes, at.OF_QD)
+        tree_passes.scatter_v(tau, start, topology, w, lanes, at.OF_TAU)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         tree_passes.bias_forces(topology, constants, w, lanes)
         tree_passes.rigid_inertias(topology, constants, w, lanes)
         inertia_recursion(topology, w, lanes)
         accelerations(topology, w, lanes, constants[topology.shape[0]])
-        finite &= tree_passes.gather_v(out, start, topology, w, lanes, at.QDD, at.U)
+        finite &= tree_passes.gather_v(out, start, topology, w, lanes, at.OF_QDD)
     return FITS if finite else NOT_FINITE
 
 

@@ -7,14 +7,12 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.native import inline, kernel
-from engine.model import FREE, REVOLUTE
 
 
 @inline
 def _column(row, k, L, kind, j):
     """Column j of a composite inertia times S, as a wrench on the body, into its A."""
     A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-    index = j if kind == FREE else (2 if kind == REVOLUTE else 5)
     columns = (
         (A[0], A[1], A[2], B[0], B[1], B[2]),
         (A[1], A[3], A[4], B[3], B[4], B[5]),
@@ -23,21 +21,17 @@ def _column(row, k, L, kind, j):
         (B[1], B[4], B[7], C[1], C[3], C[4]),
         (B[2], B[5], B[8], C[2], C[4], C[5]),
     )
-    store6(row, at.ACC * L + k, L, columns[index])
+    store6(row, at.ACC * L + k, L, columns[at.AXIS[kind] + j])
 
 
 @inline
 def _row_into(M, k, topology, wrench, j, column):
     """S_jᵀ F for body j into M[·, column] and its mirror."""
     start, kind = topology[j, 3], topology[j, 1]
-    if kind == FREE:
-        for r in range(6):
-            M[k, start + r, column] = wrench[r]
-            M[k, column, start + r] = wrench[r]
-    else:
-        value = wrench[2] if kind == REVOLUTE else wrench[5]
-        M[k, start, column] = value
-        M[k, column, start] = value
+    for r in range(at.NV[kind]):
+        value = wrench[at.AXIS[kind] + r]
+        M[k, start + r, column] = value
+        M[k, column, start + r] = value
 
 
 @kernel
@@ -49,7 +43,7 @@ def composite_bodies(M, topology, constants, w, lanes):
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind, start = w[i], topology[i, 0], topology[i, 1], topology[i, 3]
-        for column in range(6 if kind == FREE else 1):
+        for column in range(at.NV[kind]):
             for k in range(L):
                 _column(row, k, L, kind, column)
                 F, j = load6(row, at.ACC * L + k, L), i

@@ -21,12 +21,12 @@ from engine.cpu.rigid_body.spatial import (
     store9,
 )
 from engine.cpu.runtime.native import kernel
-from engine.model import FREE, REVOLUTE, layout
+from engine.model import layout
 
 
 @kernel
 def forces(topology, constants, w, lanes, gravity, accelerated):
-    """(2b)–(2d): τ = SᵀF of every body into TAU, a free one's into U; q̈ is taken as 0 unless `accelerated`."""
+    """(2b)–(2d): τ = SᵀF of every body to where OF_TAU says; q̈ is taken as 0 unless `accelerated`."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, 1]
@@ -36,10 +36,9 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
         for k in range(6 * L):
             row[at.ACC * L + k] += row[at.VXS * L + k]
         if accelerated:
-            width, source = (6 * L, at.U * L) if kind == FREE else (L, at.QDD * L)
-            axis = at.ACC if kind == FREE else (at.ACC + 2 if kind == REVOLUTE else at.ACC + 5)
-            for k in range(width):
-                row[axis * L + k] += row[source + k]
+            axis, source = at.ACC + at.AXIS[kind], at.OF_QDD[kind]
+            for k in range(at.NV[kind] * L):
+                row[axis * L + k] += row[source * L + k]
         for k in range(L):
             n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
             store3(row, at.BIAS * L + k, L, add(n, load3(row, at.BIAS * L + k, L)))
@@ -53,13 +52,9 @@ def joint_forces(topology, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, 1], topology[i, 0]
-        if kind == FREE:
-            for k in range(6 * L):
-                row[at.U * L + k] = row[at.BIAS * L + k]
-        else:
-            axis = at.BIAS + 2 if kind == REVOLUTE else at.BIAS + 5
-            for k in range(L):
-                row[at.TAU * L + k] = row[axis * L + k]
+        axis, place = at.BIAS + at.AXIS[kind], at.OF_TAU[kind]
+        for k in range(at.NV[kind] * L):
+            row[place * L + k] = row[axis * L + k]
         if parent >= 0:
             below = w[parent]
             for k in range(L):
@@ -75,13 +70,13 @@ def inverse(q, v, a, out, topology, constants, w, lanes):
     n = topology.shape[0]
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.QD, at.VXS)
-        tree_passes.scatter_v(a, start, topology, w, lanes, at.QDD, at.U)
+        tree_passes.scatter_v(v, start, topology, w, lanes, at.OF_QD)
+        tree_passes.scatter_v(a, start, topology, w, lanes, at.OF_QDD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         tree_passes.bias_forces(topology, constants, w, lanes)
         forces(topology, constants, w, lanes, constants[n], True)
-        tree_passes.gather_v(out, start, topology, w, lanes, at.TAU, at.U)
+        tree_passes.gather_v(out, start, topology, w, lanes, at.OF_TAU)
 
 
 @kernel
@@ -107,7 +102,7 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, constants
     world_poses(q, rotations, positions, topology, constants, w, lanes)
     for b in range(q.shape[0]):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, b, topology, w, lanes, at.QD, at.VXS)
+        tree_passes.scatter_v(v, b, topology, w, lanes, at.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         kinetic[b], potential[b] = 0.0, 0.0

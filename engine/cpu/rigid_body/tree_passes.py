@@ -30,7 +30,7 @@ from engine.cpu.rigid_body.spatial import (
     store9,
 )
 from engine.cpu.runtime.native import inline, kernel
-from engine.model import FREE, REVOLUTE, layout
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 
 
 @kernel
@@ -39,8 +39,8 @@ def shapes_fit(topology, q, v, tau, out):
     n, batch = topology.shape[0], q.shape[0]
     nq, nv = 0, 0
     if n > 0:
-        free = topology[n - 1, 1] == FREE
-        nq, nv = topology[n - 1, 2] + (7 if free else 1), topology[n - 1, 3] + (6 if free else 1)
+        kind = topology[n - 1, 1]
+        nq, nv = topology[n - 1, 2] + at.NQ[kind], topology[n - 1, 3] + at.NV[kind]
     return (
         q.shape[1] == nq
         and v.shape == (batch, nv)
@@ -52,18 +52,25 @@ def shapes_fit(topology, q, v, tau, out):
 
 @kernel
 def scatter_q(q, start, topology, constants, w, lanes):
-    """Give the bodies their coordinates from rows start… of q (batch, tree_nq); a free body its whole pose.
+    """Give the bodies their coordinates from rows start… of q (batch, tree_nq); a free body or a ball its whole pose.
 
     Past the end of the batch the last robot is worked on again, so that every block is full.
     """
     L, last = len(lanes), q.shape[0] - 1
     for i in range(topology.shape[0]):
-        row, j = w[i], topology[i, 2]
-        if topology[i, 1] != FREE:
+        row, j, kind = w[i], topology[i, 2], topology[i, 1]
+        if kind != FREE and kind != SPHERICAL:
             for k in range(L):
                 row[at.Q * L + k] = q[min(start + k, last), j]
             continue
         R0, p0 = load9(constants[i], layout.HOME_ROTATION, 1), load3(constants[i], layout.HOME_POSITION, 1)
+        if kind == SPHERICAL:
+            for k in range(L):
+                x = q[min(start + k, last)]
+                R = rotation_from_quaternion(x[j], x[j + 1], x[j + 2], x[j + 3])
+                store9(row, at.R * L + k, L, matmul(R0, R))
+                store3(row, at.P * L + k, L, p0)
+            continue
         for k in range(L):
             x = q[min(start + k, last)]
             store9(row, at.R * L + k, L, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])))
@@ -71,15 +78,14 @@ def scatter_q(q, start, topology, constants, w, lanes):
 
 
 @kernel
-def scatter_v(v, start, topology, w, lanes, scalar, free):
-    """Rows start… of v (batch, tree_nv) to the bodies: a joint's number to `scalar`, a free joint's six to `free`."""
+def scatter_v(v, start, topology, w, lanes, place):
+    """Rows start… of v (batch, tree_nv) to the bodies; `place` says by kind of joint where, such as `at.OF_TAU`."""
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
-        row, first = w[i], topology[i, 3]
-        width, place = (6, free) if topology[i, 1] == FREE else (1, scalar)
-        for j in range(width):
+        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        for j in range(at.NV[kind]):
             for k in range(L):
-                row[(place + j) * L + k] = v[min(start + k, last), first + j]
+                row[(place[kind] + j) * L + k] = v[min(start + k, last), first + j]
 
 
 @kernel
@@ -87,24 +93,24 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
     """What ABIA adds for simulation, (L, tree_nv) each, to the bodies; a free joint takes none."""
     L = len(lanes)
     for i in range(topology.shape[0]):
-        if topology[i, 1] != FREE:
-            row, j = w[i], topology[i, 3]
-            for k in range(L):
-                row[at.E * L + k] = extra[k, j]
-                row[at.LOCK * L + k] = locked[k, j]
-                row[at.TARGET * L + k] = target[k, j]
+        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        if kind != FREE:
+            for j in range(at.NV[kind]):
+                for k in range(L):
+                    row[(at.OF_E[kind] + j) * L + k] = extra[k, first + j]
+                    row[(at.OF_LOCK[kind] + j) * L + k] = locked[k, first + j]
+                    row[(at.OF_TARGET[kind] + j) * L + k] = target[k, first + j]
 
 
 @kernel
-def gather_v(v, start, topology, w, lanes, scalar, free):
+def gather_v(v, start, topology, w, lanes, place):
     """The inverse of `scatter_v`; answers whether every number is finite."""
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
-        row, first = w[i], topology[i, 3]
-        width, place = (6, free) if topology[i, 1] == FREE else (1, scalar)
-        for j in range(width):
+        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        for j in range(at.NV[kind]):
             for k in range(min(L, v.shape[0] - start)):
-                x = row[(place + j) * L + k]
+                x = row[(place[kind] + j) * L + k]
                 v[start + k, first + j] = x
                 finite &= np.isfinite(x)
     return finite
@@ -148,7 +154,7 @@ def poses(topology, constants, w, lanes):
     for i in range(topology.shape[0]):
         if topology[i, 1] == REVOLUTE:
             _revolute(w[i], constants, i, len(lanes))
-        elif topology[i, 1] != FREE:
+        elif topology[i, 1] == PRISMATIC:
             _prismatic(w[i], constants, i, len(lanes))
 
 
@@ -183,6 +189,13 @@ def velocities(topology, w, lanes):
                 store3(row, (at.V + 3) * L + k, L, add(v, dv))
                 store3(row, at.VXS * L + k, L, cross(o, do))
                 store3(row, (at.VXS + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
+        elif topology[i, 1] == SPHERICAL:
+            for k in range(L):
+                o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
+                do = load3(row, at.VXS * L + k, L)
+                store3(row, at.V * L + k, L, add(o, do))
+                store3(row, at.VXS * L + k, L, cross(o, do))
+                store3(row, (at.VXS + 3) * L + k, L, cross(v, do))
         else:
             for k in range(L):
                 rate, x = row[at.QD * L + k], load3(row, at.V * L + k, L)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.model.joints import BODY_JOINTS
+
 # fmt: off
 R = 0         # 9  rotation of T_i
 P = 9         # 3  position of T_i
 Q = 12        # 1  coordinate
 QD = 13       # 1  its velocity q̇
 V = 14        # 6  twist
-VXS = 20      # 6  c = ad_V S q̇; before that, a free joint's q̇
+VXS = 20      # 6  c = ad_V S q̇; before that, the q̇ of a free joint or a ball joint
 I = 26        # 21 articulated or composite inertia [A B; Bᵀ C], A first; once sent to the parent, seen from there
 I_B = 32      # 9  its block B
 I_C = 41      # 6  its block C
@@ -25,14 +27,35 @@ TAU = 59      # 1  τ
 D = 60        # 1  SᵀU + E
 DINV = 61     # 1  1/D, or 0 where the joint is locked
 UD = 62       # 1  u/D, or the prescribed acceleration where it is locked
-ACC = 63      # 6  acceleration
-QDD = 69      # 1  q̈
-E = 70        # 1  added to the diagonal of the mass matrix
-LOCK = 71     # 1  1 where the acceleration is prescribed, else 0
-TARGET = 72   # 1  the prescribed acceleration
-REACTION = 73 # 1  the force that prescribing it takes
+QDD = 63      # 1  q̈
+E = 64        # 1  added to the diagonal of the mass matrix
+LOCK = 65     # 1  1 where the acceleration is prescribed, else 0
+TARGET = 66   # 1  the prescribed acceleration
+REACTION = 67 # 1  the force that prescribing it takes
+ACC = 68      # 6  acceleration
 WIDTH = 74
+
+# A ball joint has three of each, in the same places:
+BALL_TAU = U          # 3  τ
+BALL_QDD = U + 3      # 3  q̈
+BALL_E = U + 6        # 3
+BALL_LOCK = U + 9     # 3
+BALL_TARGET = U + 12  # 3  the prescribed acceleration; after that, the reaction
+BALL_U = I            # 18 U of its axes x, y and z, once the inertia has been sent to the parent
+BALL_D = I + 18       # 3  their D
 # fmt: on
+
+# By kind of joint: coordinates, velocities, the first column of S in the 6×6 identity (the others follow it) …
+_KINDS = range(len(BODY_JOINTS))
+NQ = tuple(BODY_JOINTS[kind].nq for kind in _KINDS)
+NV = tuple(BODY_JOINTS[kind].nv for kind in _KINDS)
+AXIS = tuple(BODY_JOINTS[kind].columns[0] for kind in _KINDS)
+# … and where its q̇, τ, q̈, and the rest stand. A free joint takes no additions.
+OF_QD = (QD, QD, VXS, VXS)
+OF_TAU = (TAU, TAU, U, BALL_TAU)
+OF_QDD = (QDD, QDD, U, BALL_QDD)
+OF_REACTION = (REACTION, REACTION, U, BALL_TARGET)
+OF_E, OF_LOCK, OF_TARGET = (E, E, U, BALL_E), (LOCK, LOCK, U, BALL_LOCK), (TARGET, TARGET, U, BALL_TARGET)
 
 ONE: tuple[int, ...] = (0,)
 EIGHT: tuple[int, ...] = (0,) * 8

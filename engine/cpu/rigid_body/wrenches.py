@@ -75,4 +75,4 @@ def generalized_forces(q, on_links, out, wrenches, topology, constants, links, w
             for k in range(6 * L):
                 row[at.BIAS * L + k] = wrenches[i, k]
         rnea.joint_forces(topology, w, lanes)
-        tree_passes.gather_v(out, start, topology, w, lanes, at.TAU, at.U)
+        tree_passes.gather_v(out, start, topology, w, lanes, at.OF_TAU)

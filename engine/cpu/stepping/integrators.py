@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.joint_rows import ActiveSet, slides
+from engine.cpu.constraints.joint_rows import ActiveSet, is_row, position, slides
 from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
@@ -95,9 +95,10 @@ def _joint_forces(robots, q, v, rows, forces, implicit):
     joints, dt = rows.joints, rows.dt
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            drive, limit, index, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], rows.q_of_v[j], 0.0
-            if index >= 0:
-                ahead = q[k, index] + dt * v[k, j] if implicit else q[k, index]
+            drive, limit, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], 0.0
+            if is_row(rows, j):
+                here = position(rows, j, q[k])
+                ahead = here + dt * v[k, j] if implicit else here
                 drive += joints[KP, j] * (robots.target[k, j] - ahead) - joints[KD, j] * v[k, j]
                 if implicit:
                     gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
@@ -121,35 +122,65 @@ def _advance_free(x, at_q, u, at_v, dt):
 
 
 @inline
-def _advance(q, v, dt, q_of_v, free):
+def _advance_ball(x, at_q, u, at_v, dt):
+    """A ball joint's quaternion moved by ω for dt."""
+    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
+    after = quaternion_step((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), omega, dt)
+    for r in range(4):
+        x[at_q + r] = after[r]
+
+
+@inline
+def _advance(q, v, dt, q_of_v, rotations):
     """q moved by v for dt, one robot: q (nq,), v (nv,)."""
     for j in range(v.size):
         if q_of_v[j] >= 0:
             q[q_of_v[j]] += dt * v[j]
+    free, balls = rotations
     for f in range(free.shape[0]):
         _advance_free(q, free[f, 0], v, free[f, 1], dt)
+    for f in range(balls.shape[0]):
+        _advance_ball(q, balls[f, 0], v, balls[f, 1], dt)
 
 
 @inline
-def _rates(q, v, rate, q_of_v, free):
+def _quaternion_rate(q, a, v, c, rate):
+    """½ x ∘ (ω, 0) of the quaternion x that stands at `a`."""
+    x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
+    rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
+    rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
+    rate[a + 2] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
+    rate[a + 3] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
+
+
+@inline
+def _rates(q, v, rate, q_of_v, rotations):
     """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
     for j in range(v.size):
         if q_of_v[j] >= 0:
             rate[q_of_v[j]] = v[j]
+    free, balls = rotations
     for f in range(free.shape[0]):
         a, c = free[f, 0], free[f, 1]
         x, y, z, s = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
         linear = mul(rotation_from_quaternion(x, y, z, s), (v[c + 3], v[c + 4], v[c + 5]))
         for r in range(3):
             rate[a + r] = linear[r]
-        rate[a + 3] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
-        rate[a + 4] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
-        rate[a + 5] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
-        rate[a + 6] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
+        _quaternion_rate(q, a + 3, v, c, rate)
+    for f in range(balls.shape[0]):
+        _quaternion_rate(q, balls[f, 0], v, balls[f, 1], rate)
 
 
 @inline
-def _euler_step(integrator, robots, rows, free, scratch, dynamics, loads, phases):
+def _normalise(x, a):
+    """Bring the quaternion that stands at `a` back to unit length."""
+    n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
+    for r in range(4):
+        x[a + r] /= n
+
+
+@inline
+def _euler_step(integrator, robots, rows, rotations, scratch, dynamics, loads, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
@@ -157,12 +188,12 @@ def _euler_step(integrator, robots, rows, free, scratch, dynamics, loads, phases
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
-        _advance(q[k], v[k], rows.dt, rows.q_of_v, free)
+        _advance(q[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
 @inline
-def _settle(q, after, v, mode, rows):
-    """Take RK4's coordinates `after` for q, but q + dt v⁺ for a joint that was held or would pass its limit."""
+def _settle(q, after, v, mode, rows, rotations):
+    """Take RK4's coordinates `after` for q, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
     for j in range(v.size):
         index = rows.q_of_v[j]
         if index >= 0:
@@ -170,11 +201,19 @@ def _settle(q, after, v, mode, rows):
             outside = rows.has_limits and not (rows.joints[LOWER, j] <= after[index] <= rows.joints[UPPER, j])
             if held or outside:
                 after[index] = q[index] + rows.dt * v[j]
+    balls = rotations.balls
+    for f in range(balls.shape[0]):
+        a, c = balls[f, 0], balls[f, 1]
+        held = not (slides(mode[c]) and slides(mode[c + 1]) and slides(mode[c + 2]))
+        if rows.has_constraints and held:
+            for r in range(4):
+                after[a + r] = q[a + r]
+            _advance_ball(after, a, v, c, rows.dt)
     copy_row(after, q)
 
 
 @inline
-def _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases):
+def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
     """The sums of the rates at the four stages."""
     forces, answer, stages, dt = scratch.forces, scratch.answer, scratch.stages, rows.dt
     q, v = robots.q, robots.v
@@ -191,7 +230,7 @@ def _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases):
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
         for k in range(v.shape[0]):
-            _rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, free)
+            _rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, rotations)
             for j in range(q.shape[1]):
                 stages.q_sum[k, j] += weight * stages.q_rate[k, j]
                 stages.q[k, j] = q[k, j] + ahead * dt * stages.q_rate[k, j]
@@ -201,23 +240,23 @@ def _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases):
 
 
 @kernel
-def _rk4_step(robots, rows, free, scratch, dynamics, loads, phases):
+def _rk4_step(robots, rows, rotations, scratch, dynamics, loads, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
     Friction and limits, where there are any, then correct the velocity at the step's end.
     """
     q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
-    _rk4_stages(robots, rows, free, scratch, dynamics, loads, phases)
+    _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
             stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]
         for j in range(v.shape[1]):
             v[k, j] += dt / 6.0 * stages.v_sum[k, j]
+        free, balls = rotations
         for f in range(free.shape[0]):
-            x, a = stages.q[k], free[f, 0] + 3
-            n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
-            for r in range(4):
-                x[a + r] /= n
+            _normalise(stages.q[k], free[f, 0] + 3)
+        for f in range(balls.shape[0]):
+            _normalise(stages.q[k], balls[f, 0])
     if rows.has_constraints:
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)
@@ -227,7 +266,7 @@ def _rk4_step(robots, rows, free, scratch, dynamics, loads, phases):
         if rows.has_constraints:
             for j in range(v.shape[1]):
                 v[k, j] += dt * answer.qdd[k, j]
-        _settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows)
+        _settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
 
 
 @inline
@@ -260,12 +299,12 @@ def _sound(v):
 
 
 @kernel
-def run(robots, controls, wrenches, record, steps, integrator, rows, free, scratch, dynamics, phases):
+def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases):
     """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
-    outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `free` as in `StepSettings`. The phases
-    (5,) of the last step are timed in ns, unless `phases` is empty.
+    outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
+    phases (5,) of the last step are timed in ns, unless `phases` is empty.
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
@@ -282,9 +321,9 @@ def run(robots, controls, wrenches, record, steps, integrator, rows, free, scrat
                 for k in range(block.tau.shape[0]):
                     copy_row(controls[min(start + k, controls.shape[0] - 1), step], block.tau[k])
             if integrator == "rk4":
-                _rk4_step(block, rows, free, scratch, dynamics, loads, timed)
+                _rk4_step(block, rows, rotations, scratch, dynamics, loads, timed)
             else:
-                _euler_step(integrator, block, rows, free, scratch, dynamics, loads, timed)
+                _euler_step(integrator, block, rows, rotations, scratch, dynamics, loads, timed)
             if timed.size:
                 timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
             if not _sound(block.v):

@@ -24,7 +24,7 @@ from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import PackedCoupling, pack, pack_coupling
-from engine.step_settings import PHASES, StepSettings
+from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
 
 _NOTHING = np.empty((0, 0, 0))
@@ -84,7 +84,7 @@ class Code(NamedTuple):
             room, wrenches = room._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
         arguments = (
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
-            JointRows(1e-3, False, False, whole, matrix), table, room, dynamics, whole,
+            JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), room, dynamics, whole,
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -121,7 +121,7 @@ class Stepper:
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
         )
         self._rows = JointRows(
-            settings.dt, settings.has_limits, settings.has_constraints, model.q_of_v, settings.joints[0]
+            settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = None
         self._workplaces = [self._workplace()]
@@ -217,7 +217,7 @@ class Stepper:
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
                 sequence[block] if len(sequence) > 1 else sequence, wrenches,
                 Recording(recorded[0], recorded[1], every), n,
-                settings.integrator, rows, settings.free,
+                settings.integrator, rows, settings.rotations,
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
             )
