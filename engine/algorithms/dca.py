@@ -63,7 +63,7 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array, chunk: int = 
     X = chain.X(q)
     _, c, b = velocities(chain, X, v, sweep=loop if chunk == chain.n else scan)
     links = Links(chain.S[None], chain.J[None], X, c, b, tau)
-    joints = articulate(links, *beyond(links, chunk), chunk)
+    joints = articulate(links, *distal(links, chunk), chunk)
     return accelerate(links, joints, chain.a0, chunk)
 
 
@@ -77,8 +77,8 @@ def _refuse_idle_ends(chain: Chain, chunk: int) -> None:
             )
 
 
-def beyond(links: Links, chunk: int) -> tuple[Array, Array]:
-    """(I, p) of all that lies beyond each chunk, (batch, chunks, 6, 6) and (batch, chunks, 6); zero for the last."""
+def distal(links: Links, chunk: int) -> tuple[Array, Array]:
+    """(I, p) of all that lies distal to each chunk, (batch, chunks, 6, 6) and (batch, chunks, 6); zero for the last."""
     batch, n = links.tau.shape
     nothing = np.zeros_like(links.X, shape=(batch, 1, 6, 6)), np.zeros_like(links.X, shape=(batch, 1, 6))
     if n <= chunk:

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from threading import get_ident
 from typing import Any, Protocol
 
-from engine.cuda.chains.abia_hybrid import HybridAbia, Recursion
+from engine.cuda.chains.abia_hybrid import AbiaHybrid, Recursion
 from engine.cuda.chains.cfa import Cfa
 from engine.cuda.chains.dca import Dca
 from engine.cuda.chains.jsiia import Jsiia
@@ -27,8 +27,8 @@ class Kernels(Protocol):
 def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
     """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
 
-    `recursion` is what "abia-hybrid" leaves to the CPU, see `hybrid`. Raises `device.NoGpu` where there is no GPU and
-    MemoryError where its memory does not suffice.
+    `recursion` is what "abia-hybrid" leaves to the CPU, see `abia_hybrid`. Raises `device.NoGpu` where there is no GPU
+    and MemoryError where its memory does not suffice.
     """
     device.require()
     make: dict[str, Callable[[Model, str], Kernels]] = {
@@ -36,7 +36,7 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
         "dca": Dca,
         "jsiia": Jsiia,
         "cfa": Cfa,
-        "abia-hybrid": partial(HybridAbia, recursion=recursion),
+        "abia-hybrid": partial(AbiaHybrid, recursion=recursion),
     }
     made = make[algorithm](model, dtype)
     made.prepare(batch)

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("four")
 
 @pytest.fixture
 def four(monkeypatch):
-    """As on four cores, with a crew of its own."""
+    """As on four cores, with a thread pool of its own."""
     for module in (cores, aba_batch, aba_threads, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
-    aba_threads._forget()
+    aba_threads._pool.forget()
     yield
-    aba_threads._crew().helpers.dismiss()
-    aba_threads._forget()
+    aba_threads._pool().threads.dismiss()
+    aba_threads._pool.forget()
 
 
 def states(model, robots, rng, dtype="float64"):
@@ -140,7 +140,7 @@ def test_first_calls_may_come_from_many_threads_at_once(rng):
     """Kernels are compiled and the helpers are called together once."""
     model, at, wrong = engine.chain(30), states(engine.chain(30), 500, rng), []
     expected = engine.ForwardDynamics(model, 500, "abia", "cpu", threads=1)(*at)
-    aba_threads._forget()
+    aba_threads._pool.forget()
     together = threading.Barrier(8)
 
     def call():

@@ -89,7 +89,7 @@ def of_chains(dtype: str, clusters: bool):
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):
         yield lambda transposed=transposed: blocks.Bidiagonal(3, 100, 2, dtype, transposed)
-    yield lambda: abia_hybrid.HybridAbia(model, dtype, lambda *_: None)
+    yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)
     for group in groups:
         for m in (5, 6):
             yield lambda m=m, group=group: blocks.Tridiagonal(3, 100, m, dtype)._kernels.of(group)

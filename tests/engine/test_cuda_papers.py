@@ -31,7 +31,7 @@ def fresh():
 
 
 def made(name, model, dtype="float64"):
-    from engine.cuda.chains.abia_hybrid import HybridAbia
+    from engine.cuda.chains.abia_hybrid import AbiaHybrid
     from engine.cuda.chains.cfa import Cfa
     from engine.cuda.chains.jsiia import Jsiia
 
@@ -41,7 +41,7 @@ def made(name, model, dtype="float64"):
         def recursion(q, U):
             axial_inertias(topology, constants, q, U)
 
-        return HybridAbia(model, dtype, recursion)
+        return AbiaHybrid(model, dtype, recursion)
     return {"cfa": Cfa, "jsiia": Jsiia}[name](model, dtype)
 
 

@@ -149,8 +149,8 @@ def join_blocks(suffix, span, K, M):
 
 
 @kernel
-def beyond(chunk, lanes, suffix, following, tip, whole, K, M):
-    """I and p of all that lies beyond each chunk of a block; `following` is the element of the blocks behind it.
+def distal(chunk, lanes, suffix, following, tip, whole, K, M):
+    """I and p of all that lies distal to each chunk of a block; `following` is the element of the blocks behind it.
 
     Behind the block at the tip (`tip`) is nothing. `whole` (18, 8) is scratch too.
     """

@@ -1,4 +1,4 @@
-"""The sweeps of `dca` over one block: L chunks at once, one in each lane, from end to end.
+"""The passes of `dca` over one block: L chunks at once, one in each lane, from end to end.
 
 Equations and symbols are those of `dca`. S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic
 ones and none at all go the same way. ``constants``, ``links`` and ``w`` are the block's rows, ``chunk`` its line.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu.chains import chunks as at
-from engine.cpu.chains.lanes import load, load3, load6, load9, sincos, store, store3, store6, store9
+from engine.cpu.chains.lanes import load, sincos, store, vload3, vload6, vload9, vstore3, vstore6, vstore9
 from engine.cpu.rigid_body.spatial import (
     LARGEST_ANGLE,
     add,
@@ -50,14 +50,14 @@ def _pose(row, c, lanes):
         if abs(row[at.QD * L + k]) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
             angle = row[at.QD * L + k]
             row[at.QD * L + k] = np.arctan2(np.sin(angle), np.cos(angle))
-    q, H, p = load(row, at.QD, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
+    q, H, p = load(row, at.QD, lanes), vload9(c, layout.HOME_ROTATION, lanes), vload3(c, layout.HOME_POSITION, lanes)
     s, o = sincos(q * load(c, at.TURNS, lanes))
     u, v, z = (H[0], H[3], H[6]), (H[1], H[4], H[7]), (H[2], H[5], H[8])
     x, y = add(scale(o, u), scale(s, v)), sub(scale(o, v), scale(s, u))
     R = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
     p = add(p, scale(q * load(c, at.SLIDES, lanes), z))
-    store9(row, at.R, R)
-    store3(row, at.P, p)
+    vstore9(row, at.R, R)
+    vstore3(row, at.P, p)
     return R, p
 
 
@@ -77,7 +77,7 @@ def relative_motion(constants, links, w, chunk, lanes, q, v):
     chunk[at.CR * L : at.V * L] = 0.0
     for k in range(L):
         chunk[at.CR * L + k], chunk[(at.CR + 4) * L + k], chunk[(at.CR + 8) * L + k] = 1.0, 1.0, 1.0
-    Rc, pc = load9(chunk, at.CR, lanes), load3(chunk, at.CP, lanes)
+    Rc, pc = vload9(chunk, at.CR, lanes), vload3(chunk, at.CP, lanes)
     x, y = pc, pc
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
@@ -86,10 +86,10 @@ def relative_motion(constants, links, w, chunk, lanes, q, v):
         _gather(row, at.QD, links[i], v, L)
         x, y, _, _ = _velocity(row, c, R, p, x, y, lanes)
         pc, Rc = add(pc, mul(Rc, p)), matmul(Rc, R)
-    store9(chunk, at.CR, Rc)
-    store3(chunk, at.CP, pc)
-    store3(chunk, at.CV, x)
-    store3(chunk, at.CV + 3, y)
+    vstore9(chunk, at.CR, Rc)
+    vstore3(chunk, at.CP, pc)
+    vstore3(chunk, at.CV, x)
+    vstore3(chunk, at.CV + 3, y)
 
 
 @inline
@@ -97,18 +97,18 @@ def _inertia(row, c, I, lanes):
     """Xᵀ (I − U Uᵀ/D) X of a link's articulated inertia, from what the link behind it hands on."""
     A, B, C = I
     turns, slides = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
-    J, m, h = load6(c, layout.INERTIA, lanes), load(c, layout.MASS, lanes), load3(c, layout.FIRST_MOMENT, lanes)
+    J, m, h = vload6(c, layout.INERTIA, lanes), load(c, layout.MASS, lanes), vload3(c, layout.FIRST_MOMENT, lanes)
     A = (A[0] + J[0], A[1] + J[1], A[2] + J[2], A[3] + J[3], A[4] + J[4], A[5] + J[5])
     B = (B[0], B[1] - h[2], B[2] + h[1], B[3] + h[2], B[4], B[5] - h[0], B[6] - h[1], B[7] + h[0], B[8])
     C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
     x = add(scale(turns, (A[2], A[4], A[5])), scale(slides, (B[2], B[5], B[8])))
     y = add(scale(turns, (B[6], B[7], B[8])), scale(slides, (C[2], C[4], C[5])))
     dinv = 1.0 / (turns * x[2] + slides * y[2] + (1.0 - turns - slides))
-    store3(row, at.U, x)
-    store3(row, at.U + 3, y)
+    vstore3(row, at.U, x)
+    vstore3(row, at.U + 3, y)
     store(row, at.DINV, dinv)
     A, B, C = less_rank_one(A, B, C, x, y, dinv)
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
     return inertia_to_parent(R, p, A, B, C)
 
 
@@ -116,17 +116,17 @@ def _inertia(row, c, I, lanes):
 def _carry(row, c, chunk, lanes):
     """Φ (1 − S Uᵀ/D) X and Y + (Φ S)(Φ S)ᵀ/D."""
     turns, slides, d = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes), load(row, at.DINV, lanes)
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
-    Ux, Uy = load3(row, at.U, lanes), load3(row, at.U + 3, lanes)
+    R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
+    Ux, Uy = vload3(row, at.U, lanes), vload3(row, at.U + 3, lanes)
     for r in range(6):
-        x, y = load3(chunk, at.PHI + 6 * r, lanes), load3(chunk, at.PHI + 6 * r + 3, lanes)
+        x, y = vload3(chunk, at.PHI + 6 * r, lanes), vload3(chunk, at.PHI + 6 * r + 3, lanes)
         g = turns * x[2] + slides * y[2]
         store(row, at.G + r, g)
         g = g * d
         y = mul(R, sub(y, scale(g, Uy)))
-        store3(chunk, at.PHI + 6 * r, add(mul(R, sub(x, scale(g, Ux))), cross(p, y)))
-        store3(chunk, at.PHI + 6 * r + 3, y)
-    g = load6(row, at.G, lanes)
+        vstore3(chunk, at.PHI + 6 * r, add(mul(R, sub(x, scale(g, Ux))), cross(p, y)))
+        vstore3(chunk, at.PHI + 6 * r + 3, y)
+    g = vload6(row, at.G, lanes)
     n = 0
     for r in range(6):
         e = d * g[r]
@@ -143,24 +143,24 @@ def inertias(constants, w, chunk, lanes):
     for r in range(6):
         for k in range(L):
             chunk[(at.PHI + 7 * r) * L + k] = 1.0
-    I = (load6(chunk, at.I, lanes), load9(chunk, at.I + 6, lanes), load6(chunk, at.I + 15, lanes))
+    I = (vload6(chunk, at.I, lanes), vload9(chunk, at.I + 6, lanes), vload6(chunk, at.I + 15, lanes))
     for i in range(w.shape[0] - 1, -1, -1):
         I = _inertia(w[i], constants[i], I, lanes)
         _carry(w[i], constants[i], chunk, lanes)
-    store6(chunk, at.I, I[0])
-    store9(chunk, at.I + 6, I[1])
-    store6(chunk, at.I + 15, I[2])
+    vstore6(chunk, at.I, I[0])
+    vstore9(chunk, at.I + 6, I[1])
+    vstore6(chunk, at.I + 15, I[2])
 
 
 @inline
 def _force(row, c, n, f, lanes):
     """Xᵀ (p + U u/D) of a link, from what the link behind it hands on; and u/D, kept for later."""
-    n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
+    n, f = add(n, vload3(row, at.B, lanes)), add(f, vload3(row, at.B + 3, lanes))
     u = load(row, at.UD, lanes) - load(c, at.TURNS, lanes) * n[2] - load(c, at.SLIDES, lanes) * f[2]
     ud = u * load(row, at.DINV, lanes)
     store(row, at.UD, ud)
-    n, f = add(n, scale(ud, load3(row, at.U, lanes))), add(f, scale(ud, load3(row, at.U + 3, lanes)))
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    n, f = add(n, scale(ud, vload3(row, at.U, lanes))), add(f, scale(ud, vload3(row, at.U + 3, lanes)))
+    R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
     n, f = force_to_parent(R, p, n, f)
     return n, f, ud
 
@@ -172,48 +172,48 @@ def forces(constants, links, w, chunk, lanes, tau):
     Those accelerations, a' = X a' + ad_V S q̇ with a' = 0 before the chunk, are what all others are relative to.
     """
     L = len(lanes)
-    o, v = load3(chunk, at.V, lanes), load3(chunk, at.V + 3, lanes)
+    o, v = vload3(chunk, at.V, lanes), vload3(chunk, at.V + 3, lanes)
     do, dv = sub(o, o), sub(o, o)
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
-        R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+        R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
         o, v, turn, slide = _velocity(row, c, R, p, o, v, lanes)
         do, dv = motion_to_child(R, p, do, dv)
         do = (do[0] + o[1] * turn, do[1] - o[0] * turn, do[2])
         dv = (dv[0] + v[1] * turn + o[1] * slide, dv[1] - v[0] * turn - o[0] * slide, dv[2])
         J, m, h = (
-            full(load6(c, layout.INERTIA, lanes)),
+            full(vload6(c, layout.INERTIA, lanes)),
             load(c, layout.MASS, lanes),
-            load3(c, layout.FIRST_MOMENT, lanes),
+            vload3(c, layout.FIRST_MOMENT, lanes),
         )
         n, f = momentum(m, h, J, o, v)
         dn, df = momentum(m, h, J, do, dv)
-        store3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
-        store3(row, at.B + 3, add(cross(o, f), df))
-    store3(chunk, at.END, do)
-    store3(chunk, at.END + 3, dv)
-    n, f = load3(chunk, at.FORCE, lanes), load3(chunk, at.FORCE + 3, lanes)
+        vstore3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
+        vstore3(row, at.B + 3, add(cross(o, f), df))
+    vstore3(chunk, at.END, do)
+    vstore3(chunk, at.END + 3, dv)
+    n, f = vload3(chunk, at.FORCE, lanes), vload3(chunk, at.FORCE + 3, lanes)
     b0, b1 = do, dv
     for i in range(w.shape[0] - 1, -1, -1):
         row = w[i]
         _gather(row, at.UD, links[i], tau, L)
         n, f, ud = _force(row, constants[i], n, f, lanes)
-        b0, b1 = add(b0, scale(ud, load3(row, at.G, lanes))), add(b1, scale(ud, load3(row, at.G + 3, lanes)))
-    store3(chunk, at.FORCE, n)
-    store3(chunk, at.FORCE + 3, f)
-    store3(chunk, at.DRIFT, b0)
-    store3(chunk, at.DRIFT + 3, b1)
+        b0, b1 = add(b0, scale(ud, vload3(row, at.G, lanes))), add(b1, scale(ud, vload3(row, at.G + 3, lanes)))
+    vstore3(chunk, at.FORCE, n)
+    vstore3(chunk, at.FORCE + 3, f)
+    vstore3(chunk, at.DRIFT, b0)
+    vstore3(chunk, at.DRIFT + 3, b1)
 
 
 @kernel
 def articulate(constants, links, w, chunk, lanes, tau):
-    """The ABA's own recursion through each chunk, from I and p of what lies beyond it: U, D and u of every joint."""
+    """The ABA's own recursion through each chunk, from I and p of what lies distal to it: U, D and u of every joint."""
     L = len(lanes)
-    I = (load6(chunk, at.I, lanes), load9(chunk, at.I + 6, lanes), load6(chunk, at.I + 15, lanes))
+    I = (vload6(chunk, at.I, lanes), vload9(chunk, at.I + 6, lanes), vload6(chunk, at.I + 15, lanes))
     A, B, C = full(I[0]), I[1], full(I[2])
-    o, v = load3(chunk, at.END, lanes), load3(chunk, at.END + 3, lanes)
-    n = add(load3(chunk, at.FORCE, lanes), add(mul(A, o), mul(B, v)))
-    f = add(load3(chunk, at.FORCE + 3, lanes), add(mul_t(B, o), mul(C, v)))
+    o, v = vload3(chunk, at.END, lanes), vload3(chunk, at.END + 3, lanes)
+    n = add(vload3(chunk, at.FORCE, lanes), add(mul(A, o), mul(B, v)))
+    f = add(vload3(chunk, at.FORCE + 3, lanes), add(mul_t(B, o), mul(C, v)))
     for i in range(w.shape[0] - 1, -1, -1):
         row = w[i]
         _gather(row, at.UD, links[i], tau, L)
@@ -224,9 +224,9 @@ def articulate(constants, links, w, chunk, lanes, tau):
 @inline
 def _through(row, c, o, v, lanes):
     """(1 − S Uᵀ/D) X of an acceleration."""
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
     o, v = motion_to_child(R, p, o, v)
-    x = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
+    x = dot(vload3(row, at.U, lanes), o) + dot(vload3(row, at.U + 3, lanes), v)
     x = x * load(row, at.DINV, lanes)
     o = (o[0], o[1], o[2] - load(c, at.TURNS, lanes) * x)
     return o, (v[0], v[1], v[2] - load(c, at.SLIDES, lanes) * x), x
@@ -240,20 +240,20 @@ def maps(constants, w, chunk, lanes):
     for r in range(6):
         for k in range(L):
             chunk[(at.PHI + 7 * r) * L + k] = 1.0
-    o, v = load3(chunk, at.END, lanes), load3(chunk, at.END + 3, lanes)
+    o, v = vload3(chunk, at.END, lanes), vload3(chunk, at.END + 3, lanes)
     o, v = sub(o, o), sub(v, v)
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
         for r in range(0, 36, 6):
-            x, y, _ = _through(row, c, load3(chunk, at.PHI + r, lanes), load3(chunk, at.PHI + r + 3, lanes), lanes)
-            store3(chunk, at.PHI + r, x)
-            store3(chunk, at.PHI + r + 3, y)
+            x, y, _ = _through(row, c, vload3(chunk, at.PHI + r, lanes), vload3(chunk, at.PHI + r + 3, lanes), lanes)
+            vstore3(chunk, at.PHI + r, x)
+            vstore3(chunk, at.PHI + r + 3, y)
         o, v, _ = _through(row, c, o, v, lanes)
         ud = load(row, at.UD, lanes)
         o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * ud)
         v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * ud)
-    store3(chunk, at.DRIFT, add(o, load3(chunk, at.END, lanes)))
-    store3(chunk, at.DRIFT + 3, add(v, load3(chunk, at.END + 3, lanes)))
+    vstore3(chunk, at.DRIFT, add(o, vload3(chunk, at.END, lanes)))
+    vstore3(chunk, at.DRIFT + 3, add(v, vload3(chunk, at.END + 3, lanes)))
 
 
 @kernel
@@ -261,7 +261,7 @@ def accelerations(constants, links, w, chunk, lanes, out):
     """q̈ into the chain's `out`, from the accelerations before the chunks; answers whether every number is finite."""
     L = len(lanes)
     finite = True
-    o, v = load3(chunk, at.A, lanes), load3(chunk, at.A + 3, lanes)
+    o, v = vload3(chunk, at.A, lanes), vload3(chunk, at.A + 3, lanes)
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
         o, v, x = _through(row, c, o, v, lanes)

@@ -34,10 +34,10 @@ UD = 32        # 1  u/D; before that, τ
 WIDTH = 33
 
 # what is kept of a chunk
-I = 0          # 21 A (6), B (9), C (6) of its articulated inertia; then of all that lies beyond
+I = 0          # 21 A (6), B (9), C (6) of its articulated inertia; then of all that lies distal to it
 PHI = 21       # 36 Φ, by rows; then the map of accelerations through it, by columns
 Y = 57         # 21 upper triangle, by rows
-FORCE = 78     # 6  p; then that of all that lies beyond
+FORCE = 78     # 6  p; then that of all that lies distal to it
 DRIFT = 84     # 6  b; then what the map of accelerations adds
 CR = 90        # 9  rotation of the last link, seen from the link before the chunk
 CP = 99        # 3  its position

@@ -9,16 +9,16 @@ builds them link by link, from the far end with I = 0, Φ = 1, Y = 0; with U = I
 
     Y += (Φ S)(Φ S)ᵀ/D,   Φ = Φ (1 − S Uᵀ/D) X,   b += Φ S u/D
 
-to what the ABA does (`sweeps`). Neighbours join to one chunk (`join`). Joining from the tip gives the (I, p) of all
-that lies beyond each chunk, and from these the ABA's own recursion runs through every chunk at once. Accelerations
-then pass through each chunk as one affine map, the product of its joints' own: taken from a join's system instead they
-would carry the rounding of its large forces, 1e-8 at 4000 links where the ABA has 1e-15. So the chunks cost a second
-recursion, and the answer is as accurate as the ABA's. Within a chunk accelerations are relative to those that its
-velocities alone give it on a base without acceleration, so that p needs no I c. A chunk that ends in a link without
-inertia of its own has no such quantities (D = 0).
+to what the ABA does (`chunk_passes`). Neighbours join to one chunk (`chunk_join`). Joining from the tip gives the
+(I, p) of all that lies distal to each chunk, and from these the ABA's own recursion runs through every chunk at once.
+Accelerations then pass through each chunk as one affine map, the product of its joints' own: taken from a join's system
+instead they would carry the rounding of its large forces, 1e-8 at 4000 links where the ABA has 1e-15. So the chunks
+cost a second recursion, and the answer is as accurate as the ABA's. Within a chunk accelerations are relative to those
+that its velocities alone give it on a base without acceleration, so that p needs no I c. A chunk that ends in a link
+without inertia of its own has no such quantities (D = 0).
 
-Two things run at once: eight chunks in the lanes of vector instructions, and blocks of eight on threads (`team`). With
-one chunk it would be the ABA, and for chains too short to gain it is (`aba.for_one`).
+Two things run at once: eight chunks in the lanes of vector instructions, and blocks of eight on threads
+(`thread_group`). With one chunk it would be the ABA, and for chains too short to gain it is (`aba.for_one`).
 
 **The split.** In [B]'s *optimal subsystems* the chunk at the tip is longer than the others, which carry Φ and Y. Here
 it shares its vector instructions with seven that carry, so that all rows of eight links cost the same and equal chunks
@@ -50,7 +50,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native import specialise as specialise_native
 from engine.cpu.runtime.numba_kernels import specialise
 from engine.cpu.runtime.status import FITS, WRONG_SHAPE
-from engine.cpu.runtime.thread_pool import OWN, Helpers
+from engine.cpu.runtime.thread_pool import OWN, ThreadPool
 from engine.model import REVOLUTE, Model
 from engine.model.layout import CONSTANTS, HOME_POSITION, INERTIA, MASS, Packed, pack
 
@@ -94,20 +94,20 @@ class Dca:
         counts: Iterable[int] = range(1, most + 1) if threads is None else (most,)
         costs = costs or measured(dtype)
         self.blocks = min((0, *counts), key=lambda blocks: costs.seconds(n, blocks))
-        self._run, helpers = _solver(packed, self.blocks)
+        self._run, pool = _solver(packed, self.blocks)
         self._admit_one, self._admit_many = (
             specialise_native(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2)
         )
-        self._helpers = helpers
-        self._asleep = helpers.asleep
-        self._end = weakref.finalize(self, helpers.dismiss)
+        self._pool = pool
+        self._asleep = pool.asleep
+        self._end = weakref.finalize(self, pool.dismiss)
 
     def one(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Of vectors (n,)."""
         if self._admit_one(q, v, tau, out) != FITS:
             return NotImplemented
         if self._asleep:
-            self._helpers.wake(self.blocks)
+            self._pool.wake(self.blocks)
         return self._run(q, v, tau, out)
 
     def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
@@ -124,22 +124,22 @@ class Dca:
         self._end()
 
 
-def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], Helpers]:
+def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], ThreadPool]:
     """What carries out a call, and the threads that help."""
     n, dtype = len(packed.topology), packed.constants.dtype.name
     example = (np.zeros(1, dtype),) * 4
     if blocks == 0:
-        return aba.for_one(packed), Helpers(lambda _: None, 0, np.zeros(OWN, np.int64), "dca")
+        return aba.for_one(packed), ThreadPool(lambda _: None, 0, np.zeros(OWN, np.int64), "dca")
     shared, like = thread_group.gather(packed, blocks), np.zeros(0, dtype)
     table = thread_group.addresses(shared, n)
     attend = specialise(thread_group.attend, table, like, 1, clock.buffer())
     lead = partial(specialise(thread_group.lead, table, like, *example), table, like)
 
-    return lead, Helpers(partial(_stand_by, attend, table, like, shared), blocks - 1, shared.words, "dca")
+    return lead, ThreadPool(partial(_stand_by, attend, table, like, shared), blocks - 1, shared.control, "dca")
 
 
 def _stand_by(
-    attend: Callable[..., None], table: NDArray[np.int64], like: Vector, _memory: thread_group.Team, me: int
+    attend: Callable[..., None], table: NDArray[np.int64], like: Vector, _memory: thread_group.ThreadGroup, me: int
 ) -> None:
     attend(table, like, me, clock.buffer())
 
@@ -150,19 +150,19 @@ def measured(dtype: str = "float64") -> Costs:
     plan = [(64, 0), (64, 1), (256, 1)] + ([(256, 2)] if cores() > 1 else [])
     calls, best = [], np.full(len(plan), np.inf)
     for n, blocks in plan:
-        run, helpers = _solver(_uniform(n, dtype), blocks)
-        calls.append((partial(run, *np.zeros((4, n), dtype)), helpers))
+        run, pool = _solver(_uniform(n, dtype), blocks)
+        calls.append((partial(run, *np.zeros((4, n), dtype)), pool))
     for _ in range(8):
-        for index, (call, helpers) in enumerate(calls):
-            helpers.wake(2)
+        for index, (call, pool) in enumerate(calls):
+            pool.wake(2)
             for _ in range(4):
                 call()
             start = perf_counter()
             for _ in range(8):
                 call()
             best[index] = min(best[index], (perf_counter() - start) / 8)
-    for _, helpers in calls:
-        helpers.dismiss()
+    for _, pool in calls:
+        pool.dismiss()
     aba, short, long = best[:3]
     row = max(long - short, 0) / (192 // _LANES)
     block = max(short - 64 // _LANES * row, 0)

@@ -160,39 +160,39 @@ def sincos(x):
 
 
 @inline
-def load3(row, place, lanes):
+def vload3(row, place, lanes):
     return load(row, place, lanes), load(row, place + 1, lanes), load(row, place + 2, lanes)
 
 
 @inline
-def load6(row, place, lanes):
-    a, b = load3(row, place, lanes), load3(row, place + 3, lanes)
+def vload6(row, place, lanes):
+    a, b = vload3(row, place, lanes), vload3(row, place + 3, lanes)
     return a[0], a[1], a[2], b[0], b[1], b[2]
 
 
 @inline
-def load9(row, place, lanes):
-    a, b, c = load3(row, place, lanes), load3(row, place + 3, lanes), load3(row, place + 6, lanes)
+def vload9(row, place, lanes):
+    a, b, c = vload3(row, place, lanes), vload3(row, place + 3, lanes), vload3(row, place + 6, lanes)
     return a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]
 
 
 @inline
-def store3(row, place, x):
+def vstore3(row, place, x):
     store(row, place, x[0])
     store(row, place + 1, x[1])
     store(row, place + 2, x[2])
 
 
 @inline
-def store6(row, place, x):
-    store3(row, place, (x[0], x[1], x[2]))
-    store3(row, place + 3, (x[3], x[4], x[5]))
+def vstore6(row, place, x):
+    vstore3(row, place, (x[0], x[1], x[2]))
+    vstore3(row, place + 3, (x[3], x[4], x[5]))
 
 
 @inline
-def store9(row, place, x):
-    store6(row, place, (x[0], x[1], x[2], x[3], x[4], x[5]))
-    store3(row, place + 6, (x[6], x[7], x[8]))
+def vstore9(row, place, x):
+    vstore6(row, place, (x[0], x[1], x[2], x[3], x[4], x[5]))
+    vstore3(row, place + 6, (x[6], x[7], x[8]))
 
 
 def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:

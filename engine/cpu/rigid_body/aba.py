@@ -1,6 +1,6 @@
 """ABIA: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
 
-The recursion of [Y] section II.C in its scalar form. Three sweeps: kinematics from the base, articulated
+The recursion of [Y] section II.C in its scalar form. Three passes: kinematics from the base, articulated
 inertias ``I`` and biases ``p`` from the tips, accelerations from the base:
 
     U = I S,  D = SᵀU,  u = τ − Sᵀp

@@ -3,16 +3,14 @@
 A block goes through the lanes of vector instructions (`aba`). Robots know nothing of each other, and a block is the
 same eight wherever it is worked on, so the number of threads changes no bit of an answer.
 
-The process has one team of `helpers`, which whoever calls first may lead; who finds it led by another thread works
-alone. Blocks are claimed in runs, from one word that holds the turn, how many threads may take part, the next run and
-how many there are: who can claim a run knows that this turn is not over, and that what else the words say is of it.
+The process has one `ThreadPool`, which whoever calls first may lead; who finds it led by another thread works alone.
+Blocks are claimed in runs, from one word that holds the epoch, how many threads may take part, the next run and how
+many there are: who can claim a run knows that this epoch is not over, and that the control block is of it.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-import threading
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -29,55 +27,56 @@ from engine.cpu.runtime import atomic, clock
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.cores import cores
 from engine.cpu.runtime.numba_kernels import callback, inline, kernel, specialise
+from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
-from engine.cpu.runtime.thread_pool import LINE, OWN, TURN, Helpers, next_turn
+from engine.cpu.runtime.thread_pool import EPOCH, LINE, OWN, ThreadPool, next_epoch
 from engine.model.layout import CONSTANTS, Packed
 
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
 BUSY = 3
-"""Answered where another thread leads the helpers."""
+"""Answered where another thread leads the pool."""
 _LANES = len(EIGHT)
 _CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
 _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT = (_TASK + 1 + k for k in range(12))
-_NEXT, _THREADS, _TURN = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and turn stand
+_NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and epoch stand
 
 
 @inline
-def _reals(words, place, like, shape):
-    return carray(atomic.pointer(words[place], like), shape)
+def _reals(control, place, like, shape):
+    return carray(atomic.pointer(control[place], like), shape)
 
 
 @kernel
-def _take_part(words, me, turn, like):
-    """Claim runs of this turn as thread `me`, and see them through; `like` is an array of their number type."""
+def _take_part(control, me, epoch, like):
+    """Claim runs of this epoch as thread `me`, and see them through; `like` is an array of their number type."""
     while True:
-        claim = atomic.read(words, _CLAIM)
+        claim = atomic.read(control, _CLAIM)
         run, runs, threads = claim >> 16 & 0xFFFF, claim & 0xFFFF, claim >> _THREADS & 0xFF
-        if claim >> _TURN != turn & 0x7FFFFF or run >= runs or me >= threads:
+        if claim >> _EPOCH != epoch & 0x7FFFFF or run >= runs or me >= threads:
             return
-        if not atomic.exchange(words, _CLAIM, claim, claim + _NEXT):
+        if not atomic.exchange(control, _CLAIM, claim, claim + _NEXT):
             continue
-        n, batch, nq, nv = words[_BODIES], words[_BATCH], words[_NQ], words[_NV]
-        topology = carray(atomic.pointer(words[_TOPOLOGY], words), (n, 4))
-        constants = _reals(words, _CONSTANTS, like, (n + 1, CONSTANTS))
-        w = _reals(words, _W, like, (threads, n, WIDTH * _LANES))[me]
-        some = slice(run * words[_RUN], min((run + 1) * words[_RUN], batch))
-        q, v = _reals(words, _Q, like, (batch, nq))[some], _reals(words, _V, like, (batch, nv))[some]
-        tau, out = _reals(words, _TAU, like, (batch, nv))[some], _reals(words, _OUT, like, (batch, nv))[some]
+        n, batch, nq, nv = control[_BODIES], control[_BATCH], control[_NQ], control[_NV]
+        topology = carray(atomic.pointer(control[_TOPOLOGY], control), (n, 4))
+        constants = _reals(control, _CONSTANTS, like, (n + 1, CONSTANTS))
+        w = _reals(control, _W, like, (threads, n, WIDTH * _LANES))[me]
+        some = slice(run * control[_RUN], min((run + 1) * control[_RUN], batch))
+        q, v = _reals(control, _Q, like, (batch, nq))[some], _reals(control, _V, like, (batch, nv))[some]
+        tau, out = _reals(control, _TAU, like, (batch, nv))[some], _reals(control, _OUT, like, (batch, nv))[some]
         if aba.forward(topology, constants, w, EIGHT, q, v, tau, out) != FITS:
-            atomic.count(words, _UNFIT)
-        atomic.count(words, _DONE)
+            atomic.count(control, _UNFIT)
+        atomic.count(control, _DONE)
 
 
-def _in_double(address, me, turn):
-    words = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(words, me, turn, np.empty(0, np.float64))
+def _in_double(address, me, epoch):
+    control = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
+    _take_part(control, me, epoch, np.empty(0, np.float64))
 
 
-def _in_single(address, me, turn):
-    words = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(words, me, turn, np.empty(0, np.float32))
+def _in_single(address, me, epoch):
+    control = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
+    _take_part(control, me, epoch, np.empty(0, np.float32))
 
 
 @cache
@@ -88,16 +87,16 @@ def _task(dtype: str) -> Any:
 
 
 @kernel
-def _attend(words, me, buffer):
+def _attend(control, me, buffer):
     """Take part in calls as thread `me`, until none has come for a while."""
-    turn = next_turn(words, 0, buffer)
-    while turn >= 0:
-        atomic.call(words[_TASK], words, me, turn)
-        turn = next_turn(words, turn, buffer)
+    epoch = next_epoch(control, 0, buffer)
+    while epoch >= 0:
+        atomic.call(control[_TASK], control, me, epoch)
+        epoch = next_epoch(control, epoch, buffer)
 
 
 @kernel
-def _lead(fixed, words, threads, q, v, tau, out):
+def _lead(fixed, control, threads, q, v, tau, out):
     """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers a `status`.
 
     Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, and where topology, constants and
@@ -106,59 +105,41 @@ def _lead(fixed, words, threads, q, v, tau, out):
     topology = carray(atomic.pointer(fixed[2], fixed), (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
-    if not atomic.exchange(words, _LED, 0, 1):
+    if not atomic.exchange(control, _LED, 0, 1):
         return BUSY
-    batch, turn = q.shape[0], words[TURN] + 1
+    batch, epoch = q.shape[0], control[EPOCH] + 1
     run = _LANES * -(-batch // (_LANES * RUNS * threads))
     runs = -(-batch // run)
-    words[_TASK], words[_BODIES], words[_BATCH], words[_RUN] = fixed[0], fixed[1], batch, run
-    words[_NQ], words[_NV] = q.shape[1], v.shape[1]
-    words[_TOPOLOGY], words[_CONSTANTS], words[_W] = fixed[2], fixed[3], fixed[4]
-    words[_Q], words[_V], words[_TAU], words[_OUT] = q.ctypes.data, v.ctypes.data, tau.ctypes.data, out.ctypes.data
-    words[_UNFIT] = words[_DONE] = 0
-    atomic.write(words, _CLAIM, (turn & 0x7FFFFF) << _TURN | threads << _THREADS | runs)
-    atomic.write(words, TURN, turn)
-    atomic.call(fixed[0], words, 0, turn)
-    atomic.wait_for(words, _DONE, runs)
-    unfit = atomic.read(words, _UNFIT)
-    atomic.write(words, _LED, 0)
+    control[_TASK], control[_BODIES], control[_BATCH], control[_RUN] = fixed[0], fixed[1], batch, run
+    control[_NQ], control[_NV] = q.shape[1], v.shape[1]
+    control[_TOPOLOGY], control[_CONSTANTS], control[_W] = fixed[2], fixed[3], fixed[4]
+    control[_Q], control[_V] = q.ctypes.data, v.ctypes.data
+    control[_TAU], control[_OUT] = tau.ctypes.data, out.ctypes.data
+    control[_UNFIT] = control[_DONE] = 0
+    atomic.write(control, _CLAIM, (epoch & 0x7FFFFF) << _EPOCH | threads << _THREADS | runs)
+    atomic.write(control, EPOCH, epoch)
+    atomic.call(fixed[0], control, 0, epoch)
+    atomic.wait_for(control, _DONE, runs)
+    unfit = atomic.read(control, _UNFIT)
+    atomic.write(control, _LED, 0)
     return FITS if unfit == 0 else NOT_FINITE
 
 
-class _Crew:
-    """The process's helpers, which whoever calls first may lead."""
+class _Pool:
+    """The process's thread pool, which whoever calls first may lead."""
 
     def __init__(self) -> None:
-        self.words = _words()
-        attend = specialise(_attend, self.words, 1, clock.buffer())
-        self.helpers = Helpers(partial(_stand_by, attend, self.words), min(cores(), MOST) - 1, self.words, "batch")
-        atexit.register(self.helpers.dismiss)
+        self.control = _control()
+        stand_by = partial(_stand_by, specialise(_attend, self.control, 1, clock.buffer()), self.control)
+        self.threads = ThreadPool(stand_by, min(cores(), MOST) - 1, self.control, "batch")
+        atexit.register(self.threads.dismiss)
 
 
-def _stand_by(attend: Callable[..., None], words: NDArray[np.int64], me: int) -> None:
-    attend(words, me, clock.buffer())
+def _stand_by(attend: Callable[..., None], control: NDArray[np.int64], me: int) -> None:
+    attend(control, me, clock.buffer())
 
 
-_there: _Crew | None = None
-_making = threading.Lock()
-
-
-def _crew() -> _Crew:
-    global _there
-    with _making:
-        if _there is None:
-            _there = _Crew()
-        return _there
-
-
-def _forget() -> None:
-    """Have the next call make a crew anew, as in a forked process, where threads stay behind."""
-    global _there, _making
-    _there, _making = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+_pool = OnePerProcess(_Pool)
 
 
 class Blocks:
@@ -167,23 +148,23 @@ class Blocks:
     def __init__(self, packed: Packed, threads: int):
         dtype = packed.constants.dtype.name
         w = np.zeros((threads, len(packed.topology), WIDTH * _LANES), dtype)
-        self.threads, self.w, self._own, self._packed = threads, w, _words(), packed
+        self.threads, self.w, self._own, self._packed = threads, w, _control(), packed
         places = (array.ctypes.data for array in (*packed, w))
         fixed = np.array([_task(dtype).address, len(packed.topology), *places], np.int64)
         example = (np.zeros((1, 1), dtype),) * 4
         self._lead: Callable[..., int] = partial(specialise(_lead, fixed, self._own, 1, *example), fixed)
 
     def __call__(self, threads: int, q: Array, v: Array, tau: Array, out: Array) -> int:
-        """q̈ into `out` on so many threads, the caller's among them; alone where another leads the helpers."""
+        """q̈ into `out` on so many threads, the caller's among them; alone where another thread leads the pool."""
         if threads > 1:
-            crew = _crew()
-            if crew.helpers.asleep:
-                crew.helpers.wake(threads)
-            status = self._lead(crew.words, threads, q, v, tau, out)
+            pool = _pool()
+            if pool.threads.asleep:
+                pool.threads.wake(threads)
+            status = self._lead(pool.control, threads, q, v, tau, out)
             if status != BUSY:
                 return status
         return self._lead(self._own, 1, q, v, tau, out)
 
 
-def _words() -> NDArray[np.int64]:
+def _control() -> NDArray[np.int64]:
     return np.zeros(_OUT + LINE, np.int64)

@@ -26,48 +26,48 @@ def _word(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 @instruction
-def read(_typing, words, place):
-    """words[place], and with it all that was written before it was `write`n."""
+def read(_typing, control, place):
+    """control[place], and with it all that was written before it was `write`n."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.load_atomic(_word(context, builder, sig, args), "acquire", 8)
 
-    return types.int64(words, place), generate
+    return types.int64(control, place), generate
 
 
 @instruction
-def write(_typing, words, place, value):
-    """words[place] = value, after all that was written before."""
+def write(_typing, control, place, value):
+    """control[place] = value, after all that was written before."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         value = context.cast(builder, args[2], sig.args[2], types.int64)
         builder.store_atomic(value, _word(context, builder, sig, args), "release", 8)
         return context.get_dummy_value()
 
-    return types.void(words, place, value), generate
+    return types.void(control, place, value), generate
 
 
 @instruction
-def count(_typing, words, place):
-    """Add 1 to words[place]; answers the sum."""
+def count(_typing, control, place):
+    """Add 1 to control[place]; answers the sum."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         one = ir.Constant(ir.IntType(64), 1)
         return builder.add(builder.atomic_rmw("add", _word(context, builder, sig, args), one, "acq_rel"), one)
 
-    return types.int64(words, place), generate
+    return types.int64(control, place), generate
 
 
 @instruction
-def exchange(_typing, words, place, expected, value):
-    """Set words[place] to `value` if it is `expected`; answers whether it was."""
+def exchange(_typing, control, place, expected, value):
+    """Set control[place] to `value` if it is `expected`; answers whether it was."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         expected, value = (context.cast(builder, args[j], sig.args[j], types.int64) for j in (2, 3))
         pair = builder.cmpxchg(_word(context, builder, sig, args), expected, value, "acq_rel", "acquire")
         return builder.extract_value(pair, 1)
 
-    return types.boolean(words, place, expected, value), generate
+    return types.boolean(control, place, expected, value), generate
 
 
 @instruction
@@ -95,8 +95,8 @@ def pointer(_typing, address, like):
 
 
 @instruction
-def call(_typing, address, words, me, turn):
-    """Call the function at an address with the address of `words`, and two numbers."""
+def call(_typing, address, control, me, epoch):
+    """Call the function at an address with the address of `control`, and two numbers."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -105,11 +105,11 @@ def call(_typing, address, words, me, turn):
         builder.call(function, [place, *(context.cast(builder, args[j], sig.args[j], types.int64) for j in (2, 3))])
         return context.get_dummy_value()
 
-    return types.void(address, words, me, turn), generate
+    return types.void(address, control, me, epoch), generate
 
 
 @inline
-def linger(spins):
+def back_off(spins):
     """One more moment of waiting, after so many; a wait that lasts lets other threads have the processor."""
     if spins < _SPINS:
         pause()
@@ -118,9 +118,9 @@ def linger(spins):
 
 
 @inline
-def wait_for(words, place, least):
-    """Until words[place] is `least` or more."""
+def wait_for(control, place, least):
+    """Until control[place] is `least` or more."""
     spins = 0
-    while read(words, place) < least:
-        linger(spins)
+    while read(control, place) < least:
+        back_off(spins)
         spins += 1

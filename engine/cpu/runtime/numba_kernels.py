@@ -23,6 +23,7 @@ from numba.extending import intrinsic
 
 from engine import files
 from engine.cpu.runtime import kernel_cache
+from engine.cpu.runtime.process import OnePerProcess
 
 # "contract" lets a·b + c become one fused instruction; nothing is reordered and NaN stays NaN.
 _OPTIONS: dict[str, Any] = {
@@ -58,16 +59,7 @@ def instruction(define: Callable[..., Any]) -> Any:
     return intrinsic(define)
 
 
-_compiling = threading.Lock()
-
-
-def _made_anew() -> None:
-    global _compiling
-    _compiling = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_made_anew)  # whoever held it stays behind
+_compiling = OnePerProcess(threading.Lock)
 
 
 class Store(_Cache):
@@ -116,7 +108,7 @@ class Store(_Cache):
 def specialise(dispatcher: Any, *examples: Any) -> Any:
     """A kernel compiled for arguments like these and no others: any other call is a TypeError, at once."""
     signature = tuple(typeof(example) for example in examples)
-    with _compiling:
+    with _compiling():
         if signature not in dispatcher.overloads:
             dispatcher.disable_compile(False)
             dispatcher.compile(signature)

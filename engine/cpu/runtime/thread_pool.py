@@ -1,8 +1,16 @@
 """Threads that stand by for calls which share their work out through memory, and how they are woken and ended.
 
-A call has a number, its *turn*. Whoever leads it writes down what there is to do and then the turn; helpers that look
-on see it and take part, those that sleep are woken and come when they can. So no call waits for a helper that sleeps or
-is late. After a turn helpers look on for half a millisecond, giving way to whoever wants the processor.
+A call has a number, its *epoch*. Whoever leads it writes what there is to do into a *control block*, an array of whole
+numbers, and then the epoch; pool threads that look on see it and take part, those that sleep are woken and come when
+they can. So no call waits for a thread that sleeps or is late. After a call pool threads look on for half a
+millisecond, giving way to whoever wants the processor.
+
+The CPU shares work between threads in three ways, by how long a share lasts:
+
+- *some µs*: `chains.dca`, one robot. A pool of its own; threads claim blocks, and wait for one another within a call.
+- *some 10 µs*: `rigid_body.aba_threads`, a batch. One pool in a process; threads claim runs of robots, and never wait.
+- *100 µs and more*: `stepping.stepper`, whole runs of steps. Python's own ThreadPoolExecutor, one in a process: waking
+  it takes longer, but it needs no Numba, which takes a second to load.
 """
 
 from __future__ import annotations
@@ -18,37 +26,36 @@ from engine.cpu.runtime import atomic, clock
 from engine.cpu.runtime.numba_kernels import inline
 
 IDLE_NS = 500_000
-"""How long a helper looks on before it goes to sleep: longer than what a simulation does between two calls."""
+"""How long a pool thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
 LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
-TURN, STOP, OWN = 0, LINE, 2 * LINE
-"""Places of the words that all teams have: the number of the present call, and whether to end; then come a team's
-own."""
+EPOCH, STOP, OWN = 0, LINE, 2 * LINE
+"""Places in every control block: the number of the present call, and whether to end; then come a pool's own."""
 
 
 @inline
-def next_turn(words, seen, buffer):
-    """The turn after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
+def next_epoch(control, seen, buffer):
+    """The epoch after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
     looks, deadline = 0, clock.now(buffer) + IDLE_NS
-    while atomic.read(words, STOP) == 0:
-        turn = atomic.read(words, TURN)
-        if turn != seen:
-            return turn
+    while atomic.read(control, STOP) == 0:
+        epoch = atomic.read(control, EPOCH)
+        if epoch != seen:
+            return epoch
         looks += 1
         if looks % 64 == 0 and clock.now(buffer) > deadline:
             return -1
-        atomic.linger(looks)
+        atomic.back_off(looks)
     return -1
 
 
-class Helpers:
+class ThreadPool:
     """`count` threads. `stand_by(me)` takes part in calls as thread me = 1, 2, … until none has come for a while.
 
-    It releases the GIL, and with the object holds on to whatever memory it works in; `words` are those that it watches.
+    It releases the GIL, and with the object holds on to whatever memory it works in; `control` is what it watches.
     """
 
-    def __init__(self, stand_by: Callable[[int], None], count: int, words: NDArray[np.int64], name: str):
+    def __init__(self, stand_by: Callable[[int], None], count: int, control: NDArray[np.int64], name: str):
         self.asleep: set[int] = set()
-        self._stand_by, self._words = stand_by, words
+        self._stand_by, self._control = stand_by, control
         self._alarms = {me: threading.Lock() for me in range(1, count + 1)}
         for alarm in self._alarms.values():
             alarm.acquire()
@@ -61,7 +68,7 @@ class Helpers:
     def _work(self, me: int) -> None:
         while True:
             self._stand_by(me)
-            if self._words[STOP]:
+            if self._control[STOP]:
                 return
             self.asleep.add(me)
             self._alarms[me].acquire()
@@ -79,7 +86,7 @@ class Helpers:
 
     def dismiss(self) -> None:
         """End all threads, and wait until they have ended."""
-        self._words[STOP] = 1
+        self._control[STOP] = 1
         for me in self._alarms:
             self._ring(me)
         for thread in self._threads:

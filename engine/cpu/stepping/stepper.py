@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.rigid_body.wrenches import Links, pack_links
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
+from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import PackedCoupling, pack, pack_coupling
@@ -96,13 +96,7 @@ class _Workplace(NamedTuple):
     dynamics: Dynamics
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), "simulation")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay behind
+_pool = OnePerProcess(lambda: ThreadPoolExecutor(cores(), "simulation"))
 
 
 class Stepper:

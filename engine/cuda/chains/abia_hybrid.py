@@ -26,8 +26,8 @@ Recursion = Callable[[np.ndarray, np.ndarray], None]
 """From q (batch, n) on the host to U = Ĵ S (batch, n, 6), its second argument: all that the rest needs of Ĵ."""
 
 
-class HybridAbia:
-    """``hybrid(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
+class AbiaHybrid:
+    """``abia_hybrid(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
 
     q goes to the host and U comes back, within the call, which waits for q alone: the GPU finds τ_bias meanwhile.
     """

@@ -8,7 +8,6 @@ its own.
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 from engine.cpu.runtime import kernel_cache
 from engine.cpu.runtime.native import machine
 from engine.cpu.runtime.native.entry import sort_of, written
+from engine.cpu.runtime.process import OnePerProcess
 
 
 class Function:
@@ -47,7 +47,7 @@ class Function:
 
     def specialised(self, sorts: tuple[Any, ...]) -> Callable[..., Any]:
         """The kernel compiled for arguments of these sorts; for any other it answers NotImplemented, at once."""
-        with _compiling:
+        with _compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
                 code = kernel_cache.read(name)
@@ -97,13 +97,4 @@ def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
     return function.specialised(tuple(map(sort_of, examples)))
 
 
-_compiling = threading.RLock()
-
-
-def _made_anew() -> None:
-    global _compiling
-    _compiling = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_made_anew)  # whoever held it stays behind
+_compiling = OnePerProcess(threading.RLock)
