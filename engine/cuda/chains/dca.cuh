@@ -1,5 +1,5 @@
 // DCA-ABA: forward dynamics of one long serial chain by a group of blocks, a warp for each chunk of it. After [B] and the
-// text in engine/algorithms/dca.py; equations and symbols are those of engine/cpu/dca.py.
+// text in engine/algorithms/dca.py; equations and symbols are those of engine/cpu/chains/dca.py.
 //
 // Everything within a chunk is seen from one frame, that of the link before it, so that the recursion over its links
 // has no transform in it: S, J, c of every link are brought there at once, a lane each, and what is left is

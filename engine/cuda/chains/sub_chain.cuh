@@ -16,7 +16,7 @@ template <typename Real> struct alignas(2 * sizeof(Real)) Six {
     __device__ __forceinline__ Real& operator[](int k) { return x[k]; }
     __device__ __forceinline__ const Real& operator[](int k) const { return x[k]; }
 };
-// A sub-chain of chunks between two handles, as engine/cpu/join.py has it; matrices by rows.
+// A sub-chain of chunks between two handles, as chunk_join.py has it; matrices by rows.
 template <typename Real> struct Element { Six<Real> I[6], Phi[6], Y[6], p, b; };
 // What becomes of an acceleration from before a sub-chain to its end: A a + b.
 template <typename Real> struct Map { Six<Real> A[6], b; };
@@ -104,7 +104,7 @@ FUNCTION void eliminate(const Six<Real>* M, Six<Real>& x) {
     x = {o.x, o.y, o.z, v.x, v.y, v.z};
 }
 
-// The same where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as engine/cpu/join.py does it.
+// The same where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as chunk_join.py does it.
 // The rows that are left stand first, and what a step is done with goes to the end, so that all are in place after six.
 FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
 #pragma unroll 1
@@ -126,7 +126,7 @@ FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
     }
 }
 
-// The element `out` of neighbours one and two, by a warp; see engine/cpu/join.py. `out` may be either. Lanes hold the
+// The element `out` of neighbours one and two, by a warp; see chunk_join.py. `out` may be either. Lanes hold the
 // columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
 //
 // det M ≥ 1, but the determinant of M's first block passes zero as a chain moves, and close to that digits are lost which
