@@ -156,14 +156,15 @@ def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, lo
 
 
 @inline
-def solve_constrained(q, v, rows, start, active, forces, answer, dynamics, loads, phases):
-    """q̈ at (q, v) into `answer`, with what the rows ask of v⁺ = v + dt q̈ of the step from `start`.
+def solve_constrained(state, start, rows, work, dynamics, loads, phases):
+    """q̈ at `state` into `work.answer`, with what the rows ask of v⁺ = v + dt q̈ of the step from `start`.
 
-    `rows` is a `JointRows`, and `start` has the q (L, nq) and v (L, nv) that the step begins at, as a rule the same.
-    `loads` act on the bodies, see `prepare`. `forces` come without locks; rows that slide add their friction, those
-    that are held their locks. `active` tells their modes.
+    `state` and `start`, as a rule the same, have q (L, nq) and v (L, nv); `loads` act on the bodies, see `prepare`.
+    `work.forces` come without locks: `rows` (`JointRows`) that slide add their friction, those that are held their
+    locks. `work.active` (`ActiveSet`) tells their modes.
     """
-    prepare(q, v, dynamics, loads, phases)
+    active, forces, answer = work.active, work.forces, work.answer
+    prepare(state.q, state.v, dynamics, loads, phases)
     fill(forces.locked, 0.0)
     if rows.has_constraints:
         _set_initial_active_set(rows, start, active, forces)

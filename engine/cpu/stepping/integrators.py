@@ -184,7 +184,7 @@ def _euler_step(integrator, robots, rows, rotations, scratch, dynamics, loads, p
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
-    solve_constrained(q, v, rows, robots, scratch.active, forces, answer, dynamics, loads, phases)
+    solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
@@ -261,7 +261,7 @@ def _rk4_step(robots, rows, rotations, scratch, dynamics, loads, phases):
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)
         none = (scratch.weightless, ())
-        solve_constrained(stages.q, stages.v, rows, robots, scratch.active, forces, answer, dynamics, none, phases)
+        solve_constrained(stages, robots, rows, scratch, dynamics, none, phases)
     for k in range(v.shape[0]):
         if rows.has_constraints:
             for j in range(v.shape[1]):
