@@ -166,7 +166,8 @@ class Simulation:
         """(batch, links, 6): wrenches (n, f) from outside on the links, N m and N, in the order of `model.link_names`.
 
         Each is given in the link's own frame, about its origin. Like `tau` a live array, held until changed, and at
-        first zero. It is made when it is first asked for: until then, steps are compiled without it and cost no more.
+        first zero. It is made when it is first asked for, and steps are then compiled anew, to take it; until then they
+        know nothing of it and cost no more.
         """
         return self._stepper.wrench
 

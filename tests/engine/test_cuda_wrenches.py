@@ -114,3 +114,44 @@ def test_inverse_dynamics_takes_them(name: str, fresh: np.random.Generator) -> N
     expected = engine.inverse_dynamics(model, q, v, a) - joint_forces(model, q, w)
     found = dynamics.inverse_dynamics(model, *there).get()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * (1 + np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", ["chain9", "floating", "humanoid"])
+def test_forward_dynamics_take_them_from_either_side(name: str, fresh: np.random.Generator) -> None:
+    import cupy
+
+    model = MODELS[name]
+    q, v, tau = moving(model, 5, fresh)
+    w = wrenches(model, 5, fresh)
+    expected = engine.forward_dynamics(model, q, v, tau, device="cpu", external=w)
+    tolerance = 1e-9 * np.abs(expected).max()
+    for algorithm in engine.algorithms(model, "cuda"):
+        fd = engine.ForwardDynamics(model, 5, algorithm, "cuda")
+        there = fd(*map(cupy.asarray, (q, v, tau)), external=cupy.asarray(w))
+        np.testing.assert_allclose(there.get(), expected, rtol=0, atol=tolerance, err_msg=algorithm)
+        np.testing.assert_allclose(fd(q, v, tau, external=w), expected, rtol=0, atol=tolerance, err_msg=algorithm)
+        alone = fd(*(cupy.asarray(x[2]) for x in (q, v, tau)), external=cupy.asarray(w[2]))
+        np.testing.assert_allclose(alone.get(), expected[2], rtol=0, atol=tolerance, err_msg=algorithm)
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize(("name", "algorithm"), [("chain9", "abia"), ("chain9", "dca"), ("quadruped", "abia")])
+def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
+    name: str, algorithm: str, integrator: str, limits: bool, fresh: np.random.Generator
+) -> None:
+    model = MODELS[name] if limits else unlimited(MODELS[name])
+    q, v, tau = moving(model, 3, fresh)
+    w = wrenches(model, 3, fresh)
+    pushed = [
+        engine.Simulation(model, 3, 1e-3, integrator, way, limits, q=q, v=v, device=device)
+        for device, way in (("cpu", "abia"), ("cuda", algorithm))
+    ]
+    for simulation in pushed:
+        simulation.step(5)  # a wrench may come in the middle of a run
+        simulation.tau[:], simulation.wrench[:] = simulation.array(tau), simulation.array(w)
+        simulation.step(20)
+    here, there = pushed
+    scale = 1 + np.abs(here.v).max()
+    np.testing.assert_allclose(there.v.get() / scale, here.v / scale, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(there.q.get(), here.q, rtol=0, atol=1e-9)

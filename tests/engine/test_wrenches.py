@@ -98,7 +98,7 @@ def test_a_force_beside_the_axis_is_a_torque_and_a_wrench_on_the_world_nothing()
 @pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
 @pytest.mark.parametrize("integrator", ["semi-implicit", "implicit"])
 def test_a_step_under_wrenches_is_one_under_their_generalized_forces(algorithm, integrator, rng):
-    for model in (engine.load("robots/arm7.urdf"), engine.tree(9, seed=4, floating=True, prismatic=0.3)):
+    for model in (engine.load("robots/arm7.urdf"), engine.tree(9, seed=4, floating=True, prismatic=0.3, spherical=0.3)):
         model = dataclasses.replace(model, effort_limit=np.full(model.nv, np.inf))
         q, v, tau = state(model, rng, 11)
         w = wrenches(model, rng, 11)
