@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from engine import validation
 from engine.cpu import dynamics as on_cpu
-from engine.cpu.rigid_body import crba, rnea, wrenches
+from engine.cpu.rigid_body import aba, crba, rnea, wrenches
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
 from engine.cpu.runtime.status import FITS
@@ -239,6 +239,27 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
     crba.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
     if model.has_mimic:
         out = model.coupling.G.T @ out @ model.coupling.G
+    return out[0] if single else out
+
+
+def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
+    """M⁻¹ (nv, nv), symmetric: ∂q̈/∂τ, so that column j is what a unit of τ_j adds to q̈.
+
+    The ABA's inertias are worked out once, then solved with for every column, O(n²); (GᵀMG)⁻¹ with mimic joints.
+    Raises ArithmeticError where M has no inverse.
+    """
+    (q,), single = validation.states(model, q=q)
+    if model.has_mimic:
+        try:
+            out, finite = np.linalg.inv(mass_matrix(model, q)), True
+        except np.linalg.LinAlgError:
+            finite = False
+    else:
+        out, w = np.empty((len(q), model.nv, model.nv)), workspace(len(model.parent), EIGHT)
+        finite = aba.inverse_mass_matrix(q, np.eye(model.nv), np.zeros(3), out, *pack(model), w, EIGHT)
+        out = (out + np.swapaxes(out, 1, 2)) / 2
+    if not finite:
+        raise ArithmeticError(f"{model.name}: the mass matrix has no inverse; a joint moves no inertia")
     return out[0] if single else out
 
 

@@ -65,8 +65,14 @@ class Oracle:
         return answer
 
     def mass_matrix(self, q):
-        M = np.array(pin.crba(self.model, self.data, self.q(q)))
-        M = np.triu(M) + np.triu(M, 1).T
+        return self._symmetric(pin.crba(self.model, self.data, self.q(q)))
+
+    def inverse_mass_matrix(self, q):
+        return self._symmetric(pin.computeMinverse(self.model, self.data, self.q(q)))
+
+    def _symmetric(self, upper):
+        """A matrix of which Pinocchio gives the upper triangle, in our order."""
+        M = np.triu(upper) + np.triu(upper, 1).T
         answer = np.empty_like(M)
         answer[np.ix_(self.order, self.order)] = M
         return answer

@@ -39,6 +39,9 @@ def test_forward_dynamics_agrees_with_pinocchio(path, floating, rng):
         assert np.linalg.norm(answer - expected) <= 1e-9 * np.linalg.norm(expected)
         M = oracle.mass_matrix(q)
         assert np.abs(engine.mass_matrix(model, q) - M).max() <= 1e-12 * np.abs(M).max()
+        inverse = oracle.inverse_mass_matrix(q)
+        rounding = 1e-10 + 0.1 * np.linalg.cond(M) * np.finfo(float).eps
+        assert np.abs(engine.inverse_mass_matrix(model, q) - inverse).max() <= rounding * np.abs(inverse).max()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 50, 200, 1000])
@@ -56,6 +59,36 @@ def test_inverse_of_forward_is_identity(kind, n, rng):
     if kind == "straight chain":
         q *= 0.05
     assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau)) <= 1e-12
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("n", [1, 5, 8, 9, 40])
+def test_the_inverse_mass_matrix_is_what_unit_forces_accelerate(n, floating, rng):
+    model = engine.tree(n, prismatic=0.3, spherical=0.2, floating=floating).with_gravity((0, 0, 0))
+    q, rest = model.random(rng, 3), np.zeros(model.nv)
+    inverse = engine.inverse_mass_matrix(model, q)
+    np.testing.assert_array_equal(inverse, np.swapaxes(inverse, 1, 2))
+    np.testing.assert_array_equal(engine.inverse_mass_matrix(model, q[1]), inverse[1])
+    for robot in range(3):
+        alone = [engine.forward_dynamics(model, q[robot], rest, unit, "abia", "cpu") for unit in np.eye(model.nv)]
+        np.testing.assert_array_equal(inverse[robot], (np.array(alone) + np.transpose(alone)) / 2)
+        np.testing.assert_allclose(
+            inverse[robot] @ engine.mass_matrix(model, q[robot]), np.eye(model.nv), rtol=0, atol=1e-9
+        )
+
+
+def test_the_inverse_mass_matrix_of_mimic_joints_and_of_none(example_robots, rng):
+    path = next(path for path in example_robots if path.stem == "panda")
+    model = engine.load(path)
+    assert model.has_mimic
+    q = model.random(rng, 2)
+    product = engine.inverse_mass_matrix(model, q) @ engine.mass_matrix(model, q)
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(model.nv), product.shape), rtol=0, atol=1e-9)
+    massless = dataclasses.replace(
+        engine.chain(1), mass=np.zeros(1), first_moment=np.zeros((1, 3)), inertia=np.zeros((1, 3, 3))
+    )
+    with pytest.raises(ArithmeticError, match="the mass matrix has no inverse; a joint moves no inertia"):
+        engine.inverse_mass_matrix(massless, [0.1])
 
 
 @pytest.mark.parametrize("ratio", [1e-6, 1e6])

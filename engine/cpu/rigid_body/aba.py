@@ -82,8 +82,15 @@ def _solve6(A, B, C, n, f):
 
 
 @inline
+def _clear(row, place, width, L):
+    """Zero so many numbers of every lane, from `place` on."""
+    for k in range(width * L):
+        row[place * L + k] = 0.0
+
+
+@inline
 def _free(row, L):
-    """A free joint's acceleration is that of its body, I⁻¹(τ − p), whatever carries it; it hands on τ alone."""
+    """A free joint's acceleration is that of its body, I⁻¹(τ − p), whatever carries it; its parent feels τ alone."""
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         n = sub(load3(row, at.U * L + k, L), load3(row, at.BIAS * L + k, L))
@@ -95,8 +102,6 @@ def _free(row, L):
         store3(row, (at.BIAS + 3) * L + k, L, f)
         store3(row, at.ACC * L + k, L, o)
         store3(row, (at.ACC + 3) * L + k, L, v)
-    for k in range(21 * L):
-        row[at.I * L + k] = 0.0
 
 
 @inline
@@ -197,6 +202,8 @@ def inertia_recursion(topology, w, lanes):
             continue
         if kind == FREE:
             _free(row, L)
+            for k in range(21 * L):
+                row[at.I * L + k] = 0.0
         else:
             _joint(row, L, kind == REVOLUTE)
             if parent >= 0:
@@ -260,6 +267,106 @@ def accelerations(topology, w, lanes, gravity):
             row[at.REACTION * L + k] = Ua + row[at.D * L + k] * acceleration - row[at.TAU * L + k]
         for k in range(L):
             row[(at.ACC + axis) * L + k] += row[at.QDD * L + k]
+
+
+@kernel
+def factor(topology, constants, w, lanes):
+    """What `solve` needs, from the poses that stand in w: U and D of every joint; a free body keeps its inertia I."""
+    L = len(lanes)
+    tree_passes.rigid_inertias(topology, constants, w, lanes)
+    for i in range(topology.shape[0]):
+        row = w[i]
+        _clear(row, at.VXS, 6, L)
+        _clear(row, at.BIAS, 6, L)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        if kind == FREE:
+            continue
+        if kind == SPHERICAL:
+            _ball(w, i, parent, L)
+            continue
+        _joint(row, L, kind == REVOLUTE)
+        if parent >= 0:
+            _hand_on(row, L)
+            below = w[parent]
+            for k in range(21 * L):
+                below[at.I * L + k] += row[at.I * L + k]
+
+
+@inline
+def _right_side(row, L, axis):
+    """u and u/D of a joint, where D is known, and p + U u/D, written over p."""
+    for k in range(L):
+        row[at.TAU * L + k] -= row[(at.BIAS + axis) * L + k]
+        row[at.UD * L + k] = row[at.TAU * L + k] * row[at.DINV * L + k]
+        ud, x, y = row[at.UD * L + k], load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
+        store3(row, at.BIAS * L + k, L, add(load3(row, at.BIAS * L + k, L), scale(ud, x)))
+        store3(row, (at.BIAS + 3) * L + k, L, add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)))
+
+
+@inline
+def _ball_axis_right_side(row, L, k, axis, n, f):
+    """The same for one axis of a ball joint."""
+    u, U = row[(at.BALL_TAU + axis) * L + k] - n[axis], (at.BALL_U + 6 * axis) * L + k
+    row[(at.BALL_TAU + axis) * L + k] = u
+    ud = u * (1.0 / row[(at.BALL_D + axis) * L + k])
+    return add(n, scale(ud, load3(row, U, L))), add(f, scale(ud, load3(row, U + 3 * L, L)))
+
+
+@inline
+def _ball_right_side(row, L):
+    for k in range(L):
+        n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
+        n, f = _ball_axis_right_side(row, L, k, 0, n, f)
+        n, f = _ball_axis_right_side(row, L, k, 1, n, f)
+        n, f = _ball_axis_right_side(row, L, k, 2, n, f)
+        store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+
+
+@kernel
+def solve(topology, w, lanes, weightless):
+    """q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) by what `factor` left, as often as is asked; writes over p, which stands in BIAS.
+
+    τ is where OF_TAU says, q̈ then where OF_QDD says. Nothing is locked; `weightless` are three zeros.
+    """
+    L = len(lanes)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        if kind == FREE:
+            _free(row, L)
+        elif kind == SPHERICAL:
+            _ball_right_side(row, L)
+        else:
+            _right_side(row, L, at.AXIS[kind])
+        if parent >= 0:
+            below = w[parent]
+            for k in range(L):
+                n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
+                if kind != FREE:
+                    n, f = force_to_parent(load9(row, at.R * L + k, L), load3(row, at.P * L + k, L), n, f)
+                store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
+                store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
+    accelerations(topology, w, lanes, weightless)
+
+
+@kernel
+def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, lanes):
+    """M⁻¹ into `out` (batch, tree_nv, tree_nv), at q (batch, tree_nq); answers whether every number is finite.
+
+    The lanes are right-hand sides of one robot: rows of `identity` (tree_nv, tree_nv).
+    """
+    L, finite = len(lanes), True
+    for b in range(q.shape[0]):
+        tree_passes.scatter_q(q[b : b + 1], 0, topology, constants, w, lanes)
+        tree_passes.poses(topology, constants, w, lanes)
+        factor(topology, constants, w, lanes)
+        for start in range(0, identity.shape[0], L):
+            tree_passes.scatter_v(identity, start, topology, w, lanes, at.OF_TAU)
+            for i in range(topology.shape[0]):
+                _clear(w[i], at.BIAS, 6, L)
+            solve(topology, w, lanes, weightless)
+            finite &= tree_passes.gather_v(out[b], start, topology, w, lanes, at.OF_QDD)
+    return finite
 
 
 @kernel
