@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROBOTS = Path(__file__).parent / "robots"
 HEADLESS = ("run", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
 
 
@@ -26,7 +25,11 @@ def _is_for_the_window(word: str) -> bool:
     """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
     if word.startswith(("--package-dir", "--trust-xacro")):
         return True
-    return bool(Path(word).suffix) or Path(word).is_file() or word in {path.stem for path in ROBOTS.glob("*.urdf")}
+    if Path(word).suffix or Path(word).is_file():
+        return True
+    from engine.files import ROBOTS
+
+    return (ROBOTS / f"{word}.urdf").is_file()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPalette
 from PyQt6.QtWidgets import QApplication
 
 RESOURCES = Path(__file__).resolve().parent.parent / "resources"
-ROBOTS = RESOURCES.parent / "robots"
 
 COLORS = {
     "ground": "#171a20",

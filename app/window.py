@@ -36,7 +36,6 @@ from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
 from app.status import Status, too_heavy
-from app.theme import ROBOTS
 from app.viewport import Viewport
 from app.workbench import Workbench
 
@@ -319,7 +318,7 @@ class Window(QMainWindow):
         self._refresh()
 
     def _ask_file(self) -> None:
-        folder = str(Path(self.workbench.path).parent) if self.workbench.path else str(ROBOTS)
+        folder = str(Path(self.workbench.path).parent) if self.workbench.path else str(engine.ROBOTS)
         if path := dialogs.ask_file(self, folder):
             self.open(path)
 
@@ -328,7 +327,7 @@ class Window(QMainWindow):
         self._refresh()
 
     def _fill_robots(self, menu: QMenu) -> None:
-        for path in sorted(ROBOTS.glob("*.urdf")):
+        for path in sorted(engine.ROBOTS.glob("*.urdf")):
             menu.addAction(path.stem.replace("_", " ")).triggered.connect(lambda _, path=path: self.open(path))
 
     def _toggle(self) -> None:

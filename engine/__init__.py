@@ -10,6 +10,7 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 
 `INTEGRATORS` are the names that `Simulation` takes, the default first; `PHASES` those of the parts that a step's
 time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
+`ROBOTS` is the folder of the robots that ship.
 """
 
 import sys
@@ -29,7 +30,7 @@ from engine.dynamics import (
     mass_matrix,
     momentum,
 )
-from engine.files import find_robot, replacing
+from engine.files import ROBOTS, find_robot, replacing
 from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.generate import chain, tree
@@ -80,6 +81,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "INTEGRATORS",
     "PHASES",
+    "ROBOTS",
     "SIMULATION_ALGORITHMS",
     "AlgorithmResult",
     "Collision",

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-ROBOTS = Path(__file__).parents[1] / "robots"
 STEPS = 200
 
 
@@ -30,6 +29,7 @@ def real_robots() -> list[Path]:
 
 def robots() -> Iterator[tuple[str, object]]:
     import engine
+    from engine.files import ROBOTS
 
     for path in (*sorted(ROBOTS.glob("*.urdf")), *real_robots()):
         yield path.stem, engine.load(path, mimic=False)

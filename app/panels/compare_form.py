@@ -76,7 +76,7 @@ class CompareForm(QWidget):
         self.robots, self.algorithms = QListWidget(), QListWidget()
         self.loaded = _item(self.robots, "", None)
         self.loaded.setHidden(True)
-        for path in sorted(theme.ROBOTS.glob("*.urdf")):
+        for path in sorted(engine.ROBOTS.glob("*.urdf")):
             _item(self.robots, path.stem, path.stem)
         self._shown, self._was = self._ships("arm7"), Unchecked  # and its tick before it was shown
         self._shown.setCheckState(Checked)
@@ -188,7 +188,7 @@ class CompareForm(QWidget):
         One that ships is in the list already.
         """
         self._shown.setCheckState(self._was)
-        ships = model.source is not None and Path(model.source).parent == theme.ROBOTS and not floating
+        ships = model.source is not None and Path(model.source).parent == engine.ROBOTS and not floating
         self.loaded.setHidden(ships)
         self.loaded.setText(f"{model.name} (shown)")
         self.loaded.setData(Role, model)

@@ -14,7 +14,7 @@ from windows import press, wait, wait_loaded
 from app import dialogs
 from app.panels.joints import DRIVE, VALUE
 from app.panels.timing import LOWEST, StackedPlot, TimingPanel
-from app.theme import ROBOTS
+from engine.files import ROBOTS
 
 
 def test_an_arm_is_held_when_it_plays_until_it_is_let_go_and_held_again(qtbot, opened):

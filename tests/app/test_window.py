@@ -18,8 +18,8 @@ from app import dialogs
 from app.panels.joints import SLIDER, VALUE
 from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
 from app.status import FALL_NOTE, GRAVITY_NOTE
-from app.theme import ROBOTS
 from app.window import SIDE_WIDTH, Window
+from engine.files import ROBOTS
 
 BROKEN = """<robot name="broken">
   <link name="base"/>

@@ -17,9 +17,9 @@ import engine
 from app import compiling
 from app.compiling import Compiler
 from app.messages import Compiling, Configured, Loaded, Settings, Stopped
-from app.theme import ROBOTS
 from app.workbench import Workbench
 from app.worker import Worker
+from engine.files import ROBOTS
 
 ENDLESS = (
     """<robot name="long" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="m0"><a/></xacro:macro>"""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ import pytest
 
 import engine
 from engine.bench.states import State, residual
+from engine.files import ROBOTS
 from engine.model import Model
 
 pytestmark = pytest.mark.gpu
 
-ROBOTS = Path(__file__).parents[2] / "robots"
 MODELS = {
     **{f"chain{n}": engine.chain(n) for n in (1, 2, 10, 64, 127, 128, 129, 1000)},
     "prismatic": engine.chain(6, prismatic=1.0),

@@ -2,15 +2,13 @@
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import engine
 from engine import lie
-
-ROBOTS = Path(__file__).parents[2] / "robots"
+from engine.files import ROBOTS
 
 
 @dataclass(frozen=True)
