@@ -149,6 +149,23 @@ def test_links_lead_somewhere(name: str) -> None:
     assert [target for target in targets if "://" not in target and not ((ROOT / name).parent / target).exists()] == []
 
 
+def test_the_places_where_things_go_are_there() -> None:
+    """CONTRIBUTING's table; a name without a folder lies where the one before it does."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?!new|---)(.+?) \| (.+) \|$", text, re.MULTILINE)
+    assert len(rows) >= 10
+    missing = []
+    for what, places in rows:
+        folder = ROOT
+        for place in re.findall(r"`([\w./]+(?:/|\.(?:py|cu|cuh|toml)))`", places):
+            near = [root / place for root in (folder, ROOT, ROOT / "engine") if (root / place).exists()]
+            if near and "/" in place:
+                folder = near[0].parent
+            elif not near and place != "command.py":
+                missing.append((what, place))
+    assert missing == []
+
+
 @pytest.mark.parametrize("examples", [1, pytest.param(2, marks=pytest.mark.gpu)])
 def test_the_examples_of_the_readme_run(examples: int) -> None:
     """The first on any machine; the second goes on from it, on a GPU."""
