@@ -184,6 +184,17 @@ def test_momentum_is_the_sum_over_links(rng):
     np.testing.assert_allclose(engine.momentum(model, q, v)[3:], linear, atol=1e-4)
 
 
+def test_momentum_is_what_the_mass_matrix_gives_a_free_base(rng):
+    """Its first six rows, as a wrench on the base body; about the world's origin."""
+    model = engine.tree(25, floating=True, prismatic=0.3, spherical=0.3)
+    q, v, _ = state(model, rng, 3)
+    n, f = np.split((engine.mass_matrix(model, q)[:, :6] @ v[..., None])[..., 0], 2, -1)
+    base = engine.link_poses(model, q)[:, 1]
+    n, f = ((base[:, :3, :3] @ x[..., None])[..., 0] for x in (n, f))
+    expected = np.concatenate([n + np.cross(base[:, :3, 3], f), f], -1)
+    np.testing.assert_allclose(engine.momentum(model, q, v), expected, atol=1e-12 * np.abs(expected).max())
+
+
 def test_a_robot_gets_the_same_answer_wherever_it_stands_in_a_batch(rng):
     model = engine.tree(10, floating=True)
     q, v, tau = state(model, rng, 37)
