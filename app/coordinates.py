@@ -11,6 +11,7 @@ import numpy as np
 import engine
 
 TURN, SHIFT = math.pi, 1.0  # the slider's reach, in rad and m, where a joint has no limits
+_HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π itself a rotation vector and its opposite are the same rotation
 ROAM = 2.0  # m, the slider's reach for a free joint's position
 
 
@@ -37,11 +38,20 @@ class Coordinate:
     offset: float = 0.0
     effort: float = math.inf
     """The most that its drive can give, N m or N."""
+    component: int | None = None
+    """Of a ball joint's rotation vector, rad, where `q` is the first number of its quaternion; None for all else."""
+    effort_v: int = -1
+    """The velocity that its drive's effort acts on; −1 where it has no drive."""
 
     @property
     def driveable(self) -> bool:
         """Whether a drive of its own can move it: no part of a free joint, and none that mimics."""
-        return self.leader is None and len(self.v) == 1
+        return self.effort_v >= 0
+
+    @property
+    def holdable(self) -> bool:
+        """Whether gains can pull it to a target: what is driveable, but for the axes of a ball joint."""
+        return self.driveable and self.component is None
 
     @property
     def effort_unit(self) -> str:
@@ -58,10 +68,25 @@ class Coordinate:
 
     def value(self, q: np.ndarray) -> float:
         """The coordinate in rad or m, from (nq,); an angle without limits is brought into ±π."""
+        if self.component is not None:
+            return float(_rotation_vector(q[self.q : self.q + 4])[self.component])
         value = self.multiplier * float(q[self.q]) + self.offset
         if self.angular and not self.limited and abs(value) > math.pi:
             value = math.remainder(value, 2 * math.pi)
         return value
+
+    def put(self, q: np.ndarray, value: float) -> None:
+        """Write the coordinate, rad or m, into q (nq,); the length of a ball joint's rotation vector stays below π."""
+        if self.component is None:
+            q[self.q] = value
+            return
+        vector = _rotation_vector(q[self.q : self.q + 4])
+        vector[self.component] = 0.0
+        room = math.sqrt(max(_HALF_TURN**2 - float(vector @ vector), 0.0))
+        vector[self.component] = min(max(value, -room), room)
+        half = float(np.linalg.norm(vector)) / 2
+        q[self.q : self.q + 3] = np.sinc(half / math.pi) / 2 * vector
+        q[self.q + 3] = math.cos(half)
 
     def at_limit(self, q: np.ndarray) -> bool:
         """Whether the joint stands within a thousandth of its range of a limit, or past it."""
@@ -69,8 +94,21 @@ class Coordinate:
         return self.limited and not (self.lower + slack <= value <= self.upper - slack)
 
 
+def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
+    """Axis times angle, (3,), rad, at most π long, of a quaternion x, y, z, w."""
+    x, w = quaternion[:3], float(quaternion[3])
+    sine = float(np.linalg.norm(x))
+    if sine < 1e-12:
+        return np.zeros(3)
+    angle = 2 * math.atan2(sine, abs(w))
+    return x * (math.copysign(angle, w) / sine)
+
+
 def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
-    """A row per coordinate, in the order of the joints: a free joint gives x, y and z, not its rotation."""
+    """A row per coordinate, in the order of the joints.
+
+    A free joint gives x, y and z, not its rotation; a ball joint the three components of its rotation vector.
+    """
     return tuple(row for joint in model.joints for row in _rows(model, joint))
 
 
@@ -84,6 +122,22 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     if joint.leader is not None:
         yield _follower(model, joint)
         return
+    if joint.kind == "spherical":
+        every = tuple(range(joint.v.start, joint.v.stop))
+        for component, axis in enumerate("xyz"):
+            yield Coordinate(
+                f"{joint.name}.{axis}",
+                start,
+                every,
+                -TURN,
+                TURN,
+                angular=True,
+                limited=False,
+                effort=float(model.effort_limit[every[component]]),
+                component=component,
+                effort_v=every[component],
+            )
+        return
     for index, dof in zip(range(start, joint.q.stop), range(joint.v.start, joint.v.stop), strict=True):
         angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and index == joint.q.stop - 1)
         lower, upper, limited = _span(model, dof, angular)
@@ -96,6 +150,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
             angular,
             limited,
             effort=float(model.effort_limit[dof]),
+            effort_v=dof,
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ class Workbench:
             return ()
         q = self.initial if self.newest is None else self.newest.q
         heavy = np.abs(engine.static_loads(self.model, q)) > self.model.effort_limit
-        return tuple(row.name for k, row in enumerate(self.coordinates) if self.is_held(k) and heavy[row.v[0]])
+        return tuple(row.name for k, row in enumerate(self.coordinates) if self.is_held(k) and heavy[row.effort_v])
 
     def pause(self) -> None:
         if self.playing:
@@ -148,15 +149,18 @@ class Workbench:
         value = min(max(value, row.lower), row.upper) if row.limited else value
         if not self.playing:
             if self.time == 0:
-                self.initial[row.q] = value
-            self._worker.set_coordinate(row.q, row.v, value)
+                row.put(self.initial, value)
+            if row.component is None:
+                self._worker.set_coordinate(row.q, row.v, value)
+            else:
+                self._worker.set_rotation(partial(row.put, value=value), row.v)
             return
-        if not row.driveable:
+        if not row.holdable:
             raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
         if not self.is_held(index):
             self.drive(index, by_effort=False)
             self._grabbed = index
-        self._worker.set_target(row.v[0], value)
+        self._worker.set_target(row.effort_v, value)
 
     def release(self, index: int) -> None:
         """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
@@ -193,7 +197,7 @@ class Workbench:
         self._grabbed = None
         own = frozenset(self.coordinates[index].v)
         before = self.settings
-        every = frozenset(v for row in self.coordinates if row.driveable for v in row.v)
+        every = frozenset(v for row in self.coordinates if row.holdable for v in row.v)
         driven = before.driven if before.held else every
         driven = driven | own if by_effort else driven - own
         self._configure(replace(before, driven=driven, held=bool(every - driven)))
@@ -201,7 +205,7 @@ class Workbench:
     def is_held(self, index: int) -> bool:
         """Whether gains pull coordinate `index` to a target."""
         row = self.coordinates[index]
-        return self.settings.held and row.driveable and row.v[0] not in self.settings.driven
+        return self.settings.held and row.holdable and row.effort_v not in self.settings.driven
 
     @property
     def held_rows(self) -> frozenset[int]:
@@ -217,9 +221,9 @@ class Workbench:
         if not row.driveable:
             raise ValueError(f"{row.name} has no drive; choose a joint of its own")
         if self.is_held(index):
-            self._worker.set_target(row.v[0], min(max(value, row.lower), row.upper) if row.limited else value)
+            self._worker.set_target(row.effort_v, min(max(value, row.lower), row.upper) if row.limited else value)
         else:
-            self._worker.set_effort(row.v[0], min(max(value, -row.effort), row.effort))
+            self._worker.set_effort(row.effort_v, min(max(value, -row.effort), row.effort))
 
     def set_algorithm(self, name: str) -> None:
         """One of `algorithms`, or "auto"; also during play."""

@@ -135,13 +135,17 @@ class Worker:
         """Put q[q] to `value` (rad or m), and v to rest; during play set the target of the joint alone."""
         self._command(partial(self._set_coordinate, q, v, value))
 
+    def set_rotation(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
+        """Have `put` write a joint's rotation into q (nq,), and put v to rest; nothing during play."""
+        self._command(partial(self._set_rotation, put, v))
+
     def set_effort(self, v: int, value: float) -> None:
         """Apply the effort `value` (N m or N) at the velocity v from now on."""
-        self._command(partial(self._set_effort, v, value))
+        self._command(partial(self._write, "tau", v, value))
 
     def set_target(self, v: int, value: float) -> None:
         """Have the gains pull the joint of the velocity v to `value` (rad or m)."""
-        self._command(partial(self._set_target, v, value))
+        self._command(partial(self._write, "target", v, value))
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds asked for per wall second."""
@@ -298,14 +302,9 @@ class Worker:
         simulation, scalar = self._simulation, self._model.q_of_v >= 0
         simulation.target[:, scalar] = simulation.q[:, self._model.q_of_v[scalar]]
 
-    def _set_target(self, v: int, value: float) -> None:
+    def _write(self, name: str, v: int, value: float) -> None:
         if self._simulation is not None:
-            self._simulation.target[0, v] = value
-            self._changed = True
-
-    def _set_effort(self, v: int, value: float) -> None:
-        if self._simulation is not None:
-            self._simulation.tau[0, v] = value
+            getattr(self._simulation, name)[0, v] = value
             self._changed = True
 
     def _set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
@@ -318,6 +317,12 @@ class Worker:
             self._simulation.q[0, q] = value
             self._simulation.v[0, list(v)] = 0.0
         self._changed = True
+
+    def _set_rotation(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
+        if self._simulation is not None and not self._playing:
+            put(self._simulation.q[0])
+            self._simulation.v[0, list(v)] = 0.0
+            self._changed = True
 
     def _set_speed(self, speed: float) -> None:
         self._speed = speed

@@ -110,10 +110,10 @@ class JointTable(QAbstractTableModel):
     def _drive(self, number: int, role: int) -> object:
         """The target, or the effort, of a row: in words or as a number in the unit shown."""
         row = self.rows[number]
-        if not row.driveable or row.v[0] >= len(self.target):
+        if not row.driveable or row.effort_v >= len(self.target):
             return None
         held = number in self.held
-        value = self.target[row.v[0]] * row.scale if held else self.tau[row.v[0]]
+        value = self.target[row.effort_v] * row.scale if held else self.tau[row.effort_v]
         if role == Role.EditRole:
             return float(value)
         return f"→ {value + 0.0:.1f} {row.unit}" if held else f"{value + 0.0:.1f} {row.effort_unit}"
@@ -162,8 +162,8 @@ class Painter(QStyledItemDelegate):
         if row.leader is None:
             painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
             painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
-        if index.row() in table.held and row.v[0] < len(table.target):
-            place = _place(row, float(table.target[row.v[0]]), groove)
+        if index.row() in table.held and row.effort_v < len(table.target):
+            place = _place(row, float(table.target[row.effort_v]), groove)
             painter.setBrush(theme.color("text"))
             painter.drawRect(QRectF(place - 1.0, groove.center().y() - 9.0, 2.0, 18.0))
         painter.restore()
@@ -252,7 +252,7 @@ class JointPanel(QTableView):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         row = self.indexAt(event.pos()).row()
-        if row >= 0 and self.table.rows[row].driveable:
+        if row >= 0 and self.table.rows[row].holdable:
             self.mode_menu(row).exec(event.globalPos())
 
     def mode_menu(self, row: int) -> QMenu:
@@ -278,7 +278,7 @@ class JointPanel(QTableView):
 
     def _move(self, index: int, value: float) -> None:
         row = self.table.rows[index]
-        self.table.q[row.q] = value
+        row.put(self.table.q, value)
         self.moved.emit(index, value)
         self.viewport().update()
 

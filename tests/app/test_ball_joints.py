@@ -1,0 +1,63 @@
+"""A ball joint in the window: three sliders for its rotation vector, an effort about each axis, no targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from test_worker import opened, until
+
+import engine
+from app.coordinates import coordinates
+from app.gl import skeleton
+from app.workbench import Workbench
+
+MODEL = engine.tree(4, seed=2, spherical=0.5)
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    bench = Workbench()
+    yield bench
+    bench.close()
+
+
+def test_a_ball_joint_has_three_rows_that_turn_it(rng):
+    model = engine.chain(1, spherical=1.0)
+    rows, q = coordinates(model), model.random(rng)
+    assert [row.name for row in rows] == ["joint1.x", "joint1.y", "joint1.z"]
+    assert [(row.driveable, row.holdable, row.effort_v) for row in rows] == [(True, False, k) for k in range(3)]
+    for row, value in zip(rows, (0.5, -1.0, 2.0), strict=True):
+        row.put(q, 0.0)
+        row.put(q, value)
+    assert np.linalg.norm(q) == pytest.approx(1, abs=1e-15)
+    np.testing.assert_allclose([row.value(q) for row in rows], (0.5, -1.0, 2.0), atol=1e-12)
+    R, _ = engine.lie.exp([0.5, -1.0, 2.0, 0, 0, 0])
+    home = model.home_rotation[0]
+    np.testing.assert_allclose(engine.link_poses(model, q)[1, :3, :3], home @ R, atol=1e-12)
+    rows[0].put(q, math.pi)  # together with the others more than half a turn
+    assert np.linalg.norm([row.value(q) for row in rows]) == pytest.approx(math.pi, abs=1e-8)
+    assert rows[1].value(-q) == pytest.approx(rows[1].value(q))
+
+
+def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
+    opened(bench, MODEL)
+    index = next(k for k, row in enumerate(bench.coordinates) if row.component == 1)
+    row = bench.coordinates[index]
+    bench.set_coordinate(index, 0.4)
+    until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.4) < 1e-9)
+    assert row.value(bench.initial) == pytest.approx(0.4)
+    assert index not in bench.held_rows
+    bench.set_drive(index, 0.25)
+    bench.play()
+    with pytest.raises(ValueError, match="pause to place it"):
+        bench.set_coordinate(index, 0.1)
+    until(lambda: (frame := bench.frame()) and frame.time > 0.05 and abs(frame.v[row.effort_v]) > 0)
+    bench.pause()
+
+
+def test_its_skeleton_has_a_bar_across_it():
+    bars = {visual.link for visual in skeleton.visuals(engine.chain(2, spherical=1.0)) if visual.shape == "cylinder"}
+    assert bars >= {0, 1}
