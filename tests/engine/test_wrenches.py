@@ -8,6 +8,9 @@ from conftest import EXAMPLE_ROBOTS
 from pinocchio_oracle import Oracle
 
 import engine
+from engine.cpu.rigid_body import aba, tree_passes, workspace
+from engine.cpu.rigid_body import wrenches as external
+from engine.model.layout import pack
 
 NAMES = ("panda", "anymal", "talos_reduced", "ur5_robot", "double_pendulum")
 TREES = {path.stem: path for path in EXAMPLE_ROBOTS if path.stem in NAMES}
@@ -111,6 +114,28 @@ def test_a_step_under_wrenches_is_one_under_their_generalized_forces(algorithm, 
         driven.step(1)
         np.testing.assert_allclose(pushed.v, driven.v, rtol=0, atol=1e-12)
         np.testing.assert_allclose(pushed.q, driven.q, rtol=0, atol=1e-14)
+
+
+def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
+    model = engine.tree(9, seed=4, floating=True, prismatic=0.3, spherical=0.3)
+    topology, constants = pack(model)
+    room = workspace.workspace(len(model.parent), workspace.ONE)
+    q, zero = model.random(rng), np.zeros(model.nv)
+    tree_passes.scatter_q(q[None], 0, topology, constants, room, workspace.ONE)
+    tree_passes.poses(topology, constants, room, workspace.ONE)
+    aba.factor(topology, constants, room, workspace.ONE)
+    inverse = engine.inverse_mass_matrix(model, q)
+    for _ in range(3):
+        tau, w = rng.uniform(-1, 1, model.nv), wrenches(model, rng)
+        on_bodies, answer = np.empty((len(model.parent), 6)), np.empty((1, model.nv))
+        external.on_bodies(w[None], 0, external.pack_links(model), on_bodies, workspace.ONE)
+        room[:, workspace.BIAS : workspace.BIAS + 6] = -on_bodies
+        tree_passes.scatter_v(tau[None], 0, topology, room, workspace.ONE, workspace.OF_TAU)
+        aba.solve(topology, room, workspace.ONE, np.zeros(3))
+        tree_passes.gather_v(answer, 0, topology, room, workspace.ONE, workspace.OF_QDD)
+        forces = engine.bias(model, q, zero) - engine.inverse_dynamics(model, q, zero, zero, external=w)
+        expected = inverse @ (tau + forces)
+        assert np.abs(answer[0] - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
