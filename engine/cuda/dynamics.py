@@ -14,7 +14,6 @@ from engine.cuda.chains.jsiia import Jsiia
 from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
 from engine.cuda.runtime import arrays, device
 from engine.model import Model
-from engine.model.features import found
 
 
 class Kernels(Protocol):
@@ -95,8 +94,6 @@ def _many(
             f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
             "or give arrays on the host"
         )
-    if place := found("spherical", model):
-        raise ValueError(f"the GPU does not serve {model.name}: {place}; give arrays on the host")
     made = make(model, dtype)
     arrays.wait()
     return made

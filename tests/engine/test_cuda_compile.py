@@ -62,7 +62,7 @@ def of_robots(dtype: str):
     from engine.cuda.stepping import robot_stepper
 
     yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
-    for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf")):
+    for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf"), engine.tree(9, spherical=0.5)):
         kinds = thread_per_robot
         for kind in (kinds.Abia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)

@@ -23,6 +23,8 @@ MODELS = {
     "tree": engine.tree(12, seed=2, prismatic=0.3),
     "tree-long": engine.tree(300, seed=3, prismatic=0.3),
     "floating": engine.tree(14, seed=5, floating=True),
+    "balls": engine.chain(5, spherical=1.0),
+    "balls-long": engine.tree(70, seed=7, prismatic=0.2, floating=True, spherical=0.4),
     "floating-long": engine.tree(80, seed=6, prismatic=0.2, floating=True),
     **{path.stem: engine.load(path) for path in sorted(ROBOTS.glob("*.urdf"))},
     "arm7-floating": engine.load(ROBOTS / "arm7.urdf", floating=True),

@@ -12,6 +12,7 @@ import pytest
 import engine
 from engine.cuda import dynamics
 from engine.model import Model, poses
+from engine.model.joints import BODY_JOINTS
 
 pytestmark = pytest.mark.gpu
 
@@ -20,6 +21,7 @@ MODELS = {
     **{f"chain{n}": engine.chain(n, prismatic=0.2) for n in (1, 9, 128, 300)},
     "tree": engine.tree(60, seed=2, prismatic=0.3),
     "floating": engine.tree(14, seed=5, floating=True),
+    "balls": engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
     **{name: engine.load(ROBOTS / f"{name}.urdf") for name in ("arm7", "scara", "quadruped", "humanoid")},
 }
 
@@ -47,8 +49,7 @@ def link_motions(model: Model, q: np.ndarray) -> np.ndarray:
     J = np.zeros((len(q), len(model.link_names), 6, model.nv))
     for joint, start in enumerate(model.v_start):
         R, p = bodies[:, joint, :3, :3], bodies[:, joint, :3, 3]
-        axes = {0: (2,), 1: (5,), 2: range(6)}[int(model.kind[joint])]
-        for column, axis in enumerate(axes, start):
+        for column, axis in enumerate(BODY_JOINTS[int(model.kind[joint])].columns, start):
             turn = R[:, :, axis] if axis < 3 else np.zeros_like(p)
             slide = np.zeros_like(p) if axis < 3 else R[:, :, axis - 3]
             for link in carried(model, joint):
@@ -136,7 +137,9 @@ def test_forward_dynamics_take_them_from_either_side(name: str, fresh: np.random
 
 @pytest.mark.parametrize("limits", [False, True])
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-@pytest.mark.parametrize(("name", "algorithm"), [("chain9", "abia"), ("chain9", "dca"), ("quadruped", "abia")])
+@pytest.mark.parametrize(
+    ("name", "algorithm"), [("chain9", "abia"), ("chain9", "dca"), ("quadruped", "abia"), ("balls", "abia")]
+)
 def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
     name: str, algorithm: str, integrator: str, limits: bool, fresh: np.random.Generator
 ) -> None:
@@ -155,3 +158,31 @@ def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
     scale = 1 + np.abs(here.v).max()
     np.testing.assert_allclose(there.v.get() / scale, here.v / scale, rtol=0, atol=1e-9)
     np.testing.assert_allclose(there.q.get(), here.q, rtol=0, atol=1e-9)
+
+
+def test_single_precision_goes_nearly_so(fresh: np.random.Generator) -> None:
+    model = MODELS["arm7"]
+    q, v, _ = moving(model, 3, fresh)
+    w = wrenches(model, 3, fresh)
+    here, there = (
+        engine.Simulation(model, 3, q=q, v=v, algorithm="abia", device=device, dtype=dtype)
+        for device, dtype in (("cpu", "float64"), ("cuda", "float32"))
+    )
+    for simulation in (here, there):
+        simulation.wrench[:] = simulation.array(w)
+        simulation.step(10)
+    np.testing.assert_allclose(there.v.get(), here.v, rtol=0, atol=1e-3 * (1 + np.abs(here.v).max()))
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize(("name", "algorithm"), [("humanoid", "abia"), ("chain300", "dca")])
+def test_wrenches_of_zero_change_no_bit(name: str, algorithm: str, integrator: str, fresh: np.random.Generator) -> None:
+    """Where the array was asked for and holds zeros, robots move as where it never was."""
+    model = MODELS[name]
+    q, v, _ = moving(model, 3, fresh)
+    plain, asked = (engine.Simulation(model, 3, 1e-4, integrator, algorithm, q=q, v=v, device="cuda") for _ in range(2))
+    assert not asked.wrench.get().any()
+    for simulation in (plain, asked):
+        simulation.step(20)
+    np.testing.assert_array_equal(asked.q.get(), plain.q.get())
+    np.testing.assert_array_equal(asked.v.get(), plain.v.get())

@@ -32,6 +32,8 @@ __device__ __forceinline__ Mode mode_in(float slot) { return Mode(__float_as_int
 __device__ __forceinline__ Mode mode_in(double slot) { return Mode(__double2loint(slot)); }
 
 __device__ __forceinline__ int q_of(int k) { return SCALAR ? k : Q_OF_V[k]; }
+// Whether a velocity is the rate of a coordinate: the three of a ball joint are not, and have no position limits.
+__device__ __forceinline__ bool has_position(int k) { return !HAS_BALLS || q_of(k) >= 0; }
 
 // The rows of `Plan.joints`, the robot innermost where each has its own.
 template <typename Real> struct JointTable {
@@ -71,14 +73,19 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
     __device__ __forceinline__ Real& v_next(int i, int k) const {
         return at(first_slot(i) + (kind(i) == FREE ? FREE_EFFORT : EFFORT) + k - v_start(i));
     }
-    __device__ __forceinline__ Real& reaction(int i) const { return at(first_slot(i) + OWN_U); }
+    __device__ __forceinline__ Real& reaction(int i, int k) const {
+        if constexpr (HAS_BALLS) {
+            if (is_ball(i)) return at(first_slot(i) + BALL_OWN_U + k - v_start(i));
+        }
+        return at(first_slot(i) + OWN_U);
+    }
 
     // Controls and gains; implicit gains pull from where v takes q in the step.
     __device__ __forceinline__ Real drive(int i, int k) const {
         Real drive = at(TAU + k);
         if constexpr (HAS_GAINS) {
             if (kind(i) != FREE) {
-                Real here = q(i, q_of(k));
+                Real here = has_position(k) ? q(i, q_of(k)) : Real(0);
                 if constexpr (INTEGRATOR == integrator::IMPLICIT) here += dt * v(i, k);
                 drive += table(joint_row::KP, k) * (at(GOAL + k) - here) - table(joint_row::KD, k) * v(i, k);
             }
@@ -132,7 +139,7 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
                 Mode then = before;
                 if (is_held(before)) {
                     next = held_at(before, within);
-                    if (descending) reaction(i) = r;
+                    if (descending) reaction(i, k) = r;
                     else then = released(before, r, within, friction(k), smooth(i, k));
                 } else if (!descending) {
                     then = stopped(before, next, at(V + k), within, friction(k));
@@ -148,6 +155,10 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
     // lo and hi of v⁺ from the limits, with lo ≤ 0 ≤ hi.
     __device__ __forceinline__ Interval<Real> bounds(int k) const {
         if constexpr (!HAS_LIMITS) return {Real(-1e30), Real(1e30)};
+        if constexpr (HAS_BALLS) {
+            const Real most = table(joint_row::VELOCITY_LIMIT, k);
+            if (!has_position(k)) return {-most, most};
+        }
         return velocity_bounds(at(Q + q_of(k)), table(joint_row::LOWER, k), table(joint_row::UPPER, k),
                                table(joint_row::VELOCITY_LIMIT, k), rate);
     }
@@ -160,8 +171,10 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
 template <class Joints> __device__ __forceinline__ void initial_active_set(const Joints& joints) {
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
-        const int k = v_start(i);
-        if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
+        for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
+            const int k = v_start(i) + j;
+            if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
+        }
     }
 }
 
@@ -182,10 +195,12 @@ __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
             for (int j = 0; j < 6; ++j) feasible(k + j) = joints.v_next(i, k + j);
             continue;
         }
-        const Interval<Real> within = joints.bounds(k);
-        const Real next = clip(joints.v_next(i, k), within.low, within.high);
-        joints.set_mode(k, feasible_mode(next, within, joints.friction(k)));
-        feasible(k) = next;
+        for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
+            const Interval<Real> within = joints.bounds(k + j);
+            const Real next = clip(joints.v_next(i, k + j), within.low, within.high);
+            joints.set_mode(k + j, feasible_mode(next, within, joints.friction(k + j)));
+            feasible(k + j) = next;
+        }
     }
 }
 
@@ -196,14 +211,16 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
     Mode mode_of_worst = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
-        const int k = v_start(i);
-        if (kind(i) == FREE || !joints.locked(k)) continue;
-        const Interval<Real> within = joints.bounds(k);
-        const Real f = joints.friction(k), r = joints.reaction(i);
-        const Mode mode = joints.mode(k), next = released(mode, r, within, f, joints.smooth(i, k));
-        if (next != mode && within.low < within.high) {
-            const Real most = pull(mode, r, within, f);
-            if (most > worst || which < 0) worst = most, which = k, mode_of_worst = next;
+        for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
+            const int k = v_start(i) + j;
+            if (kind(i) == FREE || !joints.locked(k)) continue;
+            const Interval<Real> within = joints.bounds(k);
+            const Real f = joints.friction(k), r = joints.reaction(i, k);
+            const Mode mode = joints.mode(k), next = released(mode, r, within, f, joints.smooth(i, k));
+            if (next != mode && within.low < within.high) {
+                const Real most = pull(mode, r, within, f);
+                if (most > worst || which < 0) worst = most, which = k, mode_of_worst = next;
+            }
         }
     }
     if (which >= 0) joints.set_mode(which, mode_of_worst);
@@ -218,16 +235,18 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     Mode mode = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
-        const int k = v_start(i);
-        if (kind(i) == FREE || joints.locked(k)) continue;
-        const Interval<Real> within = joints.bounds(k);
-        const Way<Real> ahead = way(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));
-        if (ahead.share < share) share = ahead.share, blocking = k, edge = ahead.edge, mode = ahead.mode;
+        for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
+            const int k = v_start(i) + j;
+            if (kind(i) == FREE || joints.locked(k)) continue;
+            const Interval<Real> within = joints.bounds(k);
+            const Way<Real> ahead = way(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));
+            if (ahead.share < share) share = ahead.share, blocking = k, edge = ahead.edge, mode = ahead.mode;
+        }
     }
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
         const int k = v_start(i);
-        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) {
+        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) {
             feasible(k + j) += share * (joints.v_next(i, k + j) - feasible(k + j));
         }
     }
@@ -242,6 +261,6 @@ template <class Joints, class Feasible> __device__ __noinline__ void accept(Join
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
         const int k = v_start(i);
-        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) joints.v_next(i, k + j) = feasible(k + j);
+        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.v_next(i, k + j) = feasible(k + j);
     }
 }

@@ -6,7 +6,8 @@
 //     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + U u/D)
 //     q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
 //
-// so that no velocity is needed after the first outward sweep, nor a place to keep it. A kernel calls, in this order,
+// and a ball joint is three such joints about x, y and z, none of which carries anything but the next, so that no velocity
+// is needed after the first outward sweep, nor a place to keep it. A kernel calls, in this order,
 //
 //     kinematics(at, given)
 //     bias(at, given, robot)
@@ -38,6 +39,13 @@ __device__ __forceinline__ void kinematics(const Memory& at, const Given& given)
         } else if (kind(i) == PRISMATIC) {
             at(s) = given.q(i, k);
         } else {
+            if constexpr (HAS_BALLS) {
+                if (is_ball(i)) {
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) at(s + (j < 2 ? j : BALL_ZW - 2 + j)) = given.q(i, k + j);
+                    continue;
+                }
+            }
 #pragma unroll
             for (int j = 0; j < 7; ++j) at(s + j) = given.q(i, k + j);
         }
@@ -46,6 +54,13 @@ __device__ __forceinline__ void kinematics(const Memory& at, const Given& given)
 
 // The rates of a free joint: its twist, or its acceleration.
 template <typename Real, class Read> __device__ __forceinline__ Motion<Real> six(const Read& read) {
+    return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
+}
+// The same of one that may be a ball joint, which has ω alone.
+template <typename Real, class Read> __device__ __forceinline__ Motion<Real> rates(int i, const Read& read) {
+    if constexpr (HAS_BALLS) {
+        if (is_ball(i)) return {{read(0), read(1), read(2)}, {0, 0, 0}};
+    }
     return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
 }
 
@@ -77,10 +92,10 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
             a.v.x += V.o.y * rate, a.v.y -= V.o.x * rate;
             if constexpr (ACCELERATED) a.v.z += given.acceleration(i, k);
         } else {
-            const Motion<Real> rate = six<Real>([&](int j) { return given.v(i, k + j); });
+            const Motion<Real> rate = rates<Real>(i, [&](int j) { return given.v(i, k + j); });
             V = V + rate;
             a = a + Motion<Real>{cross(V.o, rate.o), cross(V.v, rate.o) + cross(V.o, rate.v)};
-            if constexpr (ACCELERATED) a = a + six<Real>([&](int j) { return given.acceleration(i, k + j); });
+            if constexpr (ACCELERATED) a = a + rates<Real>(i, [&](int j) { return given.acceleration(i, k + j); });
         }
         if (branches(i)) at.store(branch_slot(i), V), at.store(branch_slot(i) + 6, a);
         Force<Real> p = wrench(robot.body(i), V, a);
@@ -93,6 +108,70 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
 template <class Memory, class Quantity, class Read>
 __device__ __forceinline__ void add_to_parent(const Memory& at, int i, int slot, const Quantity& x, const Read& read) {
     at.store(slot, is_last(i) ? x : read(slot) + x);
+}
+
+// I and p to a body that does not come next.
+template <typename Real, class Memory>
+__device__ __forceinline__ void leave_to_parent(const Memory& at, int i, const Inertia<Real>& I, const Force<Real>& p) {
+    const int above = parent(i);
+    if (above >= 0 && above != i - 1) {
+        add_to_parent(at, i, branch_slot(above), I, [&](int slot) { return at.inertia(slot); });
+        add_to_parent(at, i, branch_slot(above) + 21, p, [&](int slot) { return at.force(slot); });
+    }
+}
+
+// Number j of a vector; loops over j are written out.
+template <typename Real> __device__ __forceinline__ Real& part(Vector<Real>& x, int j) {
+    return j == 0 ? x.x : j == 1 ? x.y : x.z;
+}
+
+// The recursion past the axes of a ball joint, the last one first: from I and p of its body to those before its first one.
+template <typename Real, class Memory, class Given>
+__device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, int i, Inertia<Real>& I, Force<Real>& p) {
+#pragma unroll
+    for (int j = 2; j >= 0; --j) {
+        const int s = first_slot(i), k = v_start(i) + j;
+        const Matrix<Real> A = full(I.A);
+        const Force<Real> U = j == 0 ? Force<Real>{A.x, I.B.x} : j == 1 ? Force<Real>{A.y, I.B.y} : Force<Real>{A.z, I.B.z};
+        Force<Real> kept = U;
+        const Real own_U = part(kept.n, j), u = given.force(i, k) - part(p.n, j);
+        Real D = own_U;
+        if constexpr (ADDITIONS) D += given.extra(i, k);
+        Real inverse = reciprocal(D), rate = u * inverse;
+        part(kept.n, j) = inverse;
+        at.store(axis_slot(i, j), kept);
+        at(s + EFFORT + j) = u;
+        if constexpr (ADDITIONS) {
+            at(s + BALL_OWN_U + j) = own_U;
+            if (given.locked(k)) inverse = 0, rate = given.target(k);
+        }
+        I = less_rank_one(I, U, inverse);
+        p = p + rate * U;
+    }
+}
+
+// q̈ and the reactions about the axes of a ball joint, the first one first; a comes from before it and is its body's then.
+template <typename Real, class Memory, class Given, class Put>
+__device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& given, int i, Motion<Real>& a,
+                                                const Put& put) {
+#pragma unroll
+    for (int j = 0; j < 3; ++j) {
+        const int s = first_slot(i), k = v_start(i) + j;
+        Force<Real> U = at.force(axis_slot(i, j));
+        const Real inverse = part(U.n, j), u = at(s + EFFORT + j), along = part(a.o, j);
+        part(U.n, j) = 0;
+        const Real others = dot(U.n, a.o) + dot(U.f, a.v);
+        Real q, reaction = 0;
+        if constexpr (ADDITIONS) {
+            const Real own_U = at(s + BALL_OWN_U + j), Ua = others + own_U * along;
+            q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
+            reaction = Ua + (own_U + given.extra(i, k)) * q - u;
+        } else {
+            q = (u - others) * inverse - along;
+        }
+        put(i, k, q, reaction);
+        part(a.o, j) = along + q;
+    }
 }
 
 // I and p from the tips; U, 1/D and u of every joint.
@@ -111,6 +190,15 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
             p = p + at.force(branch_slot(i) + 21);
         }
         const Pose<Real> T = pose<Real>(i, at, robot);
+        if constexpr (HAS_BALLS) {
+            if (is_ball(i)) {
+                pass_ball(at, given, i, I, p);
+                I = inertia_to_parent(T, I);
+                p = force_to_parent(T, p);
+                leave_to_parent(at, i, I, p);
+                continue;
+            }
+        }
         if (kind(i) == FREE) {  // it accelerates as its own force has it, whatever carries it, and passes that force on
             const Motion<Real> f = six<Real>([&](int j) { return given.force(i, k + j); });
             const Force<Real> force = {f.o, f.v};
@@ -138,10 +226,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                 I = turns && !ADDITIONS ? turning_to_parent(T, I) : inertia_to_parent(T, I);
             }
         }
-        if (above >= 0 && above != i - 1) {
-            add_to_parent(at, i, branch_slot(above), I, [&](int slot) { return at.inertia(slot); });
-            add_to_parent(at, i, branch_slot(above) + 21, p, [&](int slot) { return at.force(slot); });
-        }
+        leave_to_parent(at, i, I, p);
     }
 }
 
@@ -158,6 +243,13 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
         } else {
             if (above != i - 1) a = at.motion(branch_slot(above));
             a = motion_to_child(pose<Real>(i, at, robot), a);
+        }
+        if constexpr (HAS_BALLS) {
+            if (is_ball(i)) {
+                accelerate_ball(at, given, i, a, put);
+                if (branches(i)) at.store(branch_slot(i), a);
+                continue;
+            }
         }
         if (kind(i) == FREE) {
             const Motion<Real> body = at.motion(s + FREE_WRENCH), q = body - a;

@@ -20,7 +20,10 @@ __device__ __forceinline__ void forces(const Memory& at, const Given& given, con
 #pragma unroll
             for (int j = 0; j < 6; ++j) given.acceleration(i, k + j, six[j]);
         } else {
-            given.acceleration(i, k, kind(i) == REVOLUTE ? F.n.z : F.f.z);
+            if constexpr (HAS_BALLS) {
+                if (is_ball(i)) given.acceleration(i, k + 1, F.n.y), given.acceleration(i, k + 2, F.n.z);
+            }
+            given.acceleration(i, k, is_ball(i) ? F.n.x : kind(i) == REVOLUTE ? F.n.z : F.f.z);
         }
         if (above >= 0) {
             F = force_to_parent(pose<Real>(i, at, robot), F);
@@ -93,13 +96,16 @@ template <typename Real> __device__ __forceinline__ void enter(Real* M, int j, i
         set(row, F.n.x), set(row + 1, F.n.y), set(row + 2, F.n.z);
         set(row + 3, F.f.x), set(row + 4, F.f.y), set(row + 5, F.f.z);
     } else {
-        set(row, kind(j) == REVOLUTE ? F.n.z : F.f.z);
+        if constexpr (HAS_BALLS) {
+            if (is_ball(j)) set(row + 1, F.n.y), set(row + 2, F.n.z);
+        }
+        set(row, is_ball(j) ? F.n.x : kind(j) == REVOLUTE ? F.n.z : F.f.z);
     }
 }
 
 // A composite body's wrench at unit acceleration along coordinate j of its joint.
 template <typename Real> __device__ __forceinline__ Force<Real> column(const Body<Real>& J, int kind, int j) {
-    const int along = kind == FREE ? j : kind == REVOLUTE ? 2 : 5;
+    const int along = kind == FREE || (HAS_BALLS && kind == SPHERICAL) ? j : kind == REVOLUTE ? 2 : 5;
     const auto unit = [&](int k) { return Real(along == k); };
     return momentum(J, Motion<Real>{{unit(0), unit(1), unit(2)}, {unit(3), unit(4), unit(5)}});
 }
@@ -116,7 +122,7 @@ __device__ __forceinline__ void composite_bodies(const Memory& at, const Robot& 
         const int start = v_start(i), above = parent(i);
         J = continues(i) ? J + robot.body(i) : robot.body(i);
         if (branches(i)) J = J + load_body<Real>(at, branch_slot(i));
-        for (int c = 0; c < (kind(i) == FREE ? 6 : 1); ++c) {
+        for (int c = 0; c < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++c) {
             Force<Real> F = column(J, kind(i), c);
             enter(M, i, start + c, F);
 #pragma unroll 1

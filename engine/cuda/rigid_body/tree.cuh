@@ -4,11 +4,13 @@
 
 #include "rigid_body/spatial.cuh"
 
-// A loop over the bodies is never written out: that runs slower, for instructions come to outgrow their cache.
+// What only robots with ball joints need stands behind `if constexpr (HAS_BALLS)`: others have the same machine code as if
+// there were none. A loop over the bodies is never written out: that runs slower, for instructions come to outgrow their cache.
 #define EACH_BODY _Pragma("unroll 1")
 
 __device__ __forceinline__ int parent(int i) { return SERIAL ? i - 1 : PARENT[i]; }
 __device__ __forceinline__ int kind(int i) { return ONE_KIND >= 0 ? ONE_KIND : KIND[i]; }
+__device__ __forceinline__ bool is_ball(int i) { return HAS_BALLS && kind(i) == SPHERICAL; }
 __device__ __forceinline__ int q_start(int i) { return SCALAR ? i : Q_START[i]; }
 __device__ __forceinline__ int v_start(int i) { return SCALAR ? i : V_START[i]; }
 // Whether the body after i hangs on it: then sweeps hand on in registers.
@@ -18,15 +20,24 @@ __device__ __forceinline__ bool branches(int i) { return !SERIAL && BRANCH[i] >=
 // Whether i is the last of the bodies on its parent, the first that an inward sweep meets.
 __device__ __forceinline__ bool is_last(int i) { return SERIAL || LAST[i]; }
 
-// The slots of a body, as tree.py numbers them. One with a single coordinate: the sine and cosine of its angle, or the displacement; a wrench,
-// in its place later U, with 1/D on the joint's own axis; its force, later u; with `ADDITIONS`, U on that axis.
+// The slots of a body, as tree.py numbers them. One with a single coordinate: the sine and cosine of its angle, or the
+// displacement; a wrench, in its place later U, with 1/D on the joint's own axis; its force, later u; with `ADDITIONS`, U
+// on that axis.
 static_assert(WRENCH == JOINT + 2 && EFFORT == WRENCH + 6 && OWN_U == EFFORT + 1 && BODY_SLOTS == OWN_U + ADDITIONS);
+// One on a ball joint: x and y of its quaternion; a wrench, later U of the first axis; the forces about the three, later u;
+// U of the two others; z and w; with `ADDITIONS`, each axis's U on itself.
+static_assert(BALL_U == EFFORT + 3 && BALL_ZW == BALL_U + 12 && BALL_OWN_U == BALL_ZW + 2 &&
+              BALL_SLOTS == BALL_OWN_U + 3 * ADDITIONS);
 // A free one: position and quaternion; a wrench, later the acceleration; and six for its kernel, for its force and q̈.
 static_assert(FREE_WRENCH == JOINT + 7 && FREE_EFFORT == FREE_WRENCH + 6 && FREE_SLOTS == FREE_EFFORT + 6);
 // What several children of a body have from it, twist and acceleration, and leave to it, an inertia and a wrench.
 static_assert(BRANCH_SLOTS == 21 + 6);
 
 __device__ __forceinline__ int first_slot(int i) { return SCALAR ? BODY_SLOTS * i : FIRST_SLOT[i]; }
+// Where U of axis j of a ball joint stands.
+__device__ __forceinline__ int axis_slot(int i, int j) {
+    return first_slot(i) + (j == 0 ? WRENCH : BALL_U + 6 * (j - 1));
+}
 __device__ __forceinline__ int branch_slot(int i) { return BRANCH_START + BRANCH_SLOTS * BRANCH[i]; }
 
 // The numbers of one robot, each `PITCH` after the one before, so that the threads of a block have theirs side by side.
@@ -105,6 +116,12 @@ __device__ __forceinline__ Pose<Real> pose(int i, const Memory& at, const Robot&
                  {cosine * H.z.x + sine * H.z.y, cosine * H.z.y - sine * H.z.x, H.z.z}}, p};
     }
     if (kind(i) == PRISMATIC) return {H, p + at(s) * Vector<Real>{H.x.z, H.y.z, H.z.z}};
+    if constexpr (HAS_BALLS) {
+        if (is_ball(i)) {
+            const Quaternion<Real> turn = {at(s), at(s + 1), at(s + BALL_ZW), at(s + BALL_ZW + 1)};
+            return {matmul(H, rotation_from_quaternion(turn)), p};
+        }
+    }
     const Quaternion<Real> turn = {at(s + 3), at(s + 4), at(s + 5), at(s + 6)};
     return {matmul(H, rotation_from_quaternion(turn)), p + mul(H, at.vector(s))};
 }

@@ -8,7 +8,8 @@ import numpy as np
 
 from engine.cuda.runtime import header
 from engine.cuda.runtime.compiler import Module
-from engine.model import FREE, REVOLUTE, Model
+from engine.model import FREE, REVOLUTE, SPHERICAL, Model
+from engine.model.joints import NQ, NV
 from engine.model.layout import pack
 
 CONSTANT_MEMORY = 44 * 1024
@@ -16,6 +17,7 @@ CONSTANT_MEMORY = 44 * 1024
 _IN_CONSTANT_MEMORY = 256  # bodies whose tables do
 _JOINT, _WRENCH, _EFFORT, _OWN_U = 0, 2, 8, 9  # of a body with one coordinate, see tree.cuh
 _FREE_WRENCH, _FREE_EFFORT, _FREE_SLOTS = 7, 13, 19
+_BALL_U, _BALL_ZW, _BALL_OWN_U = 11, 23, 25
 _BRANCH_SLOTS = 27
 
 
@@ -25,8 +27,9 @@ class Layout:
     def __init__(self, model: Model, additions: bool = False):
         self.parent, self.kind, self.q_start, self.v_start = pack(model).topology.T
         n = len(self.parent)
-        free = self.kind == FREE
-        widths = np.where(free, _FREE_SLOTS, _OWN_U + additions)
+        self.body_slots, self.ball_slots = _OWN_U + additions, _BALL_OWN_U + 3 * additions
+        free, ball = self.kind == FREE, self.kind == SPHERICAL
+        widths = np.where(free, _FREE_SLOTS, np.where(ball, self.ball_slots, self.body_slots))
         self.first = np.cumsum(widths) - widths
         elsewhere = (self.parent >= 0) & (self.parent != np.arange(n) - 1)
         self.branch = np.full(n, -1)
@@ -36,17 +39,32 @@ class Layout:
         self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
         self.branch_start = int(widths.sum())
         self.slots = self.branch_start + _BRANCH_SLOTS * len(branching)
-        self.nq, self.nv = int(np.where(free, 7, 1).sum()), int(np.where(free, 6, 1).sum())
+        self.nq, self.nv = int(NQ[self.kind].sum()), int(NV[self.kind].sum())
         self.serial = not elsewhere.any() and int((self.parent < 0).sum()) == 1
+
+    def joint(self) -> np.ndarray:
+        """(nq,): where a coordinate stands."""
+        of_ball = np.array([0, 1, _BALL_ZW, _BALL_ZW + 1])
+        runs = (of_ball if kind == SPHERICAL else np.arange(NQ[kind]) for kind in self.kind)
+        return np.concatenate([first + _JOINT + run for first, run in zip(self.first, runs, strict=True)])
+
+    def rate(self) -> np.ndarray:
+        """(nv,): where a velocity waits to be read, in the place of its body's wrench."""
+        return self._per_velocity(_WRENCH, _FREE_WRENCH)
+
+    def effort(self) -> np.ndarray:
+        """(nv,): where a force or an acceleration stands."""
+        return self._per_velocity(_EFFORT, _FREE_EFFORT)
+
+    def _per_velocity(self, slot: int, free_slot: int) -> np.ndarray:
+        start = self.first + np.where(self.kind == FREE, free_slot, slot)
+        return np.concatenate([first + np.arange(n) for first, n in zip(start, NV[self.kind], strict=True)])
 
 
 def preamble(model: Model, dtype: str, additions: bool = False) -> str:
     """The C++ text that says `model` to tree.cuh."""
     at = Layout(model, additions)
-    n, free = len(at.parent), at.kind == FREE
-    joint = np.concatenate([first + _JOINT + np.arange(7 if f else 1) for first, f in zip(at.first, free, strict=True)])
-    wrench = _per_velocity(at.first + np.where(free, _FREE_WRENCH, _WRENCH), free)
-    effort = _per_velocity(at.first + np.where(free, _FREE_EFFORT, _EFFORT), free)
+    n = len(at.parent)
     numbers = {
         "BODIES": n,
         "NQ": at.nq,
@@ -57,18 +75,24 @@ def preamble(model: Model, dtype: str, additions: bool = False) -> str:
         "CONSTANT_BYTES": constant_bytes(model, dtype),
     }
     slots = {
-        "JOINT": _JOINT, "WRENCH": _WRENCH, "EFFORT": _EFFORT, "OWN_U": _OWN_U, "BODY_SLOTS": _OWN_U + additions,
+        "JOINT": _JOINT, "WRENCH": _WRENCH, "EFFORT": _EFFORT, "OWN_U": _OWN_U, "BODY_SLOTS": at.body_slots,
         "FREE_WRENCH": _FREE_WRENCH, "FREE_EFFORT": _FREE_EFFORT, "FREE_SLOTS": _FREE_SLOTS,
+        "BALL_U": _BALL_U, "BALL_ZW": _BALL_ZW, "BALL_OWN_U": _BALL_OWN_U, "BALL_SLOTS": at.ball_slots,
         "BRANCH_SLOTS": _BRANCH_SLOTS,
     }  # fmt: skip
-    flags = {"SERIAL": at.serial, "SCALAR": not free.any(), "ADDITIONS": additions}
+    flags = {
+        "SERIAL": at.serial,
+        "SCALAR": bool(np.all(NV[at.kind] == 1)),
+        "ADDITIONS": additions,
+        "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),
+    }
     space = "__constant__" if n <= _IN_CONSTANT_MEMORY else "__device__"
     by_body = {
         "PARENT": at.parent, "KIND": at.kind, "Q_START": at.q_start, "V_START": at.v_start,
         "FIRST_SLOT": at.first, "BRANCH": at.branch, "LAST": at.last,
     }  # fmt: skip
-    turns = np.concatenate([np.repeat(kind == REVOLUTE, 7 if kind == FREE else 1) for kind in at.kind])
-    by_coordinate = {"Q_SLOT": joint, "TURNS": turns, "V_SLOT": wrench, "FORCE_SLOT": effort}
+    turns = np.repeat(at.kind == REVOLUTE, NQ[at.kind])
+    by_coordinate = {"Q_SLOT": at.joint(), "TURNS": turns, "V_SLOT": at.rate(), "FORCE_SLOT": at.effort()}
     return "\n".join(
         [
             *header.numbers(numbers | slots),
@@ -83,10 +107,6 @@ def constant_bytes(model: Model, dtype: str) -> int:
     """What the model's constants take in constant memory; 0 where they do not fit."""
     size = -(-pack(model, dtype).constants.nbytes // 16) * 16
     return size if size <= CONSTANT_MEMORY else 0
-
-
-def _per_velocity(first: np.ndarray, free: np.ndarray) -> np.ndarray:
-    return np.concatenate([slot + np.arange(6 if f else 1) for slot, f in zip(first, free, strict=True)])
 
 
 def _table(space: str, name: str, values: Iterable[int]) -> str:

@@ -89,6 +89,12 @@ template <typename Real, class Memory> __device__ __forceinline__ void advance_q
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
         const int q = Q + q_start(i), v = V + v_start(i);
+        if constexpr (HAS_BALLS) {
+            if (is_ball(i)) {
+                store(at, q, quaternion_step(quaternion<Real>(at, q), at.vector(v), dt));
+                continue;
+            }
+        }
         if (kind(i) != FREE) {
             at(q) += dt * at(v);
             continue;
@@ -108,7 +114,7 @@ __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>
     for (int i = 0; i < BODIES; ++i) {
         const int k = v_start(i);
 #pragma unroll
-        for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
+        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
     }
     advance_q(joints.at, joints.dt);
 }
@@ -123,16 +129,21 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
     };
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
-        const int q = q_start(i), k = v_start(i), width = kind(i) == FREE ? 6 : 1;
+        const int q = q_start(i), k = v_start(i), width = kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1;
+        const auto turn = [&](int q, const Quaternion<Real>& x, const Vector<Real>& w) {
+            move(q, (x.w * w.x + x.y * w.z - x.z * w.y) / 2);
+            move(q + 1, (x.w * w.y + x.z * w.x - x.x * w.z) / 2);
+            move(q + 2, (x.w * w.z + x.x * w.y - x.y * w.x) / 2);
+            move(q + 3, -(x.x * w.x + x.y * w.y + x.z * w.z) / 2);
+        };
         if (kind(i) == FREE) {
             const Motion<Real> u = at.motion(V_STAGE + k);
             const Quaternion<Real> x = quaternion<Real>(at, Q_STAGE + q + 3);
             const Vector<Real> w = u.o, linear = mul(rotation_from_quaternion(x), u.v);
             move(q, linear.x), move(q + 1, linear.y), move(q + 2, linear.z);
-            move(q + 3, (x.w * w.x + x.y * w.z - x.z * w.y) / 2);
-            move(q + 4, (x.w * w.y + x.z * w.x - x.x * w.z) / 2);
-            move(q + 5, (x.w * w.z + x.x * w.y - x.y * w.x) / 2);
-            move(q + 6, -(x.x * w.x + x.y * w.y + x.z * w.z) / 2);
+            turn(q + 3, x, w);
+        } else if (is_ball(i)) {
+            turn(q, quaternion<Real>(at, Q_STAGE + q), at.vector(V_STAGE + k));
         } else {
             move(q, at(V_STAGE + k));
         }
@@ -163,14 +174,24 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
     for (int k = 0; k < NV; ++k) at(V + k) += dt / 6 * at(V_SUM + k);
     for (int i = 0; i < BODIES; ++i) {
         if (kind(i) == FREE) store(at, Q_STAGE + q_start(i) + 3, unit(quaternion<Real>(at, Q_STAGE + q_start(i) + 3)));
+        if constexpr (HAS_BALLS) {
+            if (is_ball(i)) store(at, Q_STAGE + q_start(i), unit(quaternion<Real>(at, Q_STAGE + q_start(i))));
+        }
     }
     if constexpr (HAS_CONSTRAINTS) {
         const Joints<Real, PITCH, Role::CORRECTION> correction = {step, at, step.table, dt, step.rate};
         solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
         for (int i = 0; i < BODIES; ++i) {
             const int k = v_start(i), q = q_start(i);
-            for (int j = 0; j < (kind(i) == FREE ? 6 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
+            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
             if (kind(i) == FREE) continue;
+            if constexpr (HAS_BALLS) {
+                if (is_ball(i)) {
+                    const bool held = correction.locked(k) || correction.locked(k + 1) || correction.locked(k + 2);
+                    if (held) store(at, Q_STAGE + q, quaternion_step(quaternion<Real>(at, Q + q), at.vector(V + k), dt));
+                    continue;
+                }
+            }
             const Real there = at(Q_STAGE + q);
             const bool outside = HAS_LIMITS && !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
             if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);

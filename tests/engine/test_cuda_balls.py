@@ -1,0 +1,102 @@
+"""Ball joints on the GPU: the CPU's motion, with all that acts about their axes, and who serves them."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+
+import numpy as np
+import pytest
+
+import engine
+from engine.model import Model
+
+pytestmark = pytest.mark.gpu
+
+MODELS = {
+    "ball": engine.chain(1, spherical=1.0),
+    "balls": engine.chain(6, seed=2, spherical=1.0),
+    "mixed": engine.chain(9, seed=3, prismatic=0.3, spherical=0.4),
+    "tree": engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
+    "floating": engine.tree(10, seed=5, floating=True, spherical=0.5),
+    "long": engine.tree(60, seed=6, spherical=0.5),
+}
+
+
+@pytest.fixture
+def fresh() -> np.random.Generator:
+    """New numbers in every run; the seed stands in the output of a test that fails."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
+
+
+def constrained(model: Model, rng: np.random.Generator) -> Model:
+    """The same robot with friction, damping and limits that act on some axes at any time."""
+    acts, scalar, load = model.constrained, model.q_of_v >= 0, model.mass.sum()
+    return dataclasses.replace(
+        model,
+        friction=np.where(acts, 0.02 * load * rng.random(model.nv), 0),
+        damping=np.where(acts, 0.01, 0),
+        lower=np.where(scalar, -0.2, -np.inf),
+        upper=np.where(scalar, 0.2, np.inf),
+        velocity_limit=np.where(acts, 0.5, np.inf),
+        effort_limit=np.where(acts, 3 * load, np.inf),
+    )
+
+
+def pair(model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", **settings: object) -> list:
+    """The same robots on the CPU and on the GPU, under the same forces."""
+    q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
+    v[rng.random(v.shape) < 0.3] = 0
+    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
+    there = {"device": "cuda", "dtype": dtype}
+    found = [engine.Simulation(model, batch, q=q, v=v, algorithm="abia", **settings, **on) for on in ({}, there)]
+    for simulation in found:
+        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
+    return found
+
+
+def assert_alike(gpu: engine.Simulation, host: engine.Simulation, tolerance: float) -> None:
+    gpu.check()
+    for mine, theirs in ((gpu.q.get(), host.q), (gpu.v.get(), host.v)):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * (1 + np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("acted_on", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_they_move_as_on_the_cpu(name: str, acted_on: bool, integrator: str, fresh: np.random.Generator) -> None:
+    model = constrained(MODELS[name], fresh) if acted_on else MODELS[name]
+    dt = 1e-3 if model.nv < 60 else 1e-4
+    for gains in ({}, {"kp": 2.0, "kd": 0.1}):
+        host, gpu = pair(model, 5, fresh, integrator=integrator, dt=dt, **gains)
+        host.step(20)
+        gpu.step(20)
+        assert_alike(gpu, host, 1e-9)
+
+
+def test_single_precision_moves_nearly_so(fresh: np.random.Generator) -> None:
+    host, gpu = pair(MODELS["tree"], 5, fresh, "float32")
+    host.step(10)
+    gpu.step(10)
+    assert_alike(gpu, host, 1e-3)
+
+
+def test_velocity_limits_hold_about_every_axis(fresh: np.random.Generator) -> None:
+    model = constrained(MODELS["tree"], fresh)
+    _, gpu = pair(model, 64, fresh)
+    gpu.tau[:] = gpu.array(50 * fresh.uniform(-1, 1, (64, model.nv)))
+    for _ in range(10):
+        gpu.step(20)
+        assert np.all(np.abs(gpu.v.get()) <= model.velocity_limit + 1e-9)
+    for joint in (joint for joint in model.joints if joint.kind == "spherical"):
+        np.testing.assert_allclose(np.linalg.norm(gpu.q.get()[:, joint.q], axis=1), 1, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["dca", "jsiia", "cfa", "abia-hybrid"])
+def test_algorithms_on_chains_refuse_them(algorithm: str) -> None:
+    model = MODELS["balls"]
+    assert engine.algorithms(model, "cuda") == ("abia",)
+    with pytest.raises(ValueError, match="joint 'joint1' is a ball joint"):
+        engine.ForwardDynamics(model, 1, algorithm, "cuda")
