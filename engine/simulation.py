@@ -21,7 +21,7 @@ from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
-ALGORITHMS = {"cpu": ("abia", "jsiia"), "cuda": ("abia", "dca")}
+ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa"), "cuda": ("abia", "dca")}
 """Those that a step is compiled with, by device."""
 _ON_GPU = {"abia": RobotStepper, "dca": ChainStepper}
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.algorithms import abia_hybrid, cfa
+from engine.algorithms import abia_hybrid
 from engine.algorithms.chain import Chain
+from engine.cpu.chains.cfa import Cfa
 from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
 from engine.cpu.runtime.arrays import Array, admit
@@ -81,6 +82,6 @@ _MAKE: Mapping[str, Callable[[Model, str, int | None], Kernels]] = {
     "abia": Abia,
     "dca": _dca,
     "jsiia": Jsiia,
-    "cfa": partial(_Text, cfa.forward_dynamics),
+    "cfa": Cfa,
     "abia-hybrid": partial(_Text, abia_hybrid.forward_dynamics),
 }

@@ -77,7 +77,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             threads=False, largest=None, work="n", span="n", source="[Y] (8)",
         ),
         Algorithm(
-            "cfa", "constraint forces by odd-even elimination, refined", {"cpu": "text", "cuda": "compiled"},
+            "cfa", "constraint forces by block elimination, refined", {"cpu": "compiled", "cuda": "compiled"},
             trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
             threads=False, largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
         ),

@@ -175,8 +175,8 @@ def test_a_simulation_chooses_among_what_it_steps_with():
     assert choice.choose(model).algorithm == "dca"
     assert engine.Simulation(model).algorithm == "abia"
     assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(capabilities.ALGORITHMS)
-    with pytest.raises(ValueError, match=r"'cfa', which gives accelerations only .*advances by abia or jsiia"):
-        engine.Simulation(model, algorithm="cfa")
+    with pytest.raises(ValueError, match=r"'abia-hybrid', which gives .*advances by abia or jsiia or cfa"):
+        engine.Simulation(model, algorithm="abia-hybrid")
 
 
 def test_interpolation_keeps_measured_points_and_powers():
@@ -280,7 +280,12 @@ def test_a_measurement_holds_every_candidate_and_is_chosen_from():
 
 @pytest.mark.usefixtures("small_plan")
 def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
-    cost = {"abia": lambda n: 1e-6 * n, "dca": lambda n: 1e-6 * n, "jsiia": lambda n: 1e-6 * n**3}
+    cost = {
+        "abia": lambda n: 1e-6 * n,
+        "dca": lambda n: 1e-6 * n,
+        "jsiia": lambda n: 1e-6 * n**3,
+        "cfa": lambda n: 5e-6 * n,
+    }
     current = []
 
     class Timed(measure.ForwardDynamics):

@@ -101,7 +101,7 @@ def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
             "",
             f"""\
 **No GPU took part**{why}. [Y]'s figures are drawn of the CPU, and its claims, which are about a GPU, are not tested.
-The {texts} run on the CPU as texts on NumPy, which are for reading and not for speed.""",
+Of the {texts} the CPU runs the text, on NumPy, which is for reading and not for speed.""",
         ]
     return lines
 

@@ -6,25 +6,28 @@ forces, added inertias and locks, as often as these change (`accelerations`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.chains import jsiia
+from engine.cpu.chains import cfa, constraint_system, jsiia
+from engine.cpu.chains.cfa import Room
 from engine.cpu.chains.jsiia import Dense
 from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
-from engine.model.layout import PackedCoupling
+from engine.model import Model
+from engine.model.layout import PackedCoupling, pack, pack_coupling
 
 
 class Dynamics(NamedTuple):
     """What the kernels compute with: the model's arrays, see `layout`, the workspace and its lanes.
 
-    `algorithm` is "abia" or "jsiia"; `dense` is for the latter, and else empty.
+    `algorithm` is "abia", "jsiia" or "cfa"; `room` is what the latter two work in, and else empty.
     """
 
     algorithm: str
@@ -33,7 +36,34 @@ class Dynamics(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    dense: Dense | tuple[()]
+    room: Dense | Room | tuple[()]
+
+
+_ROOM: Mapping[str, Callable[[Model], Dense | Room | tuple[()]]] = {
+    "abia": lambda _model: (),
+    "jsiia": jsiia.dense,
+    "cfa": cfa.room,
+}
+"""What each algorithm that steps works in besides the workspace."""
+
+
+def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
+    """What an algorithm computes with for a block of robots like a model."""
+    w, room = at.workspace(len(model.parent), lanes), _ROOM[algorithm](model)
+    return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, room)
+
+
+def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
+    """What the kernels of an algorithm are compiled for: arrays of the types and axes of those in `dynamics`."""
+    real, whole = np.zeros(1), np.zeros(1, np.int64)
+    matrix, cube = real[None], real[None, None]
+    coupling = PackedCoupling(whole, real, real, whole, real, real)
+    room: Dense | Room | tuple[()] = ()
+    if algorithm == "jsiia":
+        room = Dense(matrix, matrix, cube, matrix, matrix)
+    elif algorithm == "cfa":
+        room = Room(matrix, cube, matrix, 1.0)
+    return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
 
 
 class Forces(NamedTuple):
@@ -102,7 +132,7 @@ def _abia(forces, answer, dynamics, loads, phases):
 def _prepare_jsiia(q, v, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
-    coupling, dense = dynamics.coupling, dynamics.dense
+    coupling, dense = dynamics.coupling, dynamics.room
     time = now() if phases.size else 0
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
@@ -119,11 +149,34 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
 
 @kernel
 def _jsiia(forces, answer, dynamics, phases):
-    coupling, dense = dynamics.coupling, dynamics.dense
+    coupling, dense = dynamics.coupling, dynamics.room
     time = now() if phases.size else 0
     jsiia.accelerations(
         forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
         coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
+    )  # fmt: skip
+    _lap(phases, 3, time)
+
+
+@kernel
+def _prepare_cfa(q, v, dynamics, loads, phases):
+    gravity, wrenches = loads
+    topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
+    time = now() if phases.size else 0
+    cfa.kinematics(q, v, topology, constants, w)
+    time = _lap(phases, 0, time)
+    jsiia.bias(dynamics.room.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, at.ONE, gravity, wrenches)
+    time = _lap(phases, 1, time)
+    constraint_system.assemble(dynamics.room.blocks, topology, constants, w)
+    _lap(phases, 2, time)
+
+
+@kernel
+def _cfa(forces, answer, dynamics, phases):
+    time = now() if phases.size else 0
+    cfa.accelerations(
+        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
+        dynamics.room, dynamics.topology, dynamics.constants, dynamics.w,
     )  # fmt: skip
     _lap(phases, 3, time)
 
@@ -136,6 +189,8 @@ def prepare(q, v, dynamics, loads, phases):
     """
     if dynamics.algorithm == "abia":
         _prepare_abia(q, v, dynamics, phases)
+    elif dynamics.algorithm == "cfa":
+        _prepare_cfa(q, v, dynamics, loads, phases)
     else:
         _prepare_jsiia(q, v, dynamics, loads, phases)
 
@@ -145,5 +200,7 @@ def accelerations(forces, answer, dynamics, loads, phases):
     """q̈ and reactions into `answer`, under these forces, for the q, v and loads that were prepared."""
     if dynamics.algorithm == "abia":
         _abia(forces, answer, dynamics, loads, phases)
+    elif dynamics.algorithm == "cfa":
+        _cfa(forces, answer, dynamics, phases)
     else:
         _jsiia(forces, answer, dynamics, phases)

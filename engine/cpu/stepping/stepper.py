@@ -11,19 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cpu.chains import jsiia
-from engine.cpu.chains.accelerations import Dynamics
-from engine.cpu.chains.jsiia import Dense
+from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints.joint_rows import JointRows
 from engine.cpu.rigid_body.rnea import all_finite
-from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
+from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches, scratch
-from engine.model.layout import PackedCoupling, pack, pack_coupling
+from engine.model.layout import pack
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
 
@@ -56,7 +54,7 @@ class Code(NamedTuple):
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
-        return 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1)
+        return 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
@@ -75,16 +73,14 @@ class Code(NamedTuple):
         """The sorts of arguments that `integrators.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
         matrix, cube, table = real[None], real[None, None], whole[None]
-        dense = Dense(matrix, matrix, cube, matrix, matrix) if self.algorithm == "jsiia" else ()
-        coupling = PackedCoupling(whole, real, real, whole, real, real)
-        dynamics = Dynamics(self.algorithm, coupling, table, matrix, matrix, (0,) * self.lanes, dense)
-        room = scratch(1, 1, 1)
+        place = scratch(1, 1, 1)
         wrenches: Wrenches | tuple[()] = ()
         if self.wrenches:
-            room, wrenches = room._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
+            place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
         arguments = (
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
-            JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), room, dynamics, whole,
+            JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
+            example(self.algorithm, (0,) * self.lanes), whole,
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -141,13 +137,10 @@ class Stepper:
 
     def _workplace(self) -> _Workplace:
         model, lanes, algorithm = self._settings.model, self._lanes, self._settings.algorithm
-        dense = jsiia.dense(model) if algorithm == "jsiia" else ()
-        room = workspace(len(model.parent), lanes)
-        dynamics = Dynamics(algorithm, pack_coupling(model), *pack(model), room, lanes, dense)
         place = scratch(len(lanes), model.nq, model.nv)
         if self._wrench is not None:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
-        return _Workplace(place, dynamics)
+        return _Workplace(place, dynamics(algorithm, model, lanes))
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""

@@ -1,0 +1,262 @@
+"""CFA: forward dynamics by the forces in the joints, for serial chains on a fixed base, O(n), refined.
+
+The algorithm of `engine.algorithms.cfa` ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), with what simulation adds:
+inertias E on the diagonal of the mass matrix, and locked joints, whose accelerations are prescribed. With these and
+zeros elsewhere as a start, the torques that are missing at the other joints go to the constraint system, see
+`constraint_system`; and again, until inverse dynamics finds next to none missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.algorithms.cfa import TOLERANCE
+from engine.cpu.chains import constraint_system, jsiia
+from engine.cpu.rigid_body import tree_passes
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import (
+    add,
+    force_to_parent,
+    full,
+    load3,
+    load6,
+    load9,
+    momentum,
+    motion_to_child,
+    store3,
+)
+from engine.cpu.runtime.arrays import copy_row
+from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.native import Function, inline, kernel, specialise
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.model import REVOLUTE, Model, layout
+from engine.model.layout import pack
+
+REFINEMENTS = 32
+BIAS, TAU_DELTA, MISSING, TRIAL, LEFT, VECTORS = range(6)  # rows of `Room.vectors`
+
+
+class Room(NamedTuple):
+    """What CFA works in.
+
+    ``blocks`` are the `constraint_system`'s, ``corrections`` (REFINEMENTS + 1, 2, n) accelerations d and the torques
+    w = (M + E) d that they take, the w orthonormal; ``vectors`` (VECTORS, n). ``tolerance`` ends the refinement.
+    """
+
+    blocks: NDArray[np.floating]
+    corrections: NDArray[np.floating]
+    vectors: NDArray[np.floating]
+    tolerance: float
+
+
+def room(model: Model, dtype: str = "float64") -> Room:
+    """What CFA works in, for a model."""
+    n = len(model.parent)
+    blocks, vectors = np.zeros((n, constraint_system.WIDTH), dtype), np.zeros((VECTORS, n), dtype)
+    return Room(blocks, np.zeros((REFINEMENTS + 1, 2, n), dtype), vectors, TOLERANCE[dtype])
+
+
+@kernel
+def inertia_times(x, extra, out, topology, constants, w):
+    """(M + E) x into `out`, all (n,): inverse dynamics at rest and without gravity, for the poses that stand in w."""
+    n = topology.shape[0]
+    for i in range(n):
+        row, c = w[i], constants[i]
+        o, v = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        if i > 0:
+            R, p = load9(row, at.R, 1), load3(row, at.P, 1)
+            o, v = motion_to_child(R, p, load3(w[i - 1], at.ACC, 1), load3(w[i - 1], at.ACC + 3, 1))
+        store3(row, at.ACC, 1, o)
+        store3(row, at.ACC + 3, 1, v)
+        row[at.ACC + (2 if topology[i, 1] == REVOLUTE else 5)] += x[i]
+        inertia = full(load6(c, layout.INERTIA, 1))
+        o, v = load3(row, at.ACC, 1), load3(row, at.ACC + 3, 1)
+        force, moment = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), inertia, o, v)
+        store3(row, at.BIAS, 1, force)
+        store3(row, at.BIAS + 3, 1, moment)
+    for i in range(n - 1, -1, -1):
+        row = w[i]
+        out[i] = row[at.BIAS + (2 if topology[i, 1] == REVOLUTE else 5)] + extra[i] * x[i]
+        if i > 0:
+            below, R, p = w[i - 1], load9(row, at.R, 1), load3(row, at.P, 1)
+            force, moment = force_to_parent(R, p, load3(row, at.BIAS, 1), load3(row, at.BIAS + 3, 1))
+            store3(below, at.BIAS, 1, add(load3(below, at.BIAS, 1), force))
+            store3(below, at.BIAS + 3, 1, add(load3(below, at.BIAS + 3, 1), moment))
+
+
+@kernel
+def _norm(x, locked):
+    """‖x‖ over the joints that are not locked; no square overflows on the way."""
+    largest, total = 0.0, 0.0
+    for j in range(x.size):
+        if locked[j] == 0.0:
+            largest = max(largest, abs(x[j]))
+    if largest == 0.0:
+        largest = 1.0  # a NaN is no maximum, and must not be lost
+    for j in range(x.size):
+        if locked[j] == 0.0:
+            unit = x[j] / largest
+            total += unit * unit
+    return largest * np.sqrt(total)
+
+
+@inline
+def _dot(x, y):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * y[j]
+    return total
+
+
+@inline
+def _add_times(x, factor, out):
+    """out += factor · x."""
+    for j in range(x.size):
+        out[j] += factor * x[j]
+
+
+@kernel
+def _take_on(corrections, count, locked):
+    """Make correction number `count` orthogonal to those before, and its torques of unit length."""
+    d, w = corrections[count, 0], corrections[count, 1]
+    for j in range(w.size):
+        if locked[j] != 0.0:
+            w[j] = 0.0
+    for k in range(count):
+        share = -_dot(corrections[k, 1], w)
+        _add_times(corrections[k, 0], share, d)
+        _add_times(corrections[k, 1], share, w)
+    size = _norm(w, locked)
+    for j in range(w.size):
+        d[j] /= size
+        w[j] /= size
+
+
+@kernel
+def _refine(extra, locked, qdd, room, topology, constants, w):
+    """From q̈ (n,) as prescribed, and 0 at other joints, to q̈; MISSING of TAU_DELTA are taken to what is left.
+
+    Every step hands what is missing to the constraint system and takes, of all the corrections so far, the combination
+    that leaves least: the generalized conjugate residual method, see `engine.algorithms.cfa.refined`.
+    """
+    blocks, corrections, vectors, tolerance = room
+    tau_delta, missing, trial, left = vectors[TAU_DELTA], vectors[MISSING], vectors[TRIAL], vectors[LEFT]
+    size, residual = _norm(missing, locked), 1.0
+    if size == 0.0:
+        return
+    for step in range(REFINEMENTS + 1):
+        d, torques = corrections[step, 0], corrections[step, 1]
+        constraint_system.solve(blocks, topology, w, locked, missing, d)
+        inertia_times(d, extra, torques, topology, constants, w)
+        copy_row(qdd, trial)
+        if step == 0:
+            _add_times(d, 1.0, trial)
+            copy_row(missing, left)
+            _add_times(torques, -1.0, left)
+        else:
+            _take_on(corrections, step, locked)
+            for k in range(step + 1):
+                _add_times(corrections[k, 0], _dot(corrections[k, 1], missing), trial)
+            inertia_times(trial, extra, left, topology, constants, w)
+            for j in range(left.size):
+                left[j] = tau_delta[j] - left[j]
+        now = _norm(left, locked) / size
+        if step > 0 and not now < residual:
+            return
+        copy_row(trial, qdd)
+        copy_row(left, missing)
+        residual = now
+        if not now > tolerance:
+            return
+        if step == 0:
+            _take_on(corrections, step, locked)
+
+
+@kernel
+def kinematics(q, v, topology, constants, w):
+    """Poses and velocities of the robot at q and v (1, n)."""
+    tree_passes.scatter_q(q, 0, topology, constants, w, at.ONE)
+    tree_passes.scatter_v(v, 0, topology, w, at.ONE, at.OF_QD)
+    tree_passes.poses(topology, constants, w, at.ONE)
+    tree_passes.velocities(topology, w, at.ONE)
+
+
+@kernel
+def accelerations(tau, extra, locked, target, qdd, reaction, room, topology, constants, w):
+    """q̈ (n,), and what locking took, with its `BIAS` and constraint system.
+
+    ``extra`` is E; where `locked` is not 0 the acceleration is `target`.
+    """
+    vectors, prescribed = room.vectors, False
+    tau_delta, missing = vectors[TAU_DELTA], vectors[MISSING]
+    for j in range(qdd.size):
+        tau_delta[j] = tau[j] - vectors[BIAS, j]
+        missing[j] = tau_delta[j]
+        qdd[j] = target[j] if locked[j] != 0.0 else 0.0
+        prescribed |= qdd[j] != 0.0
+    if prescribed:
+        inertia_times(qdd, extra, vectors[LEFT], topology, constants, w)
+        _add_times(vectors[LEFT], -1.0, missing)
+    constraint_system.eliminate(room.blocks, extra, locked)
+    _refine(extra, locked, qdd, room, topology, constants, w)
+    for j in range(qdd.size):
+        reaction[j] = -missing[j]
+
+
+@kernel
+def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
+    """q̈ into `out` (batch, n), from q, v and τ (batch, n); answers a `status`.
+
+    `nothing` are n zeros, and `reaction` has room for as many numbers.
+    """
+    if not tree_passes.shapes_fit(topology, q, v, tau, out):
+        return WRONG_SHAPE
+    finite = True
+    for b in range(q.shape[0]):
+        kinematics(q[b : b + 1], v[b : b + 1], topology, constants, w)
+        jsiia.bias(room.vectors[BIAS : BIAS + 1], topology, constants, w, at.ONE, constants[topology.shape[0]], ())
+        constraint_system.assemble(room.blocks, topology, constants, w)
+        accelerations(tau[b], nothing, nothing, nothing, out[b], reaction, room, topology, constants, w)
+        for j in range(out.shape[1]):
+            finite &= np.isfinite(out[b, j])
+    return FITS if finite else NOT_FINITE
+
+
+@kernel
+def forward_one(topology, constants, w, room, nothing, reaction, q, v, tau, out):
+    """`forward` for one robot, and its state as vectors."""
+    one_q, one_v, one_tau, one = (
+        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
+    )  # fmt: skip
+    return forward(topology, constants, w, room, nothing, reaction, one_q, one_v, one_tau, one)
+
+
+class Cfa:
+    """Forward dynamics by CFA, see `cpu.dynamics.Kernels`; on the caller's thread, whatever `threads` is."""
+
+    def __init__(self, model: Model, dtype: str, threads: int | None):
+        checked(threads)
+        n, self._dtype = len(model.parent), np.dtype(dtype)
+        self._fixed = (
+            *pack(model, dtype), at.workspace(n, at.ONE, dtype), room(model, dtype), np.zeros(n, dtype),
+            np.zeros(n, dtype),
+        )  # fmt: skip
+
+    @cached_property
+    def one(self) -> Callable[..., Any]:
+        """Of vectors, (n,) each."""
+        return self._specialised(forward_one, 1)
+
+    @cached_property
+    def many(self) -> Callable[..., Any]:
+        """Of matrices, (batch, n) each."""
+        return self._specialised(forward, 2)
+
+    def _specialised(self, function: Function, axes: int) -> Callable[..., Any]:
+        example = (np.zeros((1,) * axes, self._dtype),) * 4
+        return partial(specialise(function, *self._fixed, *example), *self._fixed)

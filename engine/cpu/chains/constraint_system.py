@@ -1,0 +1,290 @@
+"""CFA's linear system of one serial chain: from joint forces τ to accelerations M⁻¹ τ, by the forces in the joints.
+
+H = (I − Γ) J⁻¹ (I − Γ)ᵀ takes joint forces F to the accelerations across the joints ([Y] (10)). A free joint asks for
+Wᵀ H F = 0 with F = S τ + W F_c: five equations a joint for the five forces that it constrains. A simulation step adds
+two kinds of joints whose force along their own axis, F_S, is not known either:
+
+    with an inertia E > 0 on its axis: F_S = τ − E q̈, q̈ = Sᵀ H F        locked: Sᵀ H F = 0
+
+With F_S = τ + s z and B = [W, s S] all three are rows of one system,
+
+    (Bᵀ H B + diag(0, k)) x = −Bᵀ H S τ,  x = (F_c, z)        (s, k) = (√E, 1), or (1, 0) for a locked joint
+
+of 6 × 6 blocks, symmetric and positive definite: the sixth row says √E q̈ + z = 0, or q̈ = 0. Nothing is divided by E.
+A free joint is E = 0, whose sixth row and column are those of the identity; and E scales a row and a column, to which
+elimination is indifferent (Higham 2002, section 10.1), so that it may be as small or as large as it likes.
+
+The blocks stand on three diagonals. They are eliminated one after the other from the base, by D = L δ Lᵀ as in
+`engine.blocks.tridiagonal.solve_sequential`: on one core that is the least work. Odd-even elimination does twice as
+much for every row in each of its ⌈log₂ n⌉ steps, which pays where many processors share them. No square root is taken,
+so that a pivot that rounding has made negative, as on long chains that resist bending, costs digits and no more:
+refinement (`cfa`) is for these.
+
+``blocks`` (n, WIDTH) float: the quantities below, a row a joint. Three of the coordinates of a wrench or a twist, its
+first and its last ones, are ordered so that the joint's own is the sixth: a revolute joint's third changes places with
+it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import (
+    add,
+    cross,
+    cross_matrix,
+    force_to_parent,
+    full,
+    load3,
+    load6,
+    load9,
+    matmul,
+    motion_to_child,
+    mul,
+    mul_t,
+    rotate_symmetric,
+    scale,
+    store3,
+    store6,
+    sub,
+    transpose,
+)
+from engine.cpu.runtime.native import inline, kernel
+from engine.model import REVOLUTE, layout
+
+# fmt: off
+CENTRE = 0      # 3  centre of mass
+INVERSE = 3     # 6  inverse of the rotational inertia about it
+LIGHTNESS = 9   # 1  1/mass
+DIAGONAL = 10   # 36 H_ii
+BESIDE = 46     # 36 −H_{i,i+1}
+PIVOT = 82      # 36 below its diagonal L, on it 1/δ, of the block D that elimination leaves: D = L δ Lᵀ
+COUPLING = 118  # 36 −L⁻¹ Bᵢᵀ H_{i,i+1} Bᵢ₊₁
+SCALE = 154     # 1  s
+X = 155         # 6  the right-hand side, and what is found
+FORCE = 161     # 6  F
+MOTION = 167    # 6  J⁻¹ (I − Γ)ᵀ F
+WIDTH = 173
+# fmt: on
+
+
+@inline
+def _inverse3(S):
+    """The inverse of a symmetric 3×3 matrix."""
+    x, y, z = S[3] * S[5] - S[4] * S[4], S[2] * S[4] - S[1] * S[5], S[1] * S[4] - S[2] * S[3]
+    d = 1.0 / (S[0] * x + S[1] * y + S[2] * z)
+    return (
+        d * x,
+        d * y,
+        d * z,
+        d * (S[0] * S[5] - S[2] * S[2]),
+        d * (S[1] * S[2] - S[0] * S[4]),
+        d * (S[0] * S[3] - S[1] * S[1]),
+    )
+
+
+@inline
+def _mobility(c, A, m):
+    """J⁻¹ = [A Bᵀ; B C] of a body: c its centre of mass, A the inverse inertia about it, m the inverse mass."""
+    B = cross_matrix(c, full(A))
+    C = cross_matrix(c, transpose(B))
+    return full(A), B, (C[0] + m, C[1], C[2], C[3], C[4] + m, C[5], C[6], C[7], C[8] + m)
+
+
+@inline
+def _over_J(row, n, f):
+    """J⁻¹ (n, f)."""
+    c = load3(row, CENTRE, 1)
+    o = mul(full(load6(row, INVERSE, 1)), sub(n, cross(c, f)))
+    return o, add(scale(row[LIGHTNESS], f), cross(c, o))
+
+
+@inline
+def _places(kind):
+    """Where a joint's first three coordinates stand, and its last three, when its own is the sixth."""
+    revolute = kind == REVOLUTE
+    return (0, 1, 5 if revolute else 2), (3, 4, 2 if revolute else 5)
+
+
+@inline
+def _put(row, start, rows, columns, A):
+    """A 3×3 matrix into a 6×6 one, at these rows and columns."""
+    a, b, c = start + 6 * rows[0], start + 6 * rows[1], start + 6 * rows[2]
+    row[a + columns[0]], row[a + columns[1]], row[a + columns[2]] = A[0], A[1], A[2]
+    row[b + columns[0]], row[b + columns[1]], row[b + columns[2]] = A[3], A[4], A[5]
+    row[c + columns[0]], row[c + columns[1]], row[c + columns[2]] = A[6], A[7], A[8]
+
+
+@inline
+def _sum9(A, B):
+    return (
+        A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5], A[6] + B[6], A[7] + B[7],
+        A[8] + B[8],
+    )  # fmt: skip
+
+
+@kernel
+def _set_body(row, c):
+    """J⁻¹ of a body by its centre of mass, from its constants."""
+    m, h, I = 1.0 / c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
+    x = scale(m, h)
+    about = (
+        I[0] - h[1] * x[1] - h[2] * x[2], I[1] + h[0] * x[1], I[2] + h[0] * x[2],
+        I[3] - h[0] * x[0] - h[2] * x[2], I[4] + h[1] * x[2], I[5] - h[0] * x[0] - h[1] * x[1],
+    )  # fmt: skip
+    store3(row, CENTRE, 1, x)
+    store6(row, INVERSE, 1, _inverse3(about))
+    row[LIGHTNESS] = m
+
+
+@kernel
+def assemble(blocks, topology, constants, w):
+    """H of a chain, for the poses that stand in w: H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ and H_{i−1,i} = −Jᵢ₋₁⁻¹ Xᵢᵀ.
+
+    The latter is −Xᵢ⁻¹ of the former's second term, which is J⁻¹ of the link before, seen from link i.
+    """
+    for i in range(topology.shape[0]):
+        row = blocks[i]
+        _set_body(row, constants[i])
+        first, last = _places(topology[i, 1])
+        A, B, C = _mobility(load3(row, CENTRE, 1), load6(row, INVERSE, 1), row[LIGHTNESS])
+        if i > 0:
+            above, R, p = blocks[i - 1], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
+            centre = mul_t(R, sub(load3(above, CENTRE, 1), p))
+            inverse = rotate_symmetric(transpose(R), load6(above, INVERSE, 1))
+            A1, B1, C1 = _mobility(centre, inverse, above[LIGHTNESS])
+            RA, RBt = matmul(R, A1), matmul(R, transpose(B1))
+            before, behind = _places(topology[i - 1, 1])
+            _put(above, BESIDE, before, first, RA)
+            _put(above, BESIDE, before, last, RBt)
+            _put(above, BESIDE, behind, first, _sum9(matmul(R, B1), cross_matrix(p, RA)))
+            _put(above, BESIDE, behind, last, _sum9(matmul(R, C1), cross_matrix(p, RBt)))
+            A, B, C = _sum9(A, A1), _sum9(B, B1), _sum9(C, C1)
+        _put(row, DIAGONAL, first, first, A)
+        _put(row, DIAGONAL, last, first, B)
+        _put(row, DIAGONAL, first, last, transpose(B))
+        _put(row, DIAGONAL, last, last, C)
+
+
+@inline
+def _factorise(row):
+    """The pivot's lower triangle to L and 1/δ, in place."""
+    for j in range(6):
+        inverse = 1.0 / row[PIVOT + 7 * j]
+        for r in range(j + 1, 6):
+            share = row[PIVOT + 6 * r + j] * inverse
+            for c in range(j + 1, r + 1):
+                row[PIVOT + 6 * r + c] -= share * row[PIVOT + 6 * c + j]
+        for r in range(j + 1, 6):
+            row[PIVOT + 6 * r + j] *= inverse
+        row[PIVOT + 7 * j] = inverse
+
+
+@kernel
+def eliminate(blocks, extra, locked):
+    """The pivots of Bᵀ H B + diag(0, k), from the base on; E and what is locked, (n,) each."""
+    n = blocks.shape[0]
+    for i in range(n):
+        row, held = blocks[i], locked[i] != 0.0
+        row[SCALE] = 1.0 if held else np.sqrt(extra[i])
+        for r in range(6):
+            for c in range(r + 1):
+                row[PIVOT + 6 * r + c] = row[DIAGONAL + 6 * r + c] * (row[SCALE] if r == 5 else 1)
+        row[PIVOT + 35] = row[PIVOT + 35] * row[SCALE] + (0.0 if held else 1.0)
+        if i > 0:
+            above = blocks[i - 1]
+            for c in range(6):  # D_i − Gᵀ δ⁻¹ G with G = L⁻¹ U of the row before
+                own = row[SCALE] if c == 5 else 1
+                for r in range(6):
+                    entry = above[BESIDE + 6 * r + c] * own * (above[SCALE] if r == 5 else 1)
+                    for k in range(r):
+                        entry -= above[PIVOT + 6 * r + k] * above[COUPLING + 6 * k + c]
+                    above[COUPLING + 6 * r + c] = entry
+            for r in range(6):
+                for c in range(r + 1):
+                    for k in range(6):
+                        both = above[COUPLING + 6 * k + r] * above[COUPLING + 6 * k + c]
+                        row[PIVOT + 6 * r + c] -= both * above[PIVOT + 7 * k]
+        _factorise(row)
+
+
+@inline
+def _motion(blocks, w, i, n, f, n1, f1):
+    """J⁻¹ (I − Γ)ᵀ F of link i, into its row: from the forces in its joint and in the next one."""
+    if i + 1 < blocks.shape[0]:
+        n1, f1 = force_to_parent(load9(w[i + 1], at.R, 1), load3(w[i + 1], at.P, 1), n1, f1)
+        n, f = sub(n, n1), sub(f, f1)
+    o, v = _over_J(blocks[i], n, f)
+    store3(blocks[i], MOTION, 1, o)
+    store3(blocks[i], MOTION + 3, 1, v)
+
+
+@inline
+def _across(blocks, w, i):
+    """(H F)ᵢ: the motion of link i less that of the link before."""
+    o, v = load3(blocks[i], MOTION, 1), load3(blocks[i], MOTION + 3, 1)
+    if i > 0:
+        above = blocks[i - 1]
+        R, p = load9(w[i], at.R, 1), load3(w[i], at.P, 1)
+        o1, v1 = motion_to_child(R, p, load3(above, MOTION, 1), load3(above, MOTION + 3, 1))
+        o, v = sub(o, o1), sub(v, v1)
+    return o, v
+
+
+@inline
+def _along(topology, locked, tau, i):
+    """S τ of joint i; nothing of a locked one, whose force is not known."""
+    if i >= tau.size:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    size, revolute = tau[i] if locked[i] == 0.0 else 0.0, topology[i, 1] == REVOLUTE
+    return (0.0, 0.0, size if revolute else 0.0), (0.0, 0.0, 0.0 if revolute else size)
+
+
+@kernel
+def solve(blocks, topology, w, locked, tau, qdd):
+    """q̈ (n,) with (M + E) q̈ = τ (n,) where a joint is not locked, and q̈ = 0 where it is; after `eliminate`."""
+    n = topology.shape[0]
+    for i in range(n):
+        row = blocks[i]
+        (tn, tf), (tn1, tf1) = _along(topology, locked, tau, i), _along(topology, locked, tau, i + 1)
+        _motion(blocks, w, i, tn, tf, tn1, tf1)
+        o, v = _across(blocks, w, i)
+        first, last = _places(topology[i, 1])
+        row[X + first[0]], row[X + first[1]], row[X + first[2]] = -o[0], -o[1], -o[2]
+        row[X + last[0]], row[X + last[1]], row[X + last[2]] = -v[0], -v[1], -v[2]
+        row[X + 5] *= row[SCALE]
+        for r in range(6):
+            if i > 0:
+                for k in range(6):
+                    row[X + r] += blocks[i - 1, COUPLING + 6 * k + r] * blocks[i - 1, X + k]
+            for k in range(r):
+                row[X + r] -= row[PIVOT + 6 * r + k] * row[X + k]
+        for r in range(6):
+            row[X + r] *= row[PIVOT + 7 * r]
+    for i in range(n - 1, -1, -1):
+        row = blocks[i]
+        for r in range(5, -1, -1):
+            if i + 1 < n:
+                share = row[COUPLING + 6 * r] * blocks[i + 1, X]
+                for k in range(1, 6):
+                    share += row[COUPLING + 6 * r + k] * blocks[i + 1, X + k]
+                row[X + r] += share * row[PIVOT + 7 * r]
+            for k in range(r + 1, 6):
+                row[X + r] -= row[PIVOT + 6 * k + r] * row[X + k]
+        own = (tau[i] if locked[i] == 0.0 else 0.0) + row[SCALE] * row[X + 5]
+        revolute, third = topology[i, 1] == REVOLUTE, row[X + 2]
+        fn = (row[X], row[X + 1], own if revolute else third)
+        ff = (row[X + 3], row[X + 4], third if revolute else own)
+        store3(row, FORCE, 1, fn)
+        store3(row, FORCE + 3, 1, ff)
+        beyond = blocks[min(i + 1, n - 1)]
+        _motion(blocks, w, i, fn, ff, load3(beyond, FORCE, 1), load3(beyond, FORCE + 3, 1))
+    for i in range(n):
+        row = blocks[i]
+        o, v = _across(blocks, w, i)
+        qdd[i] = o[2] if topology[i, 1] == REVOLUTE else v[2]
+        if locked[i] != 0.0:
+            qdd[i] = 0.0
+        elif row[SCALE] * row[SCALE] * row[DIAGONAL + 35] > 1.0:  # E q̈ = −s z, where E is most of what the joint moves
+            qdd[i] = -row[X + 5] / row[SCALE]
