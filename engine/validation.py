@@ -75,10 +75,9 @@ def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
 
 def _require_rotations(model: Model, q: Array) -> None:
     """ValueError where the quaternion of a joint is zero, which is no rotation; any other length will do."""
-    for joint in model.joints:
-        place = joint.type.quaternion
-        if place is not None and not np.all(np.any(q[:, joint.q][:, place:], axis=1)):
-            raise ValueError(f"the quaternion of joint {joint.name!r} in q is zero; expected x, y, z, w of length 1")
+    for name, quaternion in model.quaternions:
+        if not np.all(np.any(q[:, quaternion], axis=1)):
+            raise ValueError(f"the quaternion of joint {name!r} in q is zero; expected x, y, z, w of length 1")
 
 
 def whole(name: str, value: int, least: int) -> int:

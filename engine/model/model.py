@@ -198,12 +198,19 @@ class Model:
                 index[joint.v] = np.arange(joint.q.start, joint.q.stop)
         return index
 
+    @cached_property
+    def quaternions(self) -> tuple[tuple[str, slice], ...]:
+        """The joints that have a unit quaternion, each with its place in q."""
+        places = ((joint, joint.type.quaternion) for joint in self.joints)
+        return tuple(
+            (joint.name, slice(joint.q.start + place, joint.q.stop)) for joint, place in places if place is not None
+        )
+
     def neutral(self) -> Array:
         """(nq,): every coordinate zero, or at the limit next to zero where zero is outside; identity rotations."""
         q = np.zeros(self.nq)
-        for joint in self.joints:
-            if joint.type.quaternion is not None:
-                q[joint.q.stop - 1] = 1
+        for _, quaternion in self.quaternions:
+            q[quaternion.stop - 1] = 1
         scalar = self.q_of_v >= 0
         q[self.q_of_v[scalar]] = np.clip(0.0, self.lower[scalar], self.upper[scalar])
         return q

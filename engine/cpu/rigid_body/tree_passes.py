@@ -83,9 +83,10 @@ def scatter_v(v, start, topology, w, lanes, place):
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, 3], topology[i, 1]
-        for j in range(at.NV[kind]):
+        width, slot = at.NV[kind], place[kind]
+        for j in range(width):
             for k in range(L):
-                row[(place[kind] + j) * L + k] = v[min(start + k, last), first + j]
+                row[(slot + j) * L + k] = v[min(start + k, last), first + j]
 
 
 @kernel
@@ -95,11 +96,12 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, 3], topology[i, 1]
         if kind != FREE:
-            for j in range(at.NV[kind]):
+            width, of_extra, of_lock, of_target = at.NV[kind], at.OF_E[kind], at.OF_LOCK[kind], at.OF_TARGET[kind]
+            for j in range(width):
                 for k in range(L):
-                    row[(at.OF_E[kind] + j) * L + k] = extra[k, first + j]
-                    row[(at.OF_LOCK[kind] + j) * L + k] = locked[k, first + j]
-                    row[(at.OF_TARGET[kind] + j) * L + k] = target[k, first + j]
+                    row[(of_extra + j) * L + k] = extra[k, first + j]
+                    row[(of_lock + j) * L + k] = locked[k, first + j]
+                    row[(of_target + j) * L + k] = target[k, first + j]
 
 
 @kernel
@@ -108,9 +110,10 @@ def gather_v(v, start, topology, w, lanes, place):
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, 3], topology[i, 1]
-        for j in range(at.NV[kind]):
+        width, slot = at.NV[kind], place[kind]
+        for j in range(width):
             for k in range(min(L, v.shape[0] - start)):
-                x = row[(place[kind] + j) * L + k]
+                x = row[(slot + j) * L + k]
                 v[start + k, first + j] = x
                 finite &= np.isfinite(x)
     return finite
