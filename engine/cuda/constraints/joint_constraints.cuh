@@ -211,8 +211,8 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
     Mode mode_of_worst = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
-        for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
-            const int k = v_start(i) + j;
+        const int first = v_start(i);
+        for (int k = first; k < first + (is_ball(i) ? 3 : 1); ++k) {
             if (kind(i) == FREE || !joints.locked(k)) continue;
             const Interval<Real> within = joints.bounds(k);
             const Real f = joints.friction(k), r = joints.reaction(i, k);

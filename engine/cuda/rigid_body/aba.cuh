@@ -98,9 +98,11 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
             if constexpr (ACCELERATED) a = a + rates<Real>(i, [&](int j) { return given.acceleration(i, k + j); });
         }
         if (branches(i)) at.store(branch_slot(i), V), at.store(branch_slot(i) + 6, a);
-        Force<Real> p = wrench(robot.body(i), V, a);
-        if constexpr (Given::HAS_WRENCHES) p = p - given.external(i);
-        at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), p);
+        if constexpr (Given::HAS_WRENCHES) {
+            at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a) - given.external(i));
+        } else {
+            at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a));
+        }
     }
 }
 
