@@ -13,7 +13,8 @@ from engine.cuda.runtime import arrays
 from engine.cuda.runtime.device import require as require_gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
-from engine.model import Model
+from engine.model import Model, features
+from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.selection import capabilities, choice
 from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
@@ -101,7 +102,7 @@ class Simulation:
         self.algorithm, self.why = choice.choose(
             model, algorithm, batch, dtype, self.device, among=ALGORITHMS[self.device]
         )
-        _check(model, batch, parameters)
+        _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
@@ -248,7 +249,7 @@ def _place(model: Model, name: str) -> str:
     return place
 
 
-def _check(model: Model, batch: int, parameters: Parameters | None) -> None:
+def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:
     if parameters is None:
         return
     if parameters.model is not model or parameters.batch != batch:
@@ -257,3 +258,9 @@ def _check(model: Model, batch: int, parameters: Parameters | None) -> None:
             f"expected {batch} of this very model, {model.name!r}"
         )
     parameters.check()
+    if not capabilities.ALGORITHMS[algorithm].massless:
+        J = spatial_inertias(parameters.mass, parameters.first_moment, parameters.inertia)
+        if len(robots := np.flatnonzero(~np.all(features.invertible(J), -1))):
+            raise ValueError(
+                f"robot {robots[0]} of the parameters: {capabilities.refusal(algorithm, parameters.robot(robots[0]))}"
+            )

@@ -34,19 +34,18 @@ def found(feature: Feature, model: Model) -> str | None:
         branches = np.flatnonzero(model.parent != np.arange(len(model.parent)) - 1)
         return f"{_body(model, int(model.parent[branches[0]]))} carries several branches" if len(branches) else None
     if feature == "massless":
-        bodies = np.flatnonzero(~_invertible(model))
+        bodies = np.flatnonzero(~invertible(model.J))
         return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
     kind, word = _KINDS[feature]
     bodies = np.flatnonzero(model.kind == kind)
     return f"joint {_joint(model, int(bodies[0]))!r} is {word}" if len(bodies) else None
 
 
-def _invertible(model: Model) -> np.ndarray:
-    """(n,) bool: the bodies whose J has an inverse, judged in units of each one's own mass and size."""
-    J = model.J
-    size = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
+def invertible(J: np.ndarray) -> np.ndarray:
+    """(…,) bool: which spatial inertias (…, 6, 6) have an inverse, judged in units of each one's own mass and size."""
+    size = np.sqrt(np.diagonal(J, axis1=-2, axis2=-1))
     size = np.where(size > 0, size, 1)
-    return np.asarray(np.linalg.eigvalsh(J / size[:, :, None] / size[:, None, :])[:, 0] > 1e-13, bool)
+    return np.asarray(np.linalg.eigvalsh(J / size[..., :, None] / size[..., None, :])[..., 0] > 1e-13, bool)
 
 
 def _joint(model: Model, body: int) -> str:

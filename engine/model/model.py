@@ -240,10 +240,7 @@ class Model:
     @cached_property
     def J(self) -> Array:
         """(n, 6, 6): the bodies' spatial inertias about their own origins, twist order (ω, v)."""
-        J, mc = np.zeros((len(self.mass), 6, 6)), lie.skew(self.first_moment)
-        J[:, :3, :3], J[:, :3, 3:], J[:, 3:, :3] = self.inertia, mc, -mc
-        J[:, 3:, 3:] = self.mass[:, None, None] * np.eye(3)
-        return J
+        return spatial_inertias(self.mass, self.first_moment, self.inertia)
 
     @cached_property
     def coupling(self) -> Coupling:
@@ -274,6 +271,14 @@ class Model:
         if vector.shape != (3,) or not np.all(np.isfinite(vector)):
             raise ValueError(f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {gravity!r}")
         return dataclasses.replace(self, gravity=vector)
+
+
+def spatial_inertias(mass: Array, first_moment: Array, inertia: Array) -> Array:
+    """J (…, 6, 6) of bodies, twist order (ω, v), from mass (…,), first moment (…, 3), rotational inertia (…, 3, 3)."""
+    J, mc = np.zeros((*mass.shape, 6, 6)), lie.skew(first_moment)
+    J[..., :3, :3], J[..., :3, 3:], J[..., 3:, :3] = inertia, mc, -mc
+    J[..., 3:, 3:] = mass[..., None, None] * np.eye(3)
+    return J
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,15 @@ def test_what_it_does_not_serve_is_refused_in_a_sentence():
                 make(model, algorithm="cfa", device="cpu")
 
 
+def test_a_robot_without_mass_among_the_parameters_is_refused():
+    parameters = engine.Parameters(engine.chain(4), 3)
+    parameters.inertia[2, 1] = 0
+    parameters.first_moment[2, 1] = 0
+    with pytest.raises(ValueError, match=r"^robot 2 of the parameters: cfa does not serve chain4: link .* use abia$"):
+        engine.Simulation(parameters.model, 3, algorithm="cfa", parameters=parameters)
+    engine.Simulation(parameters.model, 3, algorithm="abia", parameters=parameters)
+
+
 class Prepared:
     """A chain at a state, as a step of either algorithm finds it."""
 
