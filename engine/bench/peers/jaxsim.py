@@ -27,7 +27,7 @@ def sdf(model: Model) -> str:
     """A fixed-base model of ours, body by body. Raises Missing where JaxSim has no such model."""
     if model.has_mimic or np.any(NV[model.kind] > 1) or np.any(model.mass <= 0) or tuple(model.gravity) != EARTH:
         raise Missing(
-            f"JaxSim is given robots on Earth of joints with one coordinate, none that mimics, and no massless bodies, "
+            f"JaxSim is given robots on Earth without free joints, ball joints, mimic joints and massless bodies, "
             f"not {model.name}"
         )
     parts = ["<sdf version='1.10'><model name='robot'>", BASE]

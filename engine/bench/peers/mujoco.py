@@ -30,7 +30,7 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
 
     if model.has_mimic or np.any(NV[model.kind] > 1) or np.any(model.mass <= 0):
         raise Missing(
-            f"MuJoCo is given robots of joints with one coordinate, none that mimics, and no massless bodies, "
+            f"MuJoCo is given robots without free joints, ball joints, mimic joints and massless bodies, "
             f"not {model.name}"
         )
     off = mujoco.mjtDisableBit
