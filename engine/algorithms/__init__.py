@@ -1,4 +1,4 @@
-"""Forward dynamics of serial chains, one file an algorithm: the text to learn the subject from.
+"""Forward dynamics, one file an algorithm: the text to learn the subject from. All serve chains, `dca_tree` any tree.
 
 =============  ====================================================================  ======================
 module         how τ becomes q̈                                                       parallel steps
@@ -8,10 +8,11 @@ module         how τ becomes q̈                                               
 `jsiia`        the mass matrix, its Cholesky factor                                  O(n)
 `cfa`          constraint forces by odd-even elimination, refined                    O(log n)
 `dca`          articulated inertias of chunks, joined as a scan                      chunk + O(log n)
+`dca_tree`     the same along each path of a tree, the outermost paths first         O(log² n)
 =============  ====================================================================  ======================
 
 All have one signature, ``forward_dynamics(chain, q, v, tau, …) -> q̈`` with q, v, tau and q̈ (batch, n) arrays of the
-chain's own library and number type, and rest on `inverse` (three bi-diagonal systems) and `engine.blocks`.
+chain's own library and number type (a tree's are (batch, nq) and (batch, nv)), and rest on `inverse` (three bi-diagonal systems) and `engine.blocks`.
 
 Joint by joint the equations of motion are, with [Y]'s numbers,
 

@@ -1,0 +1,151 @@
+"""DCA-ABA for trees: along each path a scan, from path to path the ABA's own step; O(log² n) steps in a row.
+
+A tree is cut into paths (`engine.algorithms.tree`). Paths that lie at the same remove from the base know nothing of
+each other: they are worked on side by side, the outermost first. A body feels what hangs on it beside its path as an
+articulated inertia and a force, which it adds to its own before its path's scan; with these the path is a serial chain,
+and the scan over its runs (`engine.algorithms.dca`) answers what each of its bodies feels of all beyond. Accelerations
+go the other way, as a scan of affine maps along each path from the acceleration of the body that it hangs on. On a path
+of m bodies a scan takes 2⌈log₂ m⌉ steps, and log₂ n + 1 paths at most lie between a body and the base.
+
+Joints have up to six velocities: D = SᵀIS is a matrix, and a body's columns of S that are left over have ones on D's
+diagonal, so that all joints go the same way.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import lie
+from engine.algorithms import dca
+from engine.algorithms.tree import Indices, Tree
+from engine.blocks import bidiagonal
+from engine.blocks.arrays import identity, mv, symmetrised, t
+from engine.blocks.scan import scan
+from engine.lie import Array
+
+
+class Bodies(NamedTuple):
+    """What a tree's passes know of its bodies, (batch, n + 1, …); the last is none, which a path goes on with."""
+
+    S: Array
+    X: Array
+    c: Array
+    tau: Array
+    I: Array
+    """J, and the articulated inertias of what hangs on a body beside its path."""
+    p: Array
+    """The bias of the velocities, and the forces of what hangs on it there."""
+
+    def at(self, places: Indices) -> Bodies:
+        """Those of paths: (batch, paths, length) in front, flattened to (batch · paths, length)."""
+        return Bodies(*(_rows(array[:, places]) for array in self))
+
+
+def forward_dynamics(tree: Tree, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ (batch, nv) from q (batch, nq), v and tau (batch, nv)."""
+    X = tree.X(q)
+    c, b = velocities(tree, X, v)
+    none = np.zeros_like(X, shape=(len(q), 1, 6, 6)) + identity(6, X)
+    batched = np.broadcast_to(tree.S, (len(q), *tree.S.shape)), np.broadcast_to(tree.J, (len(q), *tree.J.shape))
+    S, J = (np.concatenate([x, np.zeros_like(none)], 1) for x in batched)
+    c, p, force = (np.concatenate([x, np.zeros_like(none[..., 0])], 1) for x in (c, b, tree.gathered(tau)))
+    bodies = Bodies(S, np.concatenate([X, none], 1), c, force, J.copy(), p)
+    joints = [articulate(tree, bodies, k) for k in reversed(range(len(tree.levels)))]
+    return accelerate(tree, bodies, joints[::-1])
+
+
+def velocities(tree: Tree, X: Array, v: Array) -> tuple[Array, Array]:
+    """What the velocities bring about: accelerations c and forces b, (batch, n, 6) each."""
+    Sv, V = tree.along(v), np.zeros_like(X, shape=(len(X), tree.n + 1, 6))
+    none = np.zeros_like(X, shape=(len(X), 1, 6, 6)) + identity(6, X)
+    X = np.concatenate([X, none], 1)
+    drive = np.concatenate([Sv, np.zeros_like(Sv[:, :1])], 1)
+    for level in tree.levels:  # (2a)  V = X V_parent + S q̇, along each path
+        A, rate = _rows(X[:, level.bodies]), _rows(drive[:, level.bodies])
+        rate[:, 0] += mv(A[:, 0], V[:, level.parent].reshape(-1, 6))  # of the base: the last, zero
+        V[:, level.bodies] = bidiagonal.solve(A, rate).reshape(len(X), *level.bodies.shape, 6)
+        V[:, -1] = 0
+    V = V[:, :-1]
+    return mv(lie.ad(V), Sv), -mv(t(lie.ad(V)), mv(tree.J, V))
+
+
+class Joints(NamedTuple):
+    """The joints of paths, see `dca`: 1 − S D⁻¹ Uᵀ and S D⁻¹ u, and D⁻¹ with Uᵀ and u, for q̈."""
+
+    gives: Array
+    drive: Array
+    D: Array
+    U: Array
+    u: Array
+
+
+def joint(S: Array, I: Array, p: Array, tau: Array) -> Joints:
+    """The joints of bodies from which on the tree has the articulated inertia I and bias p."""
+    U, unused = I @ S, 1.0 - np.abs(S).sum(-2)
+    D, u = t(S) @ U + unused[..., None] * identity(6, S), tau - mv(t(S), p)
+    solved = np.linalg.solve(D, np.concatenate([t(U), u[..., None]], -1))
+    return Joints(identity(6, S) - S @ solved[..., :6], mv(S, solved[..., 6]), D, U, u)
+
+
+def to_parent(joint: Joints, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
+    """The inertia and the force that the body before feels of all beyond the joint, in its own frame."""
+    Ia = symmetrised(I @ joint.gives)
+    return symmetrised(t(X) @ Ia @ X), mv(t(X), p + mv(Ia, c) + mv(I, joint.drive))
+
+
+def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
+    """The joints of level k's paths; what the paths' first bodies hand to those that they hang on is added there."""
+    level = tree.levels[k]
+    path = bodies.at(level.bodies)
+    length, like = path.tau.shape[1], path.X
+    I, p = np.zeros_like(like), np.zeros_like(path.tau)
+    if length > 1:
+        # Each body beyond the first as a run of its own.
+        rest = Bodies(*(x[:, 1:] for x in path))
+        alone = joint(rest.S, rest.I, rest.p, rest.tau)
+        runs = (
+            *to_parent(alone, rest.X, rest.I, rest.p, rest.c),
+            alone.gives @ rest.X,
+            rest.S @ np.linalg.solve(alone.D, t(rest.S)),
+            mv(alone.gives, rest.c) + alone.drive,
+        )
+        I_run, p_run, Phi, Y, b = runs
+        I[:, :-1], p[:, :-1] = scan(dca.join, (I_run, Phi, Y, b, p_run), dca.apply, dca.first, reverse=True)
+    I, p = path.I + I, path.p + p
+    found = joint(path.S, I, p, path.tau)
+    first = Joints(*(x[:, 0] for x in found))
+    I_parent, p_parent = to_parent(first, path.X[:, 0], I[:, 0], p[:, 0], path.c[:, 0])
+    batch, hangs = len(bodies.I), level.parent >= 0
+    if np.any(hangs):
+        for total, share in ((bodies.I, I_parent), (bodies.p, p_parent)):
+            of_paths = share.reshape(batch, -1, *total.shape[2:])
+            np.add.at(np.swapaxes(total, 0, 1), level.parent[hangs], np.swapaxes(of_paths, 0, 1)[hangs])
+    return found
+
+
+def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
+    """q̈ (batch, nv), level by level from the base."""
+    batch = len(bodies.X)
+    a = np.zeros_like(bodies.c)
+    qdd = np.zeros_like(bodies.c)
+    a[:, -1] = tree.a0  # what paths hang on that start at the base
+    for level, found in zip(tree.levels, joints, strict=True):
+        path = bodies.at(level.bodies)
+        # a = A a_before + β
+        A, beta = found.gives @ path.X, mv(found.gives, path.c) + found.drive
+        before = a[:, level.parent].reshape(-1, 1, 6)
+        beta[:, 0] += mv(A[:, 0], before[:, 0])
+        here = bidiagonal.solve(A, beta)
+        held = mv(path.X, np.concatenate([before, here[:, :-1]], 1)) + path.c
+        rate = np.linalg.solve(found.D, (found.u - mv(t(found.U), held))[..., None])[..., 0]
+        a[:, level.bodies] = here.reshape(batch, *level.bodies.shape, 6)
+        qdd[:, level.bodies] = rate.reshape(batch, *level.bodies.shape, 6)
+        a[:, -1] = tree.a0
+    return tree.scattered(qdd[:, :-1])
+
+
+def _rows(x: Array) -> Array:
+    """(batch, paths, …) -> (batch · paths, …)."""
+    return x.reshape(-1, *x.shape[2:])

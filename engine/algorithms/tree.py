@@ -1,0 +1,160 @@
+"""A robot of any shape as the arrays that the algorithms read: its bodies, and the paths that they lie on.
+
+A body's *heavy* child is the one that carries the most bodies. Going on from heavy child to heavy child makes paths,
+each of which starts where a body is not its parent's heavy child. Since such a body carries less than half of what its
+parent does, from any body to the base lie at most log₂ n + 1 paths (Sleator and Tarjan 1983).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import lie
+from engine.blocks.arrays import t
+from engine.lie import Array
+from engine.model.features import Feature, found
+from engine.model.joints import BODY_JOINTS, PRISMATIC, REVOLUTE
+from engine.model.model import Model
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Paths that hang on others at the same remove from the base, side by side.
+
+    `bodies` (paths, length) holds the bodies from the base outwards, −1 behind the end of a shorter path; `parent`
+    (paths,) what the first body hangs on, −1 for the base.
+    """
+
+    bodies: Indices
+    parent: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree of n bodies on joints of any kind of the joint table.
+
+    ============  ===========  ==================================================================
+    name          shape        meaning
+    ============  ===========  ==================================================================
+    S             (n, 6, 6)    motion subspaces, a column a velocity; columns that are left over zero
+    J             (n, 6, 6)    spatial inertias about the bodies' origins
+    a0            (6,)         the base's acceleration against free fall, (0, −gravity)
+    place         (n, 6)       where a body's velocities stand in v, nv for those it has not
+    levels                     `Level` records, the paths that start at the base first
+    ============  ===========  ==================================================================
+    """
+
+    model: Model
+    S: Array
+    J: Array
+    a0: Array
+    place: Indices
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def of(cls, model: Model, xp: ModuleType = np, dtype: str = "float64") -> Tree:
+        """The tree of a model as arrays of the library `xp` (numpy or cupy).
+
+        Raises ValueError for a robot with joints that mimic, without joints, or with a body that no joint force can be
+        inverted for by itself, with the place and the algorithm that serves it.
+        """
+        _refuse(model)
+        n = len(model.parent)
+        S, place = np.zeros((n, 6, 6)), np.full((n, 6), model.nv)
+        for i, (kind, start) in enumerate(zip(model.kind.tolist(), model.v_start.tolist(), strict=True)):
+            for j, axis in enumerate(BODY_JOINTS[kind].columns):
+                S[i, axis, j], place[i, j] = 1.0, start + j
+        a0 = np.concatenate([np.zeros(3), -model.gravity])
+        S, J, a0 = (xp.asarray(np.ascontiguousarray(array, dtype)) for array in (S, model.J, a0))
+        return cls(model, S, J, a0, xp.asarray(place), tuple(paths(model.parent)))
+
+    @property
+    def n(self) -> int:
+        return len(self.S)
+
+    def X(self, q: Array) -> Array:
+        """Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which carries twists of the body before to body i, from q (batch, nq)."""
+        model = self.model
+        R = np.zeros_like(q, shape=(len(q), self.n, 3, 3)) + np.asarray(model.home_rotation.astype(q.dtype), like=q)
+        p = np.zeros_like(q, shape=(len(q), self.n, 3)) + np.asarray(model.home_position.astype(q.dtype), like=q)
+        home = R.copy()
+        for kind, joint in BODY_JOINTS.items():
+            i = np.flatnonzero(model.kind == kind)
+            if len(i) == 0:
+                continue
+            x = q[:, model.q_start[i][:, None] + np.arange(joint.nq)]
+            if kind == REVOLUTE:
+                c, s, u, w = np.cos(x), np.sin(x), home[..., 0][:, i], home[..., 1][:, i]
+                R[..., 0][:, i], R[..., 1][:, i] = c * u + s * w, c * w - s * u
+            elif kind == PRISMATIC:
+                p[:, i] += home[..., 2][:, i] * x
+            else:
+                turn = x[..., joint.quaternion :]
+                R[:, i] = home[:, i] @ lie.rotation_from_quaternion(turn / np.linalg.norm(turn, axis=-1, keepdims=True))
+                p[:, i] += (home[:, i] @ x[..., : joint.quaternion, None])[..., 0] if joint.quaternion else 0.0
+        return lie.Ad(t(R), -(t(R) @ p[..., None])[..., 0])
+
+    def along(self, x: Array) -> Array:
+        """S x: each joint's velocities or accelerations as a twist, (batch, nv) -> (batch, n, 6)."""
+        return (self.S @ self.gathered(x)[..., None])[..., 0]
+
+    def gathered(self, x: Array) -> Array:
+        """(batch, nv) -> (batch, n, 6): each body's numbers, then zeros."""
+        padded = np.concatenate([x, np.zeros_like(x[:, :1])], 1)
+        return padded[:, self.place]
+
+    def scattered(self, x: Array) -> Array:
+        """(batch, n, 6) -> (batch, nv), the inverse of `gathered`."""
+        out = np.zeros_like(x, shape=(len(x), self.model.nv + 1))
+        out[:, self.place.reshape(-1)] = x.reshape(len(x), -1)
+        return out[:, :-1]
+
+
+_REFUSED: tuple[tuple[Feature, str], ...] = (("mimic", "jsiia"), ("still", "abia"), ("massless", "abia"))
+
+
+def _refuse(model: Model) -> None:
+    for feature, cure in _REFUSED:
+        if why := found(feature, model):
+            raise ValueError(f"dca does not serve {model.name}: {why}; use {cure}")
+
+
+def paths(parent: Indices) -> list[Level]:
+    """The levels of a tree whose bodies come after their parents: see the module."""
+    n = len(parent)
+    size = np.ones(n, np.int64)
+    for i in range(n - 1, -1, -1):
+        if parent[i] >= 0:
+            size[parent[i]] += size[i]
+    heavy = np.full(n + 1, -1)
+    for i in range(n - 1, -1, -1):
+        rival = heavy[parent[i]]
+        if parent[i] >= 0 and (rival < 0 or size[i] >= size[rival]):
+            heavy[parent[i]] = i
+    level = np.zeros(n, np.int64)
+    heads = []
+    for i in range(n):
+        above = parent[i]
+        if above >= 0:
+            level[i] = level[above] + (heavy[above] != i)
+        if above < 0 or heavy[above] != i:
+            heads.append(i)
+    found = []
+    for k in range(int(level.max()) + 1):
+        rows = []
+        for head in (i for i in heads if level[i] == k):
+            row = [head]
+            while heavy[row[-1]] >= 0:
+                row.append(int(heavy[row[-1]]))
+            rows.append(row)
+        bodies = np.full((len(rows), max(map(len, rows))), -1)
+        for path, row in zip(bodies, rows, strict=True):
+            path[: len(row)] = row
+        found.append(Level(bodies, parent[bodies[:, 0]]))
+    return found
