@@ -12,7 +12,8 @@ module         how τ becomes q̈                                               
 =============  ====================================================================  ======================
 
 All have one signature, ``forward_dynamics(chain, q, v, tau, …) -> q̈`` with q, v, tau and q̈ (batch, n) arrays of the
-chain's own library and number type (a tree's are (batch, nq) and (batch, nv)), and rest on `inverse` (three bi-diagonal systems) and `engine.blocks`.
+chain's own library and number type (a tree's are (batch, nq) and (batch, nv)), and rest on `inverse` (three bi-diagonal
+systems) and `engine.blocks`.
 
 Joint by joint the equations of motion are, with [Y]'s numbers,
 
