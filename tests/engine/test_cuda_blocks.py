@@ -36,7 +36,7 @@ def maps(rng, batch, n):
 def test_bidiagonal_systems_are_solved(n, batch, fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Bidiagonal
+    from engine.cuda.chains.block_solvers import Bidiagonal
 
     if batch * n > 2**16:
         pytest.skip("the text would take minutes")
@@ -57,7 +57,7 @@ def test_bidiagonal_systems_are_solved(n, batch, fresh):
 def test_many_chains_are_gone_through_by_a_thread_each(fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Bidiagonal
+    from engine.cuda.chains.block_solvers import Bidiagonal
 
     A, b = maps(fresh, 20000, 10), fresh.standard_normal((20000, 10, 6))
     for text, transposed in ((bidiagonal.solve, False), (bidiagonal.solve_transposed, True)):
@@ -69,7 +69,7 @@ def test_many_chains_are_gone_through_by_a_thread_each(fresh):
 def test_bidiagonal_systems_are_solved_in_single_precision(fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Bidiagonal
+    from engine.cuda.chains.block_solvers import Bidiagonal
 
     for n in (5, 200, 4096):
         A, b = maps(fresh, 2, n), fresh.standard_normal((2, n, 6))
@@ -102,7 +102,7 @@ def times(D, U, x):
 def test_tridiagonal_systems_are_solved(batch, m, condition, fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Tridiagonal
+    from engine.cuda.chains.block_solvers import Tridiagonal
 
     for n in LENGTHS if batch < 64 else LENGTHS[:16]:
         D, U = systems(fresh, batch, n, m, condition)
@@ -120,7 +120,7 @@ def test_tridiagonal_systems_are_solved(batch, m, condition, fresh):
 def test_elimination_agrees_with_the_text(fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Tridiagonal
+    from engine.cuda.chains.block_solvers import Tridiagonal
 
     for n in (1, 2, 13, 40, 300):
         D, U = systems(fresh, 4, n, 5, 1e2)
@@ -135,7 +135,7 @@ def test_elimination_agrees_with_the_text(fresh):
 def test_blocks_answer_the_same_bits_wherever_a_system_stands(n, fresh):
     import cupy
 
-    from engine.cuda.chains.blocks import Bidiagonal, Tridiagonal
+    from engine.cuda.chains.block_solvers import Bidiagonal, Tridiagonal
 
     D, U = systems(fresh, 8, n, 5, 1e4)
     A, b = maps(fresh, 8, n), fresh.standard_normal((8, n, 6))

@@ -1,6 +1,6 @@
 """Accelerations under joint friction and joint limits, by an exact active set method.
 
-With the mass matrix the rows of `joint_rows` have one solution, since what they ask is monotone: a linear
+With the mass matrix the rows of `joint_constraints` have one solution, since what they ask is monotone: a linear
 complementarity problem, solved by block principal pivoting (Júdice and Pires 1994), which as a rule takes one or two
 rounds and may go round in circles: then, after BLOCK_PIVOTS rounds, by a primal active set method, which cannot. v⁺ is
 the proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
@@ -10,7 +10,7 @@ take energy and never give any.
 from __future__ import annotations
 
 from engine.cpu.chains.accelerations import accelerations, prepare
-from engine.cpu.constraints.joint_rows import (
+from engine.cpu.constraints.joint_constraints import (
     HIGH,
     LOW,
     STUCK,

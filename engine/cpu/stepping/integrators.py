@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.joint_rows import ActiveSet, is_row, position, slides
+from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
 from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill

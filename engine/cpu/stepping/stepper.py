@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
-from engine.cpu.constraints.joint_rows import JointRows
+from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links

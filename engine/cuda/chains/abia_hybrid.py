@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cuda.chains.blocks import Bidiagonal, Graph
+from engine.cuda.chains.block_solvers import Bidiagonal, Graph
 from engine.cuda.chains.thread_group import (
     CHAIN_FIELDS,
     MOST_THREADS,

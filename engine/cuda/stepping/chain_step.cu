@@ -1,7 +1,7 @@
 // Simulation steps of long serial chains, as many as are asked for in one launch: DCA-ABA by a group of blocks for each
 // chain (chains/dca.cuh), whose lanes keep the coordinates and velocities of their links from the first step to the last.
 #include "constraints/chain_constraints.cuh"
-#include "stepping/watch.cuh"
+#include "stepping/divergence.cuh"
 
 constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
 
@@ -14,7 +14,7 @@ template <typename Real> struct JointRow {
 };
 
 // Of `steps` steps of q and v (batch, n), in place, after `done` earlier ones, those after `first` up to `last`; the
-// arguments are those of step.cu. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and `joint_table` (rows, 8, n)
+// arguments are those of robot_step.cu. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and `joint_table` (rows, 8, n)
 // have one row, or one for each robot where `own_constants` or `own_joints`. The robots are those from `first_robot` on, of
 // `batch`, and the wrenches on their links (n, 6, batch).
 template <typename Real>

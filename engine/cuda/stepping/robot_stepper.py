@@ -1,4 +1,4 @@
-"""Steps of any number of robots, a thread each: one launch of step.cu for any number of steps of a `StepSettings`."""
+"""Steps of any number of robots, a thread each: one launch of robot_step.cu for any number of steps of a `StepSettings`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RobotStepper(Stepper):
     def _compile(self) -> None:
         shape, settings = self._shape, self._settings
         preamble = "\n".join([shape.preamble, *header.flags(self._facts)])
-        module = compiler.load("stepping/step.cu", [shape.kernel], preamble)
+        module = compiler.load("stepping/robot_step.cu", [shape.kernel], preamble)
         self._advance = module.function(shape.kernel)
         if shape.joint_table_bytes:
             module.symbol("joint_table_memory").copy_from_device(self._joint_table.data, shape.joint_table_bytes)

@@ -51,7 +51,7 @@ class Stepper(ABC):
         """Launch a part of the steps.
 
         `steps` are how many there are in all, the first and the last of the part, those done before, and dt; `state`
-        the arrays from q to record_v and every how many steps to record, see step.cu.
+        the arrays from q to record_v and every how many steps to record, see robot_step.cu.
         """
 
     @property

@@ -1,7 +1,7 @@
 // Simulation steps, as many as are asked for in one launch, a thread a robot: the text of engine/cpu/step.py. The state
 // of a robot stands in the slots of its thread from the first step to the last.
 #include "constraints/joint_constraints.cuh"
-#include "stepping/watch.cuh"
+#include "stepping/divergence.cuh"
 
 extern "C" {
 __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
