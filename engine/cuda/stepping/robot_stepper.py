@@ -1,4 +1,4 @@
-"""Steps of any number of robots, a thread each: one launch of robot_step.cu for any number of steps of a `StepSettings`."""
+"""Steps of any number of robots, a thread each: one launch of robot_step.cu for any number of steps."""
 
 from __future__ import annotations
 
