@@ -75,7 +75,7 @@ def of_robots(dtype: str):
 
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
-    from engine.cuda.chains import abia_hybrid, blocks, cfa, dca, jsiia
+    from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
     from engine.cuda.stepping import chain_stepper
 
     model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
@@ -88,11 +88,11 @@ def of_chains(dtype: str, clusters: bool):
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for transposed in (False, True):
-        yield lambda transposed=transposed: blocks.Bidiagonal(3, 100, 2, dtype, transposed)
+        yield lambda transposed=transposed: block_solvers.Bidiagonal(3, 100, 2, dtype, transposed)
     yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)
     for group in groups:
         for m in (5, 6):
-            yield lambda m=m, group=group: blocks.Tridiagonal(3, 100, m, dtype)._kernels.of(group)
+            yield lambda m=m, group=group: block_solvers.Tridiagonal(3, 100, m, dtype)._kernels.of(group)
         for kernels in (cfa.Cfa(model, dtype)._kernels, jsiia.Jsiia(model, dtype)._kernels):
             yield lambda kernels=kernels, group=group: kernels.of(group)
         hybrid = abia_hybrid.ThreadGroupKernels("chains/abia_hybrid.cu", ["torques_left<"], dtype)
