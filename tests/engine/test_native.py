@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import numba
@@ -258,3 +262,34 @@ def test_nothing_is_divided_by_zero():
 def test_a_tuple_of_numbers_is_no_tuple_of_lanes():
     with pytest.raises((TypeError, Untranslatable)):
         specialise(_parts, (3, 4), 2)
+
+
+def _doubling():
+    @kernel
+    def twice(x):
+        return 2.0 * x
+
+    return twice
+
+
+_inner = _doubling()
+
+
+@kernel
+def twice(x):
+    return _inner(x) + _inner(2.0 * x)
+
+
+def test_kernels_of_one_name_may_call_each_other():
+    assert twice(1.5) == 9.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator overwrites what is freed")
+def test_a_process_that_used_kernels_ends_in_peace():
+    """Python reads what defines a function until the last of its own garbage is gone."""
+    program = (
+        "import numpy as np; from engine.cpu.rigid_body.rnea import all_finite; assert all_finite(np.zeros((2, 2)))"
+    )
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255"}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], env=environment, check=False)
+    assert ended.returncode == 0

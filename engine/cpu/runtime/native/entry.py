@@ -222,13 +222,13 @@ class _Definition(ctypes.Structure):
     )
 
 
-_definitions: list[_Definition] = []  # Python's objects point to them for as long as they live
-
-
 def function_object(address: int, name: str) -> Callable[..., Any]:
-    """A function of Python's for machine code that takes (self, arguments, count)."""
+    """A function of Python's for machine code that takes (self, arguments, count).
+
+    Its definition is never freed: Python reads it whenever garbage is collected, up to the interpreter's very end.
+    """
     definition = _Definition(name.encode(), address, _FASTCALL, None)
-    _definitions.append(definition)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     function: Callable[..., Any] = make(ctypes.byref(definition), None, None)

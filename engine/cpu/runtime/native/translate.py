@@ -55,7 +55,7 @@ class Emitted:
         self.unit, self.written = unit, set[int]()
         flat = [leaf for argument in arguments for leaf in leaves(argument)]
         type_ = ir.FunctionType(VOID, [leaf.type for leaf in flat])
-        self.llvm = ir.Function(unit.module, type_, f"{function.__name__}.{len(unit.functions)}")
+        self.llvm = ir.Function(unit.module, type_, unit.module.get_unique_name(function.__name__))
         self.llvm.linkage = "internal"
         self.llvm.attributes.add("nounwind")
         parts = iter(self.llvm.args)
