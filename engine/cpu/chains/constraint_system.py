@@ -11,8 +11,9 @@ With F_S = τ + s z and B = [W, s S] all three are rows of one system,
     (Bᵀ H B + diag(0, k)) x = −Bᵀ H S τ,  x = (F_c, z)        (s, k) = (√E, 1), or (1, 0) for a locked joint
 
 of 6 × 6 blocks, symmetric and positive definite: the sixth row says √E q̈ + z = 0, or q̈ = 0. Nothing is divided by E.
-A free joint is E = 0, whose sixth row and column are those of the identity; and E scales a row and a column, to which
-elimination is indifferent (Higham 2002, section 10.1), so that it may be as small or as large as it likes.
+Where E = 0 the sixth row and column are those of the identity, which leaves the free joint's five equations. And E only
+scales a row and a column, which changes nothing in the accuracy of the elimination (Higham 2002, section 10.1): it may
+be of any size, 1e-12 beside 1e12.
 
 The blocks stand on three diagonals. They are eliminated one after the other from the base, by D = L δ Lᵀ as in
 `engine.blocks.tridiagonal.solve_sequential`: on one core that is the least work. Odd-even elimination does twice as
@@ -20,9 +21,9 @@ much for every row in each of its ⌈log₂ n⌉ steps, which pays where many pr
 so that a pivot that rounding has made negative, as on long chains that resist bending, costs digits and no more:
 refinement (`cfa`) is for these.
 
-``blocks`` (n, WIDTH) float: the quantities below, a row a joint. Three of the coordinates of a wrench or a twist, its
-first and its last ones, are ordered so that the joint's own is the sixth: a revolute joint's third changes places with
-it.
+``blocks`` (n, WIDTH) float: the quantities below, a row a joint. In DIAGONAL, BESIDE and what follows from them, the
+sixth coordinate of a wrench or a twist is the one along the joint's axis: for a revolute joint, the third and the
+sixth have changed places.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _over_J(row, n, f):
 
 @inline
 def _places(kind):
-    """Where a joint's first three coordinates stand, and its last three, when its own is the sixth."""
+    """Where the angular coordinates stand, and the linear ones, once the one along the joint's axis is the sixth."""
     revolute = kind == REVOLUTE
     return (0, 1, 5 if revolute else 2), (3, 4, 2 if revolute else 5)
 
@@ -211,7 +212,7 @@ def eliminate(blocks, extra, locked):
 
 @inline
 def _motion(blocks, w, i, n, f, n1, f1):
-    """J⁻¹ (I − Γ)ᵀ F of link i, into its row: from the forces in its joint and in the next one."""
+    """J⁻¹ (I − Γ)ᵀ F of link i, into its row: from the forces (n, f) in its joint and (n1, f1) in the next one."""
     if i + 1 < blocks.shape[0]:
         n1, f1 = force_to_parent(load9(w[i + 1], at.R, 1), load3(w[i + 1], at.P, 1), n1, f1)
         n, f = sub(n, n1), sub(f, f1)
@@ -286,5 +287,5 @@ def solve(blocks, topology, w, locked, tau, qdd):
         qdd[i] = o[2] if topology[i, 1] == REVOLUTE else v[2]
         if locked[i] != 0.0:
             qdd[i] = 0.0
-        elif row[SCALE] * row[SCALE] * row[DIAGONAL + 35] > 1.0:  # E q̈ = −s z, where E is most of what the joint moves
+        elif row[SCALE] * row[SCALE] * row[DIAGONAL + 35] > 1.0:  # q̈ = −z/s, exact to the last digits where E is large
             qdd[i] = -row[X + 5] / row[SCALE]
