@@ -100,7 +100,7 @@ class Simulation:
         if self.device == "cpu" and dtype != "float64":
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
         self.algorithm, self.why = choice.choose(
-            model, algorithm, batch, dtype, self.device, among=ALGORITHMS[self.device]
+            model, algorithm, batch, dtype, self.device, among=_advancing(model, self.device)
         )
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
@@ -247,6 +247,11 @@ def _place(model: Model, name: str) -> str:
         if why := capabilities.reason(ALGORITHMS[place][0], model, place):
             raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
     return place
+
+
+def _advancing(model: Model, place: str) -> tuple[str, ...]:
+    """The algorithms that a simulation advances by there; "dca" steps serial chains alone."""
+    return tuple(name for name in ALGORITHMS[place] if name != "dca" or features.serial(model))
 
 
 def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:

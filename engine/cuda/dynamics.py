@@ -13,7 +13,8 @@ from engine.cuda.chains.dca import Dca
 from engine.cuda.chains.jsiia import Jsiia
 from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
 from engine.cuda.runtime import arrays, device
-from engine.model import Model
+from engine.cuda.trees import dca as trees
+from engine.model import Model, features
 
 
 class Kernels(Protocol):
@@ -32,7 +33,7 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     device.require()
     make: dict[str, Callable[[Model, str], Kernels]] = {
         "abia": Abia,
-        "dca": Dca,
+        "dca": Dca if features.serial(model) else trees.Dca,
         "jsiia": Jsiia,
         "cfa": Cfa,
         "abia-hybrid": partial(AbiaHybrid, recursion=recursion),

@@ -41,6 +41,11 @@ def found(feature: Feature, model: Model) -> str | None:
     return f"joint {_joint(model, int(bodies[0]))!r} is {word}" if len(bodies) else None
 
 
+def serial(model: Model) -> bool:
+    """Whether a model is a serial chain of 1-DoF joints on a fixed base, of one joint at least."""
+    return not any(found(feature, model) for feature in SERIAL)
+
+
 def invertible(J: np.ndarray) -> np.ndarray:
     """(…,) bool: which spatial inertias (…, 6, 6) have an inverse, judged in units of each one's own mass and size."""
     size = np.sqrt(np.diagonal(J, axis1=-2, axis2=-1))

@@ -16,6 +16,8 @@ _KINDS: dict[int, JointKind] = {
     REVOLUTE: "continuous",
     SPHERICAL: "spherical",
 }
+SHAPES = ("binary", "star", "caterpillar", "comb", "legs")
+"""What `shaped` makes."""
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 
 
@@ -47,6 +49,33 @@ def tree(
     branch = rng.random(n) < branching
     parent = np.where(branch & (before > 0), rng.integers(0, np.maximum(before, 1)), before)
     return _random(f"tree{n}", parent, seed, False, prismatic, spherical, floating)
+
+
+def shaped(
+    shape: str,
+    n: int,
+    seed: int = 0,
+    prismatic: float = 0.0,
+    floating: bool = False,
+    spherical: float = 0.0,
+) -> Model:
+    """A tree of n moving links of a shape in `SHAPES`, else as `tree` makes them.
+
+    "binary": balanced, each link carries two; "star": all hang on the first; "caterpillar": a chain whose links carry
+    one more each; "comb": a chain of √n links, each of which carries one of √n; "legs": eight chains on the first link.
+    """
+    if shape not in SHAPES:
+        raise ValueError(f"shape is {shape!r}; expected one of {', '.join(SHAPES)}")
+    i, side, leg = np.arange(n), max(1, round(n**0.5)), max(1, -(-(n - 1) // 8))
+    parents = {
+        "binary": (i - 1) // 2,
+        "star": np.zeros(n),
+        "caterpillar": np.where(i % 2 == 0, i - 2, i - 1),
+        "comb": np.where(i % side == 0, i - side, i - 1),
+        "legs": np.where((i - 1) % leg == 0, 0, i - 1),
+    }
+    parent = np.where(i == 0, -1, np.maximum(parents[shape], 0)).astype(np.int64)
+    return _random(f"{shape}{n}", parent, seed, False, prismatic, spherical, floating)
 
 
 def _depth_first(parent: np.ndarray) -> np.ndarray:

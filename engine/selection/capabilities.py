@@ -61,8 +61,9 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         ),
         Algorithm(
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
-            trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
+            trees=True, floating=True, spherical=True, still=False, prismatic=True, mimic=False, massless=False,
             threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
+            except_on={"cpu": ("floating", "spherical", "trees")},
         ),
         Algorithm(
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
@@ -108,7 +109,8 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
     if (why := reason(name, model, device)) is None:
         return None
     others = algorithms(model, device)
-    here = f" on {device}" if device in ALGORITHMS[name].except_on else ""
+    elsewhere = any(reason(name, model, other) is None for other in ALGORITHMS[name].devices)
+    here = f" on {on(device)}" if elsewhere else ""
     cure = others[0] if others else "the CPU"
     return f"{name} does not serve {model.name}{here}: {why}; use {cure}"
 

@@ -67,7 +67,8 @@ def test_an_algorithm_serves_what_the_table_says_and_refuses_the_rest(robots, fe
     with pytest.raises(ValueError, match=culprit) as refused:
         engine.ForwardDynamics(model, algorithm=name)
     sentence = str(refused.value)
-    assert sentence.startswith(f"{name} does not serve {model.name}: ")
+    elsewhere = " on cpu" if name in engine.algorithms(model, "cuda") else ""
+    assert sentence.startswith(f"{name} does not serve {model.name}{elsewhere}: ")
     assert "\n" not in sentence
     assert sentence.rpartition("; use ")[2] in engine.algorithms(model)
 
@@ -99,7 +100,7 @@ def test_the_documentation_shows_the_table():
         shown[cells[0].strip("`")] = dict(zip(columns, cells, strict=True))
     assert list(shown) == list(capabilities.ALGORITHMS)
     for name, row in capabilities.ALGORITHMS.items():
-        assert shown[name]["trees"] == {"abia": "yes", "jsiia": "not on cuda"}.get(name, "no")
+        assert shown[name]["trees"] == {"abia": "yes", "dca": "not on cpu", "jsiia": "not on cuda"}.get(name, "no")
         assert shown[name]["massless links"] == ("yes" if row.massless else "no")
         assert shown[name]["work"] == f"O({row.work})"
 
@@ -121,4 +122,7 @@ def test_what_an_algorithm_serves_may_depend_on_the_device():
     assert capabilities.refusal("jsiia", tree, "cpu") is None
     assert "jsiia does not serve tree" in capabilities.refusal("jsiia", tree, "cuda")
     assert capabilities.refusal("jsiia", tree, "cuda").endswith("use abia")
+    assert capabilities.refusal("dca", tree, "cpu").endswith("carries several branches; use abia")
+    for other in (tree, engine.tree(5, branching=0, floating=True), engine.tree(5, spherical=1.0)):
+        assert engine.algorithms(other, "cuda") == ("abia", "dca")
     assert engine.algorithms(engine.chain(5), "cuda") == ("abia", "dca", "jsiia", "abia-hybrid", "cfa")

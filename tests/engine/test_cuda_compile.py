@@ -77,6 +77,7 @@ def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
     from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
     from engine.cuda.stepping import chain_stepper
+    from engine.cuda.trees import dca as trees
 
     model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
@@ -87,6 +88,8 @@ def of_chains(dtype: str, clusters: bool):
     yield lambda: pushed(chain_stepper.ChainStepper, settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
+    for cut in (dca.Cut(1, False, trees.WARPS), *([dca.Cut(16, True, trees.WARPS)] if clusters else [])):
+        yield lambda cut=cut: trees._kernel.__wrapped__(cut, dtype, cut.blocks == 1)
     for transposed in (False, True):
         yield lambda transposed=transposed: block_solvers.Bidiagonal(3, 100, 2, dtype, transposed)
     yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)

@@ -30,6 +30,7 @@ from engine.bench.suites import (
     repeats,
     steps,
     threads,
+    trees,
 )
 from engine.cuda.runtime import device
 from engine.cuda.runtime.device import NoGpu
@@ -64,13 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="robots beside Pinocchio (cpu, the default), chains by all algorithms, devices and number types (grid), "
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
-        "the GPU beside its peers (gpu), a simulation's steps of one chain there (steps), and how times grow on it",
+        "the GPU beside its peers (gpu), a simulation's steps of one chain there (steps), robots that branch (trees), "
+        "and how times grow on it",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
-        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu or steps",
+        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps or trees",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -242,8 +244,9 @@ SUITES: Mapping[str, Suite] = {
     ),
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "steps": Suite(steps.run, steps.MOST_ROWS, steps.table),
+    "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
-of links; the texts' residuals; the GPU beside its peers; a chain's steps and times over
-links and robots there."""
+of links; the texts' residuals; the GPU beside its peers; a chain's steps, robots that branch, and
+times over links and robots there."""

@@ -126,7 +126,8 @@ def _measure(case: Case, given_up: set[_Candidate], device: str) -> list[Row]:
     for name in choice.candidates(model, device):
         row = capabilities.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
-        if too_large or (case.shape == "tree" and not row.trees) or _candidate(name, case) in given_up:
+        chains_alone = not row.trees or "trees" in row.except_on.get(device, ())
+        if too_large or (case.shape == "tree" and chains_alone) or _candidate(name, case) in given_up:
             continue
         fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
         call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)

@@ -120,9 +120,10 @@ __device__ __forceinline__ void reduce(Link<Real>* link, int length, const Pose<
     }
 }
 
-// U, −u and 1/D of a chunk's joints from (I, p) of what lies beyond; nothing does beyond the tip.
+// U, −u and 1/D of a chunk's joints from (I, p) of what lies beyond; nothing does beyond the tip. Answers the lane's row of
+// (I, p) as the link before the chunk has them of it.
 template <typename Real>
-__device__ __forceinline__ void articulate(Link<Real>* link, int length, const Pose<Real>& T, const Motion<Real>& a,
+__device__ __forceinline__ Six<Real> articulate(Link<Real>* link, int length, const Pose<Real>& T, const Motion<Real>& a,
                                            const Element<Real>* beyond, int lane) {
     const int row = lane & 7;
     const auto one = [&](int k) { return Real(row == k); };
@@ -138,6 +139,7 @@ __device__ __forceinline__ void articulate(Link<Real>* link, int length, const P
         held = six(force_to_parent(T, F));
     }
     recursion<false>(link, length, held, none, lane);
+    return held;
 }
 
 // The map of accelerations through a chunk, and on the way α and β of q̈ = α a + β; lanes hold the columns of [A | b].

@@ -19,7 +19,7 @@ LANES = 32
 LARGEST_CLUSTER = 16
 SHORT = 8
 """Links of a chunk, at most, while there is room for more chunks."""
-_LINK, _ELEMENT, _MAP, _TRAVEL, _SCRATCH = 72, 120, 42, 18, 36
+_LINK, ELEMENT, MAP, _TRAVEL, SCRATCH = 72, 120, 42, 18, 36
 """Numbers in `Link`, `Element`, `Map`, `Travel` and what a warp eliminates in; the kernel checks them."""
 _LOCK, _BEST, _STOP = 4, 2, 2
 """What additions add to a `Link`; numbers in `Best`, of which there are two to each warp and block; and in `Sent`."""
@@ -40,14 +40,14 @@ class Cut(NamedTuple):
 
     def shared(self, n: int, size: int) -> int:
         """Bytes of shared memory of a block, for numbers of `size` bytes."""
-        chunk = 3 * _ELEMENT + 2 * _MAP + _TRAVEL + _SCRATCH + self.longest(n) * self.link
+        chunk = 3 * ELEMENT + 2 * MAP + _TRAVEL + SCRATCH + self.longest(n) * self.link
         chunk += 2 * _BEST * self.additions
         return (self.chunks * chunk + (self.sent if self.cluster else 0)) * size
 
     @property
     def sent(self) -> int:
         """Numbers that the blocks of a group send each other."""
-        sent = self.blocks * (_ELEMENT + _MAP + _TRAVEL)
+        sent = self.blocks * (ELEMENT + MAP + _TRAVEL)
         return sent + (2 * _BEST * self.blocks + _STOP if self.additions else 0)
 
     @property
@@ -112,8 +112,8 @@ def chain_constants(constants: np.ndarray, model: Model, dtype: np.dtype[Any]) -
 
 def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Kernel:
     """The kernel of that name of a source over dca.cuh, compiled for a cut."""
-    sizes = {"LINK_NUMBERS": cut.link, "ELEMENT_NUMBERS": _ELEMENT, "MAP_NUMBERS": _MAP, "TRAVEL_NUMBERS": _TRAVEL}
-    shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": _SCRATCH, "SENT_NUMBERS": cut.sent}
+    sizes = {"LINK_NUMBERS": cut.link, "ELEMENT_NUMBERS": ELEMENT, "MAP_NUMBERS": MAP, "TRAVEL_NUMBERS": _TRAVEL}
+    shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": SCRATCH, "SENT_NUMBERS": cut.sent}
     choices = f"#define CLUSTER {int(cut.cluster)}\n#define ADDITIONS {int(cut.additions)}"
     found = compiler.load(source, [name], "\n".join([*header.numbers(sizes | shape), choices, preamble])).function(name)
     if cut.cluster and cut.blocks > 8:

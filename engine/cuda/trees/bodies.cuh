@@ -1,0 +1,155 @@
+// What a thread does for one body of a tree: its pose, its twist, the ABA's step towards the parent and the step back.
+//
+// Accelerations count from the base's, −g, with c = ad_V S q̇ at each joint:
+//
+//     I = J + Σ shares,  p = −ad_Vᵀ J V + Σ shares,  U = I S,  D = SᵀU,  u = τ − Sᵀp
+//     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
+//     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
+#pragma once
+
+#include "trees/memory.cuh"
+
+template <typename Real> __device__ __forceinline__ Vector<Real> vector(const Real* x) { return {x[0], x[1], x[2]}; }
+FUNCTION Matrix<Real> turned_about_z(const Matrix<Real>& R, Real angle) {
+    Real s, c;
+    sincos_of(angle, s, c);
+    const auto row = [&](Vector<Real> r) { return Vector<Real>{c * r.x + s * r.y, c * r.y - s * r.x, r.z}; };
+    return {row(R.x), row(R.y), row(R.z)};
+}
+// I a.
+FUNCTION Force<Real> times(const Inertia<Real>& I, const Motion<Real>& a) {
+    return {mul(I.A, a.o) + mul(I.B, a.v), mul_t(I.B, a.o) + mul(I.C, a.v)};
+}
+FUNCTION Real dot(const Force<Real>& F, const Motion<Real>& a) { return dot(F.n, a.o) + dot(F.f, a.v); }
+// ad_V (S q̇).
+FUNCTION Motion<Real> velocity_product(const Motion<Real>& V, const Motion<Real>& rate) {
+    return {cross(V.o, rate.o), cross(V.v, rate.o) + cross(V.o, rate.v)};
+}
+
+FUNCTION Pose<Real> local_pose(const Tree<Real>& tree, int i) {
+    constexpr int home = packed::HOME_ROTATION;
+    const Matrix<Real> H = {tree.three(i, home), tree.three(i, home + 3), tree.three(i, home + 6)};
+    const Vector<Real> p = tree.three(i, packed::HOME_POSITION);
+    const int kind = tree.kind(i);
+    const Real* q = tree.q + tree.q_start(i);
+    if (kind == REVOLUTE) return {turned_about_z(H, q[0]), p};
+    if (kind == PRISMATIC) return {H, p + q[0] * Vector<Real>{H.x.z, H.y.z, H.z.z}};
+    const Real* turn = kind == FREE ? q + 3 : q;
+    const Matrix<Real> R = matmul(H, rotation_from_quaternion(Quaternion<Real>{turn[0], turn[1], turn[2], turn[3]}));
+    return {R, kind == FREE ? p + mul(H, vector(q)) : p};
+}
+
+// S x for the numbers of a body's joint among `x`.
+FUNCTION Motion<Real> along_joint(const Tree<Real>& tree, int i, const Real* x) {
+    const int kind = tree.kind(i);
+    const Real* at = x + tree.v_start(i);
+    if (kind == REVOLUTE) return {{0, 0, at[0]}, {0, 0, 0}};
+    if (kind == PRISMATIC) return {{0, 0, 0}, {0, 0, at[0]}};
+    return {vector(at), kind == FREE ? vector(at + 3) : Vector<Real>{0, 0, 0}};
+}
+
+// The pose of a body, and its twist where the parent is at rest.
+FUNCTION void start(const Tree<Real>& tree, int i) {
+    const Pose<Real> T = local_pose(tree, i);
+    const Motion<Real> rate = along_joint(tree, i, tree.v);
+    tree.put(POSE, i, T);
+    tree.put(JOURNEY, i, Travel<Real>{T, rate});
+    tree.put(TWIST, i, rate);
+}
+
+// Pointer doubling by fours: what was the travel from 4ᵏ bodies before becomes that from four times as many, or from the
+// base, whose end is the twist. Rounds read one half of JOURNEY and write the other.
+FUNCTION void double_travel(const Tree<Real>& tree, int i, int round) {
+    const int from = JOURNEY + (round & 1) * TRAVEL_NUMBERS, to = JOURNEY + (~round & 1) * TRAVEL_NUMBERS;
+    Travel<Real> travel = tree.template get<Travel<Real>>(from, i);
+#pragma unroll 1
+    for (int j = 0; j < 3; ++j) {
+        const int before = tree.ancestors[(round * 3 + j) * tree.stride + i];
+        if (before < 0) break;
+        travel = then(tree.template get<Travel<Real>>(from, before), travel);
+    }
+    tree.put(to, i, travel);
+    tree.put(TWIST, i, travel.V);
+}
+
+// G and g of one velocity of a joint.
+template <typename Real> struct Gain { Force<Real> G; Real g; };
+
+FUNCTION void to_parent(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p) {
+    if (tree.parent(i) < 0) return;
+    tree.put(SHARE, i, Share<Real>{inertia_to_parent(T, I), force_to_parent(T, p)});
+}
+
+// The ball joint's step: S = (1, 0), so D is the first block of I.
+FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p,
+                          const Motion<Real>& c, Vector<Real> torque) {
+    const Matrix<Real> Bt = transpose(I.B);
+    const Matrix<Real> Kt = {solve3(I.A, Bt.x), solve3(I.A, Bt.y), solve3(I.A, Bt.z)};  // (A⁻¹ B)ᵀ
+    const Symmetric<Real> BK = symmetric_t(Bt, Kt);
+    const Vector<Real> u = torque - p.n, k = solve3(I.A, u), g = k - c.o - mul_t(Kt, c.v);
+    const auto row = [&](int j) {
+        const auto one = [&](int m) { return Real(j == m ? -1 : 0); };
+        const Vector<Real> K = j == 0 ? Vector<Real>{Kt.x.x, Kt.y.x, Kt.z.x}
+                             : j == 1 ? Vector<Real>{Kt.x.y, Kt.y.y, Kt.z.y} : Vector<Real>{Kt.x.z, Kt.y.z, Kt.z.z};
+        return Gain<Real>{{{one(0), one(1), one(2)}, -K}, j == 0 ? g.x : j == 1 ? g.y : g.z};
+    };
+#pragma unroll
+    for (int j = 0; j < 3; ++j) tree.put(GAIN + j * 7, i, row(j));
+    const Symmetric<Real> C = {I.C.xx - BK.xx, I.C.xy - BK.xy, I.C.xz - BK.xz,
+                               I.C.yy - BK.yy, I.C.yz - BK.yz, I.C.zz - BK.zz};
+    to_parent(tree, i, T, Inertia<Real>{{}, {}, C}, Force<Real>{torque, p.f + mul_t(I.B, k) + mul(C, c.v)});
+}
+
+// The ABA's step from body i to its parent, all its children being done.
+FUNCTION void absorb(const Tree<Real>& tree, int i) {
+    const int kind = tree.kind(i);
+    const Pose<Real> T = tree.template get<Pose<Real>>(POSE, i);
+    const Motion<Real> V = tree.twist(i), rate = along_joint(tree, i, tree.v), c = velocity_product(V, rate);
+    const Body<Real> J = tree.body(i);
+    const Real* effort = tree.tau + tree.v_start(i);
+    const Share<Real> beyond = shares_of(tree, i);
+    const Inertia<Real> I = beyond.I + J;
+    const Force<Real> p = beyond.p + wrench(J, V, Motion<Real>{});
+    tree.put(BIAS, i, c);
+    if (kind == FREE) {  // accelerates as its own force has it, whatever carries it, and passes that force on
+        const Force<Real> force = {vector(effort), vector(effort + 3)};
+        tree.put(ACCELERATION, i, solve6(I, force - p));
+        to_parent(tree, i, T, Inertia<Real>{}, force);
+    } else if (kind == SPHERICAL) {
+        absorb_ball(tree, i, T, I, p, c, vector(effort));
+    } else {
+        const bool turns = kind == REVOLUTE;
+        const Force<Real> U = turns ? Force<Real>{{I.A.xz, I.A.yz, I.A.zz}, I.B.z}
+                                    : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
+        const Real d = reciprocal(turns ? U.n.z : U.f.z), u = effort[0] - (turns ? p.n.z : p.f.z);
+        tree.put(GAIN, i, Gain<Real>{-d * U, d * (u - dot(U, c))});
+        const Inertia<Real> rest = less_rank_one(I, U, d);
+        to_parent(tree, i, T, rest, p + (d * u) * U + times(rest, c));
+    }
+}
+
+// q̈ and the acceleration of body i from its parent's.
+FUNCTION void accelerate(const Tree<Real>& tree, int i) {
+    const int kind = tree.kind(i);
+    const Motion<Real> carried = motion_to_child(tree.template get<Pose<Real>>(POSE, i), tree.acceleration(tree.parent(i)));
+    Motion<Real> a = carried + tree.template get<Motion<Real>>(BIAS, i);
+    Real* qdd = tree.qdd + tree.v_start(i);
+    if (kind == FREE) {
+        const Motion<Real> free = tree.acceleration(i) - a;
+        qdd[0] = free.o.x, qdd[1] = free.o.y, qdd[2] = free.o.z, qdd[3] = free.v.x, qdd[4] = free.v.y, qdd[5] = free.v.z;
+        return;
+    }
+    const auto rate = [&](int j) {
+        const Gain<Real> gain = tree.template get<Gain<Real>>(GAIN + j * 7, i);
+        return qdd[j] = dot(gain.G, carried) + gain.g;
+    };
+    if (kind == SPHERICAL) {
+        const Real x = rate(0), y = rate(1), z = rate(2);
+        a.o = a.o + Vector<Real>{x, y, z};
+    } else if (kind == REVOLUTE) {
+        a.o.z += rate(0);
+    } else {
+        a.v.z += rate(0);
+    }
+    tree.put(ACCELERATION, i, a);
+}

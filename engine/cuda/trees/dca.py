@@ -1,0 +1,137 @@
+"""DCA-ABA on the GPU for any tree: one robot, or some, each by a group of blocks in one launch (`dca.cu`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cuda.chains import dca as chains
+from engine.cuda.runtime import arrays, compiler, device, header
+from engine.cuda.trees.schedule import Schedule, Task, schedule
+from engine.model import Model
+from engine.model.joints import SPHERICAL
+from engine.model.layout import CONSTANTS, pack
+
+WARPS = 8
+"""Of a block: with as many registers as a thread can have, no more run on a multiprocessor."""
+BODIES = 64
+"""Of a block, beyond which twice the blocks pay."""
+_POSE, _TRAVEL, _MOTION, _INERTIA, _GAIN = 12, 18, 6, 21, 7
+
+
+def fields(balls: bool) -> dict[str, int]:
+    """Where each of a place's numbers begins, and as FIELDS how many they are.
+
+    A body's pose, in its parent or in the body before its chunk; two halves of travels; its twist; its share; for each
+    velocity of its joint what makes q̈ of the acceleration before; ad_V S q̇, or the sum of these along its chunk; its
+    acceleration.
+    """
+    sizes = {
+        "POSE": _POSE, "JOURNEY": 2 * _TRAVEL, "TWIST": _MOTION, "SHARE": _INERTIA + _MOTION,
+        "GAIN": _GAIN * (3 if balls else 1), "BIAS": _MOTION, "ACCELERATION": _MOTION,
+    }  # fmt: skip
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return dict(zip((*sizes, "FIELDS"), [0, *ends], strict=True))
+
+
+def blocks(n: int, batch: int, processors: int, clusters: bool) -> int:
+    """The blocks of a group for one of `batch` robots of n bodies."""
+    found = 1
+    while clusters and 2 * found <= min(chains.LARGEST_CLUSTER, processors // batch) and n > BODIES * found:
+        found *= 2
+    return found
+
+
+class _Tables(NamedTuple):
+    """What the kernel reads of a model, on the GPU, and the numbers that it works in."""
+
+    schedule: Schedule
+    constants: Any
+    indices: tuple[Any, ...]
+    stride: int
+
+
+class Dca:
+    """``dca(q, v, tau, out)``: q̈ of any tree, for contiguous CuPy arrays q (batch, nq), and v, tau, out (batch, nv)."""
+
+    def __init__(self, model: Model, dtype: str = "float64"):
+        self._model, self._type = model, np.dtype(dtype)
+        self._balls = bool(np.any(model.kind == SPHERICAL))
+        self._gravity = tuple(self._type.type(g) for g in model.gravity)
+        self._tables: dict[int, _Tables] = {}
+        self._launches: dict[int, compiler.Launch] = {}
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        (self._launches.get(len(q)) or self.prepare(len(q)))(q, v, tau, out)
+
+    def prepare(self, batch: int) -> compiler.Launch:
+        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        device.require_count(batch)
+        facts = device.properties()
+        processors, model, size = facts["multiProcessorCount"], self._model, self._type.itemsize
+        cut = cut_for(len(model.parent), batch, processors, facts["major"] >= 9)
+        tables = self._tables.get(cut.blocks) or self._prepared(cut)
+        found, fields_ = tables.schedule, fields(self._balls)["FIELDS"]
+        groups = min(batch, max(1, processors // cut.blocks))
+        numbers = fields_ * tables.stride + chains.ELEMENT * found.elements + chains.MAP * found.maps
+        device.require_memory(groups * numbers * size, f"the workspace of {batch} robots of {len(model.parent)} bodies")
+        room = max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
+        counts = tables.stride, found.elements, room, model.nq, model.nv, batch
+        rest = (
+            tables.constants, *self._gravity, *tables.indices, arrays.empty((groups * numbers,), self._type.name),
+            np.int64(numbers), *(np.int32(x) for x in counts),
+        )  # fmt: skip
+        launch = compiler.Launch(
+            _kernel(cut, self._type.name, self._balls), groups * cut.blocks, WARPS * chains.LANES, 4, rest,
+            WARPS * room * size,
+        )  # fmt: skip
+        self._launches[batch] = launch
+        return launch
+
+    def _prepared(self, cut: chains.Cut) -> _Tables:
+        model = self._model
+        found = schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
+        self._tables[cut.blocks] = _Tables(found, *tables(model, found, self._type))
+        return self._tables[cut.blocks]
+
+
+def cut_for(n: int, batch: int, processors: int, clusters: bool) -> chains.Cut:
+    """The group of blocks for each of `batch` robots of n bodies."""
+    count = blocks(n, batch, processors, clusters)
+    return chains.Cut(count, count > 1, WARPS)
+
+
+def padded(slots: int) -> int:
+    """Between two numbers of a place: so many places that rows of them are aligned."""
+    return -(-slots // 32) * 32
+
+
+def tables(model: Model, found: Schedule, dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...], int]:
+    """The model's constants by places, the schedule's tables in the kernel's order, and the stride, on the GPU."""
+    stride, n = padded(found.slots), len(found.body)
+    constants = np.zeros((CONSTANTS, stride), dtype)
+    constants[:, :n] = pack(model).constants[found.body].T
+    bodies = np.zeros((4, stride), np.int32)
+    bodies[:, :n] = model.kind[found.body], model.q_start[found.body], model.v_start[found.body], found.parent
+    ancestors = np.full((*found.ancestors.shape[:2], stride), -1, np.int32)
+    ancestors[..., :n] = found.ancestors
+    every = bodies, found.first_share, found.shares, ancestors, found.links, found.program, found.first_step
+    return arrays.to_device(constants), tuple(arrays.to_device(_not_empty(x)) for x in every), stride
+
+
+def _not_empty(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x if x.size else np.zeros(4, x.dtype))
+
+
+def preamble(balls: bool) -> str:
+    """What memory.cuh takes as known beside what chains/dca.cuh does."""
+    tasks = ["namespace task {", *header.numbers({task.name: task.value for task in Task}), "}"]
+    numbers = header.numbers({**fields(balls), "INERTIA_NUMBERS": _INERTIA})
+    return "\n".join([*tasks, *numbers, *header.flags({"BALLS": balls})])
+
+
+@lru_cache(maxsize=32)
+def _kernel(cut: chains.Cut, dtype: str, balls: bool) -> compiler.Kernel:
+    return chains.kernel(cut, "trees/dca.cu", f"tree_dca<{compiler.REAL[dtype]}>", preamble(balls))
