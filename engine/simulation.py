@@ -22,7 +22,7 @@ from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
-ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa"), "cuda": ("abia", "dca")}
+ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca")}
 """Those that a step is compiled with, by device."""
 _ON_GPU = {"abia": RobotStepper, "dca": ChainStepper}
 
@@ -68,7 +68,8 @@ class Simulation:
     `device` "auto" is the GPU for a q or v that is there, else the CPU. On device "cuda" the arrays are CuPy's, of type
     `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A divergence is
     then raised by the first later call that learns of it, or by `check`, which waits. On the CPU a batch is shared
-    between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on it.
+    between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on it. With
+    algorithm "dca" they share one long chain, which is cut for so many of them: other numbers round otherwise.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from engine.cpu.rigid_body import spatial
 from engine.cpu.runtime.native import inline, kernel, specialise
+from engine.cpu.runtime.native.operations import address, call
 from engine.cpu.runtime.native.values import Untranslatable
 
 FACTOR = 3.0
@@ -293,3 +295,20 @@ def test_a_process_that_used_kernels_ends_in_peace():
     environment = {**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255"}
     ended = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], env=environment, check=False)
     assert ended.returncode == 0
+
+
+@kernel
+def _filled(function, x):
+    before = x[1]
+    call(function, address(x), x.size)
+    return before + 10.0 * x[1]
+
+
+def test_code_at_an_address_is_called_and_what_it_writes_is_read():
+    def fill(place, size):
+        ctypes.c_double.from_address(place + 8 * (size - 2)).value = 7.0
+
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(fill)
+    x = np.array([1.0, 2.0, 3.0])
+    assert _filled(ctypes.cast(function, ctypes.c_void_p).value, x) == 72.0
+    np.testing.assert_array_equal(x, [1.0, 7.0, 3.0])

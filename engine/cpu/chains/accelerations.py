@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.chains import cfa, constraint_system, jsiia
+from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
 from engine.cpu.chains.cfa import Room
 from engine.cpu.chains.jsiia import Dense
 from engine.cpu.rigid_body import aba, crba, tree_passes
@@ -27,7 +27,7 @@ from engine.model.layout import PackedCoupling, pack, pack_coupling
 class Dynamics(NamedTuple):
     """What the kernels compute with: the model's arrays, see `layout`, the workspace and its lanes.
 
-    `algorithm` is "abia", "jsiia" or "cfa"; `room` is what the latter two work in, and else empty.
+    `algorithm` is "abia", "jsiia", "cfa" or "dca"; `room` is what the latter three work in, and else empty.
     """
 
     algorithm: str
@@ -36,13 +36,14 @@ class Dynamics(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    room: Dense | Room | tuple[()]
+    room: Dense | Room | dca_step.Room | tuple[()]
 
 
-_ROOM: Mapping[str, Callable[[Model], Dense | Room | tuple[()]]] = {
+_ROOM: Mapping[str, Callable[[Model], Dense | Room | dca_step.Room | tuple[()]]] = {
     "abia": lambda _model: (),
     "jsiia": jsiia.dense,
     "cfa": cfa.room,
+    "dca": lambda _model: dca_step.Room(np.zeros(dca_step.ARGUMENTS, np.int64)),
 }
 """What each algorithm that steps works in besides the workspace."""
 
@@ -58,11 +59,13 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     coupling = PackedCoupling(whole, real, real, whole, real, real)
-    room: Dense | Room | tuple[()] = ()
+    room: Dense | Room | dca_step.Room | tuple[()] = ()
     if algorithm == "jsiia":
         room = Dense(matrix, matrix, cube, matrix, matrix)
     elif algorithm == "cfa":
         room = Room(matrix, cube, matrix, 1.0)
+    elif algorithm == "dca":
+        room = dca_step.Room(whole)
     return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
 
 
@@ -191,6 +194,8 @@ def prepare(q, v, dynamics, loads, phases):
         _prepare_abia(q, v, dynamics, phases)
     elif dynamics.algorithm == "cfa":
         _prepare_cfa(q, v, dynamics, loads, phases)
+    elif dynamics.algorithm == "dca":
+        dca_step.prepare(q, v, dynamics.room, loads, phases)
     else:
         _prepare_jsiia(q, v, dynamics, loads, phases)
 
@@ -202,5 +207,7 @@ def accelerations(forces, answer, dynamics, loads, phases):
         _abia(forces, answer, dynamics, loads, phases)
     elif dynamics.algorithm == "cfa":
         _cfa(forces, answer, dynamics, phases)
+    elif dynamics.algorithm == "dca":
+        dca_step.accelerations(forces, answer, dynamics.room)
     else:
         _jsiia(forces, answer, dynamics, phases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu.chains import chunks as at
-from engine.cpu.chains.lanes import load, sincos, store, vload3, vload6, vload9, vstore3, vstore6, vstore9
+from engine.cpu.chains.lanes import load, sincos, store, vload3, vload6, vload9, vstore3, vstore6, vstore9, where
 from engine.cpu.rigid_body.spatial import (
     LARGEST_ANGLE,
     add,
@@ -40,6 +40,42 @@ def _gather(row, place, links, x, L):
             row[place * L + k] = x[j]
         else:
             row[place * L + k] = 0.0
+
+
+@inline
+def rows_of(x, which):
+    """Some rows of a matrix, or None of None."""
+    if x is None:
+        return x
+    return x[which]
+
+
+@kernel
+def gather_additions(links, additions, lanes, inertia, locked, target):
+    """E, the locks and their targets of a block's joints, from the chain's (n,)."""
+    for i in range(links.shape[0]):
+        _gather(additions[i], at.E, links[i], inertia, len(lanes))
+        _gather(additions[i], at.LOCK, links[i], locked, len(lanes))
+        _gather(additions[i], at.TARGET, links[i], target, len(lanes))
+
+
+@inline
+def _divisor(D, i, additions, lanes):
+    """1/D, with what simulation adds: 1/(D + E), or 0 where the joint is locked."""
+    if additions is None:
+        return 1.0 / D
+    D = D + load(additions[i], at.E, lanes)
+    store(additions[i], at.D, D)
+    return where(load(additions[i], at.LOCK, lanes), D * 0.0, 1.0 / D)
+
+
+@inline
+def _quotient(u, dinv, i, additions, lanes):
+    """u/D, or the target of a locked joint."""
+    if additions is None:
+        return u * dinv
+    store(additions[i], at.REACTION, u)
+    return where(load(additions[i], at.LOCK, lanes), load(additions[i], at.TARGET, lanes), u * dinv)
 
 
 @inline
@@ -93,7 +129,7 @@ def relative_motion(constants, links, w, chunk, lanes, q, v):
 
 
 @inline
-def _inertia(row, c, I, lanes):
+def _inertia(row, c, I, lanes, i, additions):
     """Xᵀ (I − U Uᵀ/D) X of a link's articulated inertia, from what the link behind it hands on."""
     A, B, C = I
     turns, slides = load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
@@ -103,7 +139,7 @@ def _inertia(row, c, I, lanes):
     C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
     x = add(scale(turns, (A[2], A[4], A[5])), scale(slides, (B[2], B[5], B[8])))
     y = add(scale(turns, (B[6], B[7], B[8])), scale(slides, (C[2], C[4], C[5])))
-    dinv = 1.0 / (turns * x[2] + slides * y[2] + (1.0 - turns - slides))
+    dinv = _divisor(turns * x[2] + slides * y[2] + (1.0 - turns - slides), i, additions, lanes)
     vstore3(row, at.U, x)
     vstore3(row, at.U + 3, y)
     store(row, at.DINV, dinv)
@@ -136,7 +172,7 @@ def _carry(row, c, chunk, lanes):
 
 
 @kernel
-def inertias(constants, w, chunk, lanes):
+def inertias(constants, w, chunk, lanes, additions):
     """I, Φ and Y, from the far end."""
     L = len(lanes)
     chunk[0 : at.CR * L] = 0.0
@@ -145,7 +181,7 @@ def inertias(constants, w, chunk, lanes):
             chunk[(at.PHI + 7 * r) * L + k] = 1.0
     I = (vload6(chunk, at.I, lanes), vload9(chunk, at.I + 6, lanes), vload6(chunk, at.I + 15, lanes))
     for i in range(w.shape[0] - 1, -1, -1):
-        I = _inertia(w[i], constants[i], I, lanes)
+        I = _inertia(w[i], constants[i], I, lanes, i, additions)
         _carry(w[i], constants[i], chunk, lanes)
     vstore6(chunk, at.I, I[0])
     vstore9(chunk, at.I + 6, I[1])
@@ -153,11 +189,11 @@ def inertias(constants, w, chunk, lanes):
 
 
 @inline
-def _force(row, c, n, f, lanes):
+def _force(row, c, n, f, lanes, i, additions):
     """Xᵀ (p + U u/D) of a link, from what the link behind it hands on; and u/D, kept for later."""
     n, f = add(n, vload3(row, at.B, lanes)), add(f, vload3(row, at.B + 3, lanes))
     u = load(row, at.UD, lanes) - load(c, at.TURNS, lanes) * n[2] - load(c, at.SLIDES, lanes) * f[2]
-    ud = u * load(row, at.DINV, lanes)
+    ud = _quotient(u, load(row, at.DINV, lanes), i, additions, lanes)
     store(row, at.UD, ud)
     n, f = add(n, scale(ud, vload3(row, at.U, lanes))), add(f, scale(ud, vload3(row, at.U + 3, lanes)))
     R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
@@ -165,9 +201,19 @@ def _force(row, c, n, f, lanes):
     return n, f, ud
 
 
+@inline
+def _less_wrenches(row, links, wrenches, L):
+    """The links' own forces less the chain's external wrenches."""
+    if wrenches is not None:
+        for k in range(L):
+            if links[k] >= 0 and wrenches.shape[0] > 0:
+                for r in range(6):
+                    row[(at.B + r) * L + k] -= wrenches[links[k], r]
+
+
 @kernel
-def forces(constants, links, w, chunk, lanes, tau):
-    """p and b: outwards each link's own force at the accelerations that velocities give, inwards the recursion.
+def bias_forces(constants, links, w, chunk, lanes, wrenches):
+    """Each link's own force at the accelerations that velocities give, less external wrenches (n, 6), if any.
 
     Those accelerations, a' = X a' + ad_V S q̇ with a' = 0 before the chunk, are what all others are relative to.
     """
@@ -190,14 +236,21 @@ def forces(constants, links, w, chunk, lanes, tau):
         dn, df = momentum(m, h, J, do, dv)
         vstore3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
         vstore3(row, at.B + 3, add(cross(o, f), df))
+        _less_wrenches(row, links[i], wrenches, L)
     vstore3(chunk, at.END, do)
     vstore3(chunk, at.END + 3, dv)
+
+
+@kernel
+def forces(constants, links, w, chunk, lanes, tau, additions):
+    """p and b, from the far end."""
+    L = len(lanes)
     n, f = vload3(chunk, at.FORCE, lanes), vload3(chunk, at.FORCE + 3, lanes)
-    b0, b1 = do, dv
+    b0, b1 = vload3(chunk, at.END, lanes), vload3(chunk, at.END + 3, lanes)
     for i in range(w.shape[0] - 1, -1, -1):
         row = w[i]
         _gather(row, at.UD, links[i], tau, L)
-        n, f, ud = _force(row, constants[i], n, f, lanes)
+        n, f, ud = _force(row, constants[i], n, f, lanes, i, additions)
         b0, b1 = add(b0, scale(ud, vload3(row, at.G, lanes))), add(b1, scale(ud, vload3(row, at.G + 3, lanes)))
     vstore3(chunk, at.FORCE, n)
     vstore3(chunk, at.FORCE + 3, f)
@@ -206,7 +259,7 @@ def forces(constants, links, w, chunk, lanes, tau):
 
 
 @kernel
-def articulate(constants, links, w, chunk, lanes, tau):
+def articulate(constants, links, w, chunk, lanes, tau, additions):
     """The ABA's own recursion through each chunk, from I and p of what lies distal to it: U, D and u of every joint."""
     L = len(lanes)
     I = (vload6(chunk, at.I, lanes), vload9(chunk, at.I + 6, lanes), vload6(chunk, at.I + 15, lanes))
@@ -217,19 +270,19 @@ def articulate(constants, links, w, chunk, lanes, tau):
     for i in range(w.shape[0] - 1, -1, -1):
         row = w[i]
         _gather(row, at.UD, links[i], tau, L)
-        I = _inertia(row, constants[i], I, lanes)
-        n, f, _ = _force(row, constants[i], n, f, lanes)
+        I = _inertia(row, constants[i], I, lanes, i, additions)
+        n, f, _ = _force(row, constants[i], n, f, lanes, i, additions)
 
 
 @inline
 def _through(row, c, o, v, lanes):
-    """(1 − S Uᵀ/D) X of an acceleration."""
+    """(1 − S Uᵀ/D) X of an acceleration; and UᵀX of it, with and without 1/D."""
     R, p = vload9(row, at.R, lanes), vload3(row, at.P, lanes)
     o, v = motion_to_child(R, p, o, v)
-    x = dot(vload3(row, at.U, lanes), o) + dot(vload3(row, at.U + 3, lanes), v)
-    x = x * load(row, at.DINV, lanes)
+    Ua = dot(vload3(row, at.U, lanes), o) + dot(vload3(row, at.U + 3, lanes), v)
+    x = Ua * load(row, at.DINV, lanes)
     o = (o[0], o[1], o[2] - load(c, at.TURNS, lanes) * x)
-    return o, (v[0], v[1], v[2] - load(c, at.SLIDES, lanes) * x), x
+    return o, (v[0], v[1], v[2] - load(c, at.SLIDES, lanes) * x), x, Ua
 
 
 @kernel
@@ -245,10 +298,11 @@ def maps(constants, w, chunk, lanes):
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
         for r in range(0, 36, 6):
-            x, y, _ = _through(row, c, vload3(chunk, at.PHI + r, lanes), vload3(chunk, at.PHI + r + 3, lanes), lanes)
+            x, y = vload3(chunk, at.PHI + r, lanes), vload3(chunk, at.PHI + r + 3, lanes)
+            x, y, _, _ = _through(row, c, x, y, lanes)
             vstore3(chunk, at.PHI + r, x)
             vstore3(chunk, at.PHI + r + 3, y)
-        o, v, _ = _through(row, c, o, v, lanes)
+        o, v, _, _ = _through(row, c, o, v, lanes)
         ud = load(row, at.UD, lanes)
         o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * ud)
         v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * ud)
@@ -256,21 +310,36 @@ def maps(constants, w, chunk, lanes):
     vstore3(chunk, at.DRIFT + 3, add(v, vload3(chunk, at.END + 3, lanes)))
 
 
+@inline
+def _react(links, i, additions, Ua, qdd, lanes, reaction):
+    """What the locks exert, UᵀX a + D q̈ − u, into the chain's `reaction`; around 0 where there is none."""
+    if additions is not None:
+        L, row = len(lanes), additions[i]
+        store(row, at.REACTION, Ua + load(row, at.D, lanes) * qdd - load(row, at.REACTION, lanes))
+        for k in range(L):
+            if links[i, k] >= 0:
+                reaction[links[i, k]] = row[at.REACTION * L + k]
+
+
 @kernel
-def accelerations(constants, links, w, chunk, lanes, out):
-    """q̈ into the chain's `out`, from the accelerations before the chunks; answers whether every number is finite."""
+def accelerations(constants, links, w, chunk, lanes, out, additions, reaction):
+    """q̈ into the chain's `out`, from the accelerations before the chunks; answers whether every number is finite.
+
+    With additions, what the locks exert goes into its `reaction`.
+    """
     L = len(lanes)
     finite = True
     o, v = vload3(chunk, at.A, lanes), vload3(chunk, at.A + 3, lanes)
     for i in range(w.shape[0]):
         row, c = w[i], constants[i]
-        o, v, x = _through(row, c, o, v, lanes)
+        o, v, x, Ua = _through(row, c, o, v, lanes)
         ud = load(row, at.UD, lanes)
-        store(row, at.B, ud - x)
+        store(row, at.QD, ud - x)
+        _react(links, i, additions, Ua, ud - x, lanes, reaction)
         o = (o[0], o[1], o[2] + load(c, at.TURNS, lanes) * ud)
         v = (v[0], v[1], v[2] + load(c, at.SLIDES, lanes) * ud)
         for k in range(L):
-            j, y = links[i, k], row[at.B * L + k]
+            j, y = links[i, k], row[at.QD * L + k]
             finite &= np.isfinite(y)
             if j >= 0:
                 out[j] = y

@@ -25,13 +25,21 @@ CONSTANTS = TURNS + 2
 # workspace of a link
 R = 0          # 9  rotation of T_i
 P = 9          # 3  its position
-QD = 12        # 1  q̇; before that, q
+QD = 12        # 1  q̇; before that, q; in the end, q̈
 U = 13         # 6  U = I S
 G = 19         # 6  Φ S
-B = 25         # 6  the link's own force on the way; in the end, q̈
+B = 25         # 6  the link's own force, at the accelerations that velocities give
 DINV = 31      # 1  1/D
 UD = 32        # 1  u/D; before that, τ
 WIDTH = 33
+
+# what simulation adds to a link, in an array of its own: with E, D is SᵀU + E; a locked joint has 1/D = 0, u/D = TARGET
+E = 0          # 1
+LOCK = 1       # 1  not 0 where the joint is locked
+TARGET = 2     # 1  the acceleration that it then has
+D = 3          # 1
+REACTION = 4   # 1  u; in the end, the force that the lock exerts, less τ
+ADDITIONS = 5
 
 # what is kept of a chunk
 I = 0          # 21 A (6), B (9), C (6) of its articulated inertia; then of all that lies distal to it

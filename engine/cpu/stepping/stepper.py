@@ -7,10 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.rnea import all_finite
@@ -24,6 +26,9 @@ from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches
 from engine.model.layout import pack
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
+
+if TYPE_CHECKING:
+    from engine.cpu.chains.dca_group import DcaGroup
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
@@ -48,22 +53,30 @@ class Code(NamedTuple):
     def of(cls, settings: StepSettings) -> Code:
         """The code for these settings; blocks of eight robots go together where all are alike."""
         alike = len(settings.joints) == 1 and settings.parameters is None
-        together = settings.batch > 1 and settings.algorithm == "abia" and alike
-        return cls(settings.integrator, settings.algorithm, len(EIGHT if together else ONE))
+        algorithm = settings.algorithm
+        if algorithm == "dca" and dca_step.blocks(len(settings.model.parent), 1) == 0:
+            algorithm = "abia"
+        together = settings.batch > 1 and algorithm == "abia" and alike
+        return cls(settings.integrator, algorithm, len(EIGHT if together else ONE))
 
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
-        return 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
+        seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
+        return seconds + 24.0 * (self.algorithm == "dca")
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
-        return integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)
+        if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
+            return False
+        return self.algorithm != "dca" or _dca_group().at_hand()
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
         self.steps()
         all_finite.specialised(_MATRIX)
+        if self.algorithm == "dca":
+            _dca_group().make_code()
 
     def steps(self) -> Callable[..., int]:
         """`integrators.run` for these steps, see there; compiled, or read from disk."""
@@ -85,6 +98,12 @@ class Code(NamedTuple):
         return tuple(map(sort_of, arguments))
 
 
+def _dca_group() -> ModuleType:
+    from engine.cpu.chains import dca_group  # with Numba, which takes a second to load
+
+    return dca_group
+
+
 class _Workplace(NamedTuple):
     """What one thread works in."""
 
@@ -99,14 +118,17 @@ class Stepper:
     """The state of the robots in NumPy arrays; blocks of eight robots go together where all are alike.
 
     Blocks are shared between as many threads as pay, up to `threads`, by default the number of cores. Robots know
-    nothing of each other, so the number changes no bit.
+    nothing of each other, so the number changes no bit. With DCA-ABA the threads share each robot instead, one robot
+    after the other, and the bits are those of so many threads.
     """
 
     def __init__(self, settings: StepSettings, threads: int | None = None):
         model, batch = settings.model, settings.batch
         alike = len(settings.joints) == 1 and settings.parameters is None
-        self._lanes = (0,) * Code.of(settings).lanes
-        self._settings, self._alike, self._threads = settings, alike, min(checked(threads), cores())
+        code = Code.of(settings)
+        self._algorithm, self._lanes = code.algorithm, (0,) * code.lanes
+        self._settings, self._alike, self._asked = settings, alike, checked(threads)
+        self._threads = min(self._asked, cores())
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
         )
@@ -125,6 +147,15 @@ class Stepper:
         """The loop over steps, compiled for these settings: by the first step, not when a simulation is made."""
         return Code.of(self._settings)._replace(wrenches=self._wrench is not None).steps()
 
+    @cached_property
+    def _group(self) -> DcaGroup | None:
+        """The threads that share each call of DCA-ABA, made like `_steps`; None with the other algorithms."""
+        if self._algorithm != "dca":
+            return None
+        model = self._settings.model
+        group: DcaGroup = _dca_group().DcaGroup(pack(model), dca_step.blocks(len(model.parent), self._asked))
+        return group
+
     @property
     def wrench(self) -> Array:
         """(batch, links, 6): the external wrenches, zero at first; once asked for, steps are compiled to take them."""
@@ -136,7 +167,7 @@ class Stepper:
         return self._wrench
 
     def _workplace(self) -> _Workplace:
-        model, lanes, algorithm = self._settings.model, self._lanes, self._settings.algorithm
+        model, lanes, algorithm = self._settings.model, self._lanes, self._algorithm
         place = scratch(len(lanes), model.nq, model.nv)
         if self._wrench is not None:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
@@ -158,7 +189,7 @@ class Stepper:
         self._phases[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
-        threads = max(1, min(self._threads, -(-batch // width), work // SHARE))
+        threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
         run = width * max(1, batch // (width * RUNS * threads)) if threads > 1 else batch
         if not self._alike:
             run = 1
@@ -199,6 +230,9 @@ class Stepper:
         if not self._alike:
             rows = rows._replace(joints=_row(settings.joints, block))
             dynamics = dynamics._replace(constants=_row(self._constants, block))
+        if self._group is not None:
+            self._group.begin(block.start if len(self._constants) > 1 else 0, dynamics.constants)
+            dynamics = dynamics._replace(room=self._group.room)
         return int(
             self._steps(
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),

@@ -1,4 +1,4 @@
-"""Functions of Python's and NumPy's that kernels call, and the clock, as LLVM's instructions."""
+"""Functions of Python's and NumPy's that kernels call, the clock, and code at an address, as LLVM's instructions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ from engine.cpu.runtime.native.values import DOUBLE, FLOAT, INT, Array, Record, 
 def now() -> int:
     """Monotonic time in ns, for kernels."""
     raise NotImplementedError("a kernel's own clock")
+
+
+def address(_array: Any) -> int:
+    """Where the numbers of an array lie, for kernels; who writes there is not seen to write to the array."""
+    raise NotImplementedError("a kernel's own")
+
+
+def call(_function: int, *_numbers: int) -> None:
+    """Call the function at an address with whole numbers, for kernels."""
+    raise NotImplementedError("a kernel's own")
 
 
 def _length(_builder: ir.IRBuilder, value: Any) -> Any:
@@ -94,6 +104,16 @@ def _now(builder: ir.IRBuilder) -> Any:
     return builder.add(seconds, builder.load(builder.gep(place, [ir.Constant(INT, 1)])))
 
 
+def _address(builder: ir.IRBuilder, array: Array) -> Any:
+    return builder.ptrtoint(array.data, INT)
+
+
+def _call(builder: ir.IRBuilder, function: Any, *numbers: Any) -> None:
+    type_ = ir.FunctionType(ir.VoidType(), [INT] * len(numbers))
+    values = [arithmetic.converted(builder, number, INT) for number in numbers]
+    builder.call(builder.inttoptr(function, type_.as_pointer()), values)
+
+
 KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     len: _length,
     min: _extreme(ast.Lt),
@@ -106,5 +126,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     np.isfinite: _is_finite,
     np.expand_dims: _expand,
     now: _now,
+    address: _address,
+    call: _call,
 }
 """How to write a call of each."""
