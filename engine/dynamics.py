@@ -178,7 +178,7 @@ def forward_dynamics(
 def inverse_dynamics(
     model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None
 ) -> Array:
-    """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d).
+    """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d), the RNEA.
 
     `external` (links, 6) are wrenches that act on the links meanwhile, see `forward_dynamics`.
     Arrays in a GPU's memory are answered there, for models without mimic joints; so does `mass_matrix`.
@@ -230,7 +230,7 @@ def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """M (nv, nv), symmetric, by composite bodies (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
+    """M (nv, nv), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
     if arrays.on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
         return M

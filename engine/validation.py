@@ -17,21 +17,31 @@ def batched(
 
     Raises ValueError or TypeError with one sentence that names the argument, what came and what was expected.
     """
+    shapes = f"({width},) or (batch, {width})"
+    array = _numbers(name, value, shapes, meaning, dtype)
+    if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
+        raise ValueError(f"{name} has shape {np.shape(value)}; expected {shapes}, {meaning}")
+    if finite:
+        _require_finite(name, array)
+    single = array.ndim == 1
+    return (array[None] if single else array), single
+
+
+def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str) -> Array:
+    """`value` as a contiguous array of a number type; TypeError for what holds no numbers, or rows of many lengths."""
     try:
         if np.iscomplexobj(value):
             raise TypeError("complex numbers")
-        array = np.ascontiguousarray(value, dtype)
+        return np.ascontiguousarray(value, dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"{name} is {meaning}: numbers of shape ({width},) or (batch, {width}); got {value!r:.80} ({error})"
-        ) from None
-    if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
-        raise ValueError(f"{name} has shape {np.shape(value)}; expected ({width},) or (batch, {width}), {meaning}")
-    if finite and not np.all(np.isfinite(array)):
+        raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {value!r:.80} ({error})") from None
+
+
+def _require_finite(name: str, array: Array) -> None:
+    """ValueError that names the first number which is not finite."""
+    if not np.all(np.isfinite(array)):
         where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}{list(where)} is {array[where]}; every number must be finite")
-    single = array.ndim == 1
-    return (array[None] if single else array), single
 
 
 def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[list[Array], bool]:
@@ -64,13 +74,13 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
 def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
     """Wrenches on the links as a contiguous (batch, links, 6) array, and whether they came as those of one state."""
     links = len(model.link_names)
-    if np.shape(value)[-2:] != (links, 6) or np.ndim(value) > 3:
-        raise ValueError(
-            f"external has shape {np.shape(value)}; expected ({links}, 6) or (batch, {links}, 6), "
-            f"a wrench (n, f) for each of the {links} links of {model.name}"
-        )
-    rows, _ = batched("external", np.reshape(value, (-1, 6)), 6, "a wrench (n, f) for each link")
-    return rows.reshape(-1, links, 6), np.ndim(value) == 2
+    shapes = f"({links}, 6) or (batch, {links}, 6)"
+    meaning = f"a wrench (n, f) for each of the {links} links of {model.name}"
+    array = _numbers("external", value, shapes, meaning, "float64")
+    if array.ndim not in (2, 3) or array.shape[-2:] != (links, 6) or len(array) == 0:
+        raise ValueError(f"external has shape {np.shape(value)}; expected {shapes}, {meaning}")
+    _require_finite("external", array)
+    return array.reshape(-1, links, 6), array.ndim == 2
 
 
 def _require_rotations(model: Model, q: Array) -> None:

@@ -1,5 +1,7 @@
 """Forward dynamics, one file an algorithm: the text to learn the subject from. All serve chains, `dca_tree` any tree.
 
+`abia` is what the field calls the ABA, `inverse` its RNEA; composite bodies in `jsiia` are its CRBA.
+
 =============  ====================================================================  ======================
 module         how τ becomes q̈                                                       parallel steps
 =============  ====================================================================  ======================

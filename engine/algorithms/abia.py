@@ -34,7 +34,7 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     I, p = chain.J[-1], b[:, -1]
     joints = [joint(chain.S[-1], I, p, tau[:, -1])]
     for i in reversed(range(chain.n - 1)):
-        I, p = handed_on(joints[-1], X[:, i + 1], I, p, c[:, i + 1])
+        I, p = to_parent(joints[-1], X[:, i + 1], I, p, c[:, i + 1])
         I, p = chain.J[i] + I, b[:, i] + p
         joints.append(joint(chain.S[i], I, p, tau[:, i]))
     a, qdd = chain.a0, []
@@ -50,7 +50,7 @@ def joint(S: Array, I: Array, p: Array, tau: Array) -> Joint:
     return Joint(S, U, dot(S, U), tau - dot(S, p))
 
 
-def handed_on(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
+def to_parent(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
     """The inertia and the force that the link before feels of the chain beyond the joint, in its own frame."""
     _, U, D, u = joint
     # I' = Xᵀ (I − U Uᵀ/D) X

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.algorithms.abia import handed_on, joint, motion
+from engine.algorithms.abia import joint, motion, to_parent
 from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import forces, velocities
 from engine.blocks import bidiagonal
@@ -37,7 +37,7 @@ def articulated_inertias(chain: Chain, X: Array) -> Array:
     Jhat = [np.broadcast_to(chain.J[-1], X[:, 0].shape)]
     for i in reversed(range(chain.n - 1)):
         through = joint(chain.S[i + 1], Jhat[-1], nothing, nothing[:, 0])
-        I, _ = handed_on(through, X[:, i + 1], Jhat[-1], nothing, nothing)
+        I, _ = to_parent(through, X[:, i + 1], Jhat[-1], nothing, nothing)
         Jhat.append(chain.J[i] + I)
     return np.stack(Jhat[::-1], 1)
 

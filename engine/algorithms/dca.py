@@ -106,7 +106,7 @@ def reduce(links: Links, chunk: int) -> Arrays:
         Y[:, :m] += outer(w, w / joint.D[..., None])
         b[:, :m] += mv(Phi[:, :m], beta)
         Phi[:, :m] = Phi[:, :m] @ A
-        I[:, :m], p[:, :m] = abia.handed_on(joint, link.X, I_here, p_here, link.c)
+        I[:, :m], p[:, :m] = abia.to_parent(joint, link.X, I_here, p_here, link.c)
     return I, Phi, Y, b, p
 
 
@@ -145,7 +145,7 @@ def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
         m = link.tau.shape[1]
         I_here, p_here = link.J + I[:, :m], link.b + p[:, :m]
         joints.append(abia.joint(link.S, I_here, p_here, link.tau))
-        I_before, p_before = abia.handed_on(joints[-1], link.X, I_here, p_here, link.c)
+        I_before, p_before = abia.to_parent(joints[-1], link.X, I_here, p_here, link.c)
         I = np.concatenate([I_before, I[:, m:]], 1)
         p = np.concatenate([p_before, p[:, m:]], 1)
     return joints[::-1]

@@ -264,6 +264,10 @@ def test_mimic_joints_feel_the_wrenches_on_all_they_move(example_robots, rng):
         (np.zeros((3, 6)), r"external has shape \(3, 6\); expected \(5, 6\) or \(batch, 5, 6\)"),
         (np.zeros(6), r"external has shape \(6,\); expected"),
         (np.full((5, 6), np.nan), r"external\[0, 0\] is nan; every number must be finite"),
+        (np.stack([np.zeros((5, 6)), np.full((5, 6), np.inf)]), r"external\[1, 0, 0\] is inf; every number must be"),
+        (np.zeros((0, 5, 6)), r"external has shape \(0, 5, 6\); expected \(5, 6\)"),
+        ([[0.0] * 6] * 4 + [[0.0]], r"external is a wrench \(n, f\) .*: numbers of shape \(5, 6\) or \(batch, 5, 6\)"),
+        (np.zeros((5, 6), complex), r"(?s)external is a wrench .* \(complex numbers\)"),
         (np.zeros((3, 5, 6)), r"the batch sizes differ \(q 2, external 3\)"),
     ],
 )
@@ -272,7 +276,7 @@ def test_what_is_no_wrench_is_refused(external, words):
     assert len(model.link_names) == 5
     states = np.zeros((3, 2, 4))
     for function in (engine.forward_dynamics, engine.inverse_dynamics):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises((ValueError, TypeError), match=words):
             function(model, *states, external=external)
 
 

@@ -126,7 +126,7 @@ def _joint(row, L, revolute):
 
 
 @inline
-def _hand_on(row, L):
+def _to_parent(row, L):
     """Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D), written over I and p."""
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
@@ -207,7 +207,7 @@ def inertia_recursion(topology, w, lanes):
         else:
             _joint(row, L, kind == REVOLUTE)
             if parent >= 0:
-                _hand_on(row, L)
+                _to_parent(row, L)
         if parent >= 0:
             below = w[parent]
             for k in range(27 * L):
@@ -287,7 +287,7 @@ def factor(topology, constants, w, lanes):
             continue
         _joint(row, L, kind == REVOLUTE)
         if parent >= 0:
-            _hand_on(row, L)
+            _to_parent(row, L)
             below = w[parent]
             for k in range(21 * L):
                 below[at.I * L + k] += row[at.I * L + k]

@@ -6,7 +6,7 @@
 // the same in the order of the scan, so they are systems too.
 #include "rigid_body/spatial.cuh"
 
-// M, the rows of a block, and MOST_THREADS are said by blocks.py.
+// M, the rows of a block, and MOST_THREADS are said by block_solvers.py.
 
 template <typename Real> struct Systems {
     const Real* A;

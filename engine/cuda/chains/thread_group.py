@@ -1,4 +1,4 @@
-"""Serial chains spread over the GPU by groups of threads, and the kernels of such groups (`group.cuh`)."""
+"""Serial chains spread over the GPU by groups of threads, and the kernels of such groups (`thread_group.cuh`)."""
 
 from __future__ import annotations
 

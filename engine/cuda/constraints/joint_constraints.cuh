@@ -1,5 +1,5 @@
 // Joint constraints of one robot by one thread: Coulomb friction, position limits and velocity limits, solved exactly at
-// velocity level. The text of engine/cpu/accelerate.py, see there for the equations.
+// velocity level. The text of engine/cpu/constraints, see there for the equations.
 //
 // Every joint has a mode: held (at a limit, or stuck by friction) or sliding. For given modes the articulated-body
 // algorithm of rigid_body/aba.cuh finds q̈ of all joints and the reaction of those held, joint after joint; `settle` makes
@@ -35,7 +35,7 @@ __device__ __forceinline__ int q_of(int k) { return SCALAR ? k : Q_OF_V[k]; }
 // Whether a velocity is the rate of a coordinate: the three of a ball joint are not, and have no position limits.
 __device__ __forceinline__ bool has_position(int k) { return !HAS_BALLS || q_of(k) >= 0; }
 
-// The rows of `Plan.joints`, the robot innermost where each has its own.
+// The rows of `StepSettings.joints`, the robot innermost where each has its own.
 template <typename Real> struct JointTable {
     const Real* first;
     int stride;

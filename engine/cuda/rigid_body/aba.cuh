@@ -1,5 +1,5 @@
 // ABIA of one robot by one thread: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
-// The text of engine/cpu/abia.py, with accelerations counted from those that the velocities and gravity give,
+// The text of engine/cpu/rigid_body/aba.py, with accelerations counted from those that the velocities and gravity give,
 //
 //     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
 //     U = I S,  D = SᵀU,  u = τ − Sᵀp

@@ -1,7 +1,7 @@
 // Inverse dynamics, forces of external wrenches and mass matrices of many robots in one launch each, a thread a robot.
 //
-// The texts of engine/cpu/inverse.py ([Y] (2a)–(2d)) and of composite_bodies in engine/cpu/jsiia.py (Featherstone
-// 2008, table 6.2), over the slots and sweeps of aba.cuh. A composite body is rigid: ten numbers say it.
+// The texts of engine/cpu/rigid_body/rnea.py ([Y] (2a)–(2d)) and crba.py (Featherstone 2008, table 6.2), over the slots
+// and sweeps of aba.cuh. A composite body is rigid: ten numbers say it.
 #include "rigid_body/aba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 

@@ -86,7 +86,7 @@ def _array_type() -> Any:
 
 
 def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
-    """`arguments.states` for arrays in the GPU's memory, as contiguous CuPy arrays; none of their numbers are read.
+    """`validation.states` for arrays in the GPU's memory, as contiguous CuPy arrays; none of their numbers are read.
 
     Single rows among them serve a whole batch. Raises TypeError where one is on the host.
     """
@@ -128,7 +128,7 @@ def _repeated(row: Any, batch: int) -> Any:
 
 
 def result(out: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """`arguments.result` on the GPU."""
+    """`validation.result` on the GPU."""
     if out is None:
         return empty(shape, dtype)
     if not on_device(out) or out.shape != shape or str(out.dtype) != dtype or not out.flags.c_contiguous:

@@ -5,7 +5,7 @@
 
 constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
 
-// A row of `Plan.joints` for the lane's joint.
+// A row of `StepSettings.joints` for the lane's joint.
 template <typename Real> struct JointRow {
     const Real* first;
     int n;

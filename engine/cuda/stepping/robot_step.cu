@@ -1,5 +1,6 @@
-// Simulation steps, as many as are asked for in one launch, a thread a robot: the text of engine/cpu/step.py. The state
-// of a robot stands in the slots of its thread from the first step to the last.
+// Simulation steps, as many as are asked for in one launch, a thread a robot: the text of
+// engine/cpu/stepping/integrators.py. The state of a robot stands in the slots of its thread from the first step to the
+// last.
 #include "constraints/joint_constraints.cuh"
 #include "stepping/divergence.cuh"
 
