@@ -7,7 +7,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Shape, Visual
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Visual
 from engine.model.joints import NQ, NV
 
 _KINDS: dict[int, JointKind] = {
@@ -186,7 +186,7 @@ def _inertial(model: Model, body: int) -> str:
     return f'    <inertial><origin xyz="{_numbers(center)}"/>{mass}<inertia {attributes}/></inertial>'
 
 
-def _geometry(shape: Shape) -> str:
+def _geometry(shape: Visual | Collision) -> str:
     origin = _origin(shape.pose[:3, :3], shape.pose[:3, 3])
     if shape.shape == "mesh":
         attributes = f'filename={quoteattr(shape.mesh or "")} scale="{_numbers(shape.size)}"'
@@ -208,7 +208,7 @@ def _collision(collision: Collision) -> str:
     return f"    <collision{_named(collision)}>{_geometry(collision)}</collision>"
 
 
-def _named(shape: Shape) -> str:
+def _named(shape: Visual | Collision) -> str:
     return f" name={quoteattr(shape.name)}" if shape.name else ""
 
 

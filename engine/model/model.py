@@ -84,9 +84,9 @@ class Model:
     link_position: Array
     gravity: Array = field(default_factory=lambda: np.array(EARTH))
     visuals: tuple[Visual, ...] = ()
-    collisions: tuple[Collision, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     source: str | None = None
+    collisions: tuple[Collision, ...] = ()
 
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,11 +21,6 @@ class Shape:
     """box: x, y, z; cylinder and capsule: radius, length along z; sphere: radius; mesh: scale x, y, z. Metres."""
     pose: Array
     """(4, 4), the shape's frame in the link's."""
-    mesh: str | None = field(default=None, kw_only=True)
-    """The file of a mesh, absolute; it is not read with the robot. One that is missing stays named as the robot's file
-    names it."""
-    name: str = field(default="", kw_only=True)
-    """What the robot's file calls it; empty where it gives no name."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,16 @@ class Visual(Shape):
 
     color: tuple[float, float, float, float] | None = None
     """RGBA in 0…1; None where the file gives none (a mesh then keeps its own materials)."""
+    mesh: str | None = None
+    """The file of a mesh, absolute; it is not read with the robot. One that is missing stays named as the robot's file
+    names it."""
+    name: str = ""
+    """What the robot's file calls it; empty where it gives no name."""
 
 
 @dataclass(frozen=True)
 class Collision(Shape):
-    """A shape that others may touch."""
+    """A shape that others may touch; `mesh` and `name` as those of a `Visual`."""
+
+    mesh: str | None = None
+    name: str = ""
