@@ -112,7 +112,9 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: one that suits it")
     run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
     run.add_argument("--batch", type=_count, default=1, help="so many robots, each with its own --q random (default 1)")
-    run.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: the CPU")
+    run.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="cpu", help="default: the CPU; auto: the faster"
+    )
     run.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="float32 is for the GPU")
     run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
     run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")

@@ -49,7 +49,7 @@ def rollout(
     algorithm: str = "auto",
     limits: bool = True,
     every: int = 1,
-    device: str = "auto",
+    device: str | None = None,
     dtype: str = "float64",
     kp: ArrayLike | None = None,
     kd: ArrayLike | None = None,

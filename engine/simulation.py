@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from engine import dynamics, validation
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.runtime import arrays
-from engine.cuda.runtime.device import require as require_gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.model import Model, features
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.selection import capabilities, choice
+from engine.selection.choice import Place
 from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
 from engine.validation import Array
 
@@ -65,11 +65,11 @@ class Simulation:
     (batch, links, 6), which acts on the links from outside. `time` is in s.
     `phases` holds how long the last step's phases took, in s, unless `timed` is false.
 
-    `device` "auto" is the GPU for a q or v that is there, else the CPU. On device "cuda" the arrays are CuPy's, of type
-    `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A divergence is
-    then raised by the first later call that learns of it, or by `check`, which waits. On the CPU a batch is shared
-    between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on it. With
-    algorithm "dca" they share one long chain, which is cut for so many of them: other numbers round otherwise.
+    `device` is "cpu", "cuda" or "auto", the faster one; by default it is where q and v are. On "cuda" the arrays are
+    CuPy's, of type `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A
+    divergence is then raised by the first later call that learns of it, or by `check`, which waits. On the CPU a batch
+    is shared between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on
+    it. With algorithm "dca" they share one long chain, which is cut for so many of them: other numbers round otherwise.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Simulation:
         limits: bool = True,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
-        device: str = "auto",
+        device: str | None = None,
         dtype: str = "float64",
         kp: ArrayLike | None = None,
         kd: ArrayLike | None = None,
@@ -96,13 +96,15 @@ class Simulation:
         self.model, self.batch, self.dt = model, batch, float(dt)
         self.integrator = validation.one_of("integrator", integrator, INTEGRATORS)
         self.dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
-        on_gpu = arrays.on_device(q) or arrays.on_device(v)
-        self.device = _place(model, "cuda" if device == "auto" and on_gpu else device)
+        if device is None:
+            device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
+        self.device, where = _place(model, device, algorithm, batch, dtype)
         if self.device == "cpu" and dtype != "float64":
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
-        self.algorithm, self.why = choice.choose(
-            model, algorithm, batch, dtype, self.device, among=_advancing(model, self.device)
+        self.algorithm, why = choice.choose(
+            model, algorithm, batch, dtype, self.device, advancing(model)[self.device], work="step"
         )
+        self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
@@ -240,19 +242,18 @@ class Simulation:
         return np.array([kinetic for kinetic, _ in robots]), np.array([potential for _, potential in robots])
 
 
-def _place(model: Model, name: str) -> str:
-    """The device to simulate on; "auto" is the CPU, whose arrays are NumPy's everywhere."""
-    place = capabilities.on(name)
-    if place == "cuda":
-        require_gpu()
-        if why := capabilities.reason(ALGORITHMS[place][0], model, place):
-            raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
+def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> Place:
+    """The device to simulate on, and why where it was chosen."""
+    place = choice.place(model, device, algorithm, batch, dtype, advancing(model), "step")
+    if device == "cuda" and (why := capabilities.reason(ALGORITHMS[device][0], model, device)):
+        raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
     return place
 
 
-def _advancing(model: Model, place: str) -> tuple[str, ...]:
-    """The algorithms that a simulation advances by there; "dca" steps serial chains alone."""
-    return tuple(name for name in ALGORITHMS[place] if name != "dca" or features.serial(model))
+def advancing(model: Model) -> dict[str, tuple[str, ...]]:
+    """The algorithms that a simulation of this model advances by, by device; "dca" steps serial chains alone."""
+    serial = features.serial(model)
+    return {device: tuple(name for name in names if name != "dca" or serial) for device, names in ALGORITHMS.items()}
 
 
 def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:

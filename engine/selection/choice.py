@@ -1,13 +1,14 @@
-"""The automatic choice of an algorithm: by what was measured on this machine, or a sound default, and why.
+"""The automatic choice of an algorithm and a device: by what was measured here or on our machines, and why.
 
 Among the algorithms that serve a model and are compiled for the device, the choice is the fastest by
-`selection.timings`; one that stands earlier in `capabilities.ALGORITHMS` keeps its place against a gain below 5 %. An
-algorithm whose relative residual at that length is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible
-size, is no candidate. Where nothing was measured, the first in the table is taken at once.
+`selection.timings`, or where nothing was measured on this machine by `selection.shipped`; one that stands earlier in
+`capabilities.ALGORITHMS` keeps its place against a gain below 5 %. An algorithm whose relative residual at that length
+is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible size, is no candidate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,14 +18,13 @@ from engine import validation
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
 from engine.model import Model, features
-from engine.selection import capabilities, timings
-from engine.selection.timings import Case, Measurements
+from engine.selection import capabilities, shipped, timings
+from engine.selection.timings import Case, Measurements, Work
 
 LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
 WORTH_A_CHANGE = 1.05
-WORTH_ASKING, WORTH_A_GPU = 256, 8192
-"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all; from so many for each core on the GPU
-where nothing was measured."""
+WORTH_ASKING = 256
+"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all."""
 MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
 
 
@@ -63,9 +63,13 @@ def place(
     algorithm: str = "auto",
     batch: int = 1,
     dtype: str = "float64",
-    among: tuple[str, ...] | None = None,
+    among: Mapping[str, tuple[str, ...]] | None = None,
+    work: Work = "call",
+    tables: Callable[[str], Measurements] = shipped.known,
 ) -> Place:
     """Where to compute: `device` itself, or for "auto" the faster one for a batch of such robots.
+
+    `among` are the names that the caller can carry out on each device, by default all; `tables` gives a device's times.
 
     A GPU is asked after only for so many bodies that it may pay. Raises `cuda.device.NoGpu`, a RuntimeError with the
     reason, where "cuda" is asked for in vain.
@@ -75,23 +79,23 @@ def place(
         if device == "cuda":
             gpu.require()
         return Place(device, "")
-    bodies = batch * len(model.parent)
-    if bodies < WORTH_ASKING or not _serving(model, "cuda", algorithm, among):
+    asked = among or dict.fromkeys(capabilities.DEVICES)
+    served = {where: _serving(model, where, algorithm, asked[where]) for where in capabilities.DEVICES}
+    small = batch * len(model.parent) < WORTH_ASKING
+    if not served["cuda"] or (small and served["cpu"]):
         return Place("cpu", "")
     if reason := gpu.why_not():
         return Place("cpu", f"; on the CPU, since {reason}")
+    if not served["cpu"]:
+        return Place("cuda", f"; on cuda, which alone serves {model.name} by {algorithm}")
     best = {}
     for where in capabilities.DEVICES:
-        names = _serving(model, where, algorithm, among)
-        verdict = _decide(timings.load(where), names, _case(model, batch, dtype))
+        verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work))
         if verdict.seconds:
             best[where] = min(verdict.seconds.values())
-    if len(best) == len(capabilities.DEVICES):
-        where = min(best, key=best.__getitem__)
-        times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
-        return Place(where, f"; on {where}, by {times}")
-    where = "cuda" if bodies >= WORTH_A_GPU * cores() else "cpu"
-    return Place(where, f"; on {where}, the default for {bodies} bodies, since not both devices were measured")
+    where = min(best, key=best.__getitem__, default="cpu")
+    times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
+    return Place(where, f"; on {where}, by {times}" if len(best) > 1 else f"; on {where}, where alone it was measured")
 
 
 def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -112,6 +116,8 @@ def choose(
     dtype: str = "float64",
     device: str = "auto",
     among: tuple[str, ...] | None = None,
+    work: Work = "call",
+    tables: Callable[[str], Measurements] = shipped.known,
 ) -> Choice:
     """`algorithm` itself, or for "auto" the fastest for a batch of such robots.
 
@@ -122,8 +128,8 @@ def choose(
         capabilities.require(algorithm, model, device)
         if among is not None and algorithm not in among:
             raise ValueError(
-                f"algorithm is {algorithm!r}, which gives accelerations only (engine.ForwardDynamics); "
-                f"on {capabilities.on(device)} a simulation advances by {' or '.join(among)}"
+                f"{algorithm} does not step {model.name} on {capabilities.on(device)}, but gives its accelerations "
+                f"(engine.ForwardDynamics); use {' or '.join(among)}"
             )
         return Choice(algorithm, f"{algorithm}: asked for")
     names = candidates(model, device, among)
@@ -134,10 +140,10 @@ def choose(
         raise ValueError(f"no algorithm on {device!r} serves {model.name}: {why}; use device='cpu'")
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
-    table, case = timings.load(capabilities.on(device)), _case(model, batch, dtype)
+    table, case = tables(capabilities.on(device)), _case(model, batch, dtype, work)
     verdict = _decide(table, names, case)
     if not verdict.seconds and not verdict.inaccurate:
-        return Choice(names[0], _unmeasured(names[0], table))
+        return Choice(names[0], _unmeasured(names[0], table.device))
     if verdict.algorithm is None:
         raise ValueError(_too_inaccurate(model, verdict, dtype))
     return Choice(verdict.algorithm, _because(table, verdict, case))
@@ -160,7 +166,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     One entry for each number of links at which the choice changes, beginning with 1; empty where nothing was measured
     or there is only one candidate.
     """
-    table, names = timings.load(capabilities.on(device)), candidates(model, device)
+    table, names = shipped.known(capabilities.on(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
     longest = table.longest(shape, dtype)
     if len(names) == 1 or longest == 0:
@@ -188,8 +194,8 @@ def describe(found: tuple[Change, ...]) -> str:
     return ", ".join([*parts, f"{found[-1].algorithm or 'none'} {last}"])
 
 
-def _case(model: Model, batch: int, dtype: str) -> Case:
-    return Case("tree" if features.found("trees", model) else "chain", max(1, len(model.parent)), batch, dtype)
+def _case(model: Model, batch: int, dtype: str, work: Work = "call") -> Case:
+    return Case("chain" if features.serial(model) else "tree", max(1, len(model.parent)), batch, dtype, work)
 
 
 def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict:
@@ -224,10 +230,16 @@ def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
     )
 
 
-def _unmeasured(name: str, table: Measurements) -> str:
+def _unmeasured(name: str, device: str) -> str:
     row = capabilities.ALGORITHMS[name]
-    why = f"{table.path} is damaged ({table.damage})" if table.damage else "nothing was measured on this machine yet"
-    return f"{name}: the default, O({row.work}) for n links; {why}; {MEASURE} measures in some 10 s"
+    return f"{name}: the default, O({row.work}) for n links, where nothing was measured{_cure(device)}"
+
+
+def _cure(device: str) -> str:
+    """What to do where this machine was not measured, else ""."""
+    here = timings.load(device)
+    damage = f"; {here.path} is damaged ({here.damage})" if here.damage else ""
+    return "" if here.rows else f"{damage}; {MEASURE} measures here in a minute or two"
 
 
 def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
@@ -242,7 +254,8 @@ def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
     for other, residual in verdict.inaccurate.items():
         figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
     robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
-    return f"{_named(name)}: {figures}{robots}, {table.basis(name, case)} on this machine"
+    a_step = " a step" if case.work == "step" else ""
+    return f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_cure(table.device)}"
 
 
 def _named(name: str) -> str:

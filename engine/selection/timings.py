@@ -2,7 +2,7 @@
 
 The file lies in the user's cache folder, one for each device, set of library versions and source of the kernels, so
 that a change of any of them asks for a new measurement. It is written whole or not at all; one that cannot be read
-counts as never written, and says so.
+counts as never written, and says so. In its place stands a table that ships (`selection.shipped`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
 
 Shape = Literal["chain", "tree"]
+Work = Literal["call", "step"]
+"""A call of forward dynamics, or a step of a simulation, of the whole batch."""
 
 
 @dataclass(frozen=True)
@@ -37,43 +39,51 @@ class Row:
     dtype: str
     algorithm: str
     seconds: float
-    """Of one call for the whole batch."""
     residual: float
     """‖ID(q̈) − τ‖ / ‖τ_δ‖, the median of the batch: where τ_δ happens to vanish it says nothing of the algorithm."""
+    work: Work = "call"
 
 
 class Case(NamedTuple):
-    """What is asked about: a robot's shape, its number of bodies, how many robots, in which number type."""
+    """What is asked about: a robot's shape, its number of bodies, how many robots, which number type, what work."""
 
     shape: Shape
     links: int
     batch: int
     dtype: str
+    work: Work = "call"
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """The rows of a table, and where it lies. `damage` says what is wrong with a file that could not be read."""
+    """The rows of a table, and where it lies. `damage` says what is wrong with a file that could not be read.
+
+    `origin` says where they were measured, in words. `machine` times a row's seconds are this machine's, and so many
+    robots here are worth `share` times as many there, as on a GPU with fewer multiprocessors.
+    """
 
     path: Path
     rows: tuple[Row, ...] = ()
     damage: str | None = field(default=None, compare=False)
     device: str = "cpu"
+    origin: str = "on this machine"
+    machine: float = 1.0
+    share: float = 1.0
 
     @cached_property
-    def _curves(self) -> dict[tuple[str, str, str], dict[int, list[Row]]]:
-        """Rows by (algorithm, shape, dtype) and batch, each by rising number of links."""
-        curves: dict[tuple[str, str, str], dict[int, list[Row]]] = {}
+    def _curves(self) -> dict[tuple[str, str, str, str], dict[int, list[Row]]]:
+        """Rows by (algorithm, shape, dtype, work) and batch, each by rising number of links."""
+        curves: dict[tuple[str, str, str, str], dict[int, list[Row]]] = {}
         for row in sorted(self.rows, key=lambda row: (row.batch, row.links)):
-            curves.setdefault((row.algorithm, row.shape, row.dtype), {}).setdefault(row.batch, []).append(row)
+            curves.setdefault((row.algorithm, row.shape, row.dtype, row.work), {}).setdefault(row.batch, []).append(row)
         return curves
 
     @cached_property
-    def _reach(self) -> dict[tuple[str, str, int], int]:
-        """The largest number of links measured, by (shape, dtype, batch)."""
-        reach: dict[tuple[str, str, int], int] = {}
+    def _reach(self) -> dict[tuple[str, str, str, int], int]:
+        """The largest number of links measured, by (shape, dtype, work, batch)."""
+        reach: dict[tuple[str, str, str, int], int] = {}
         for row in self.rows:
-            family = row.shape, row.dtype, row.batch
+            family = row.shape, row.dtype, row.work, row.batch
             reach[family] = max(reach.get(family, 0), row.links)
         return reach
 
@@ -83,35 +93,36 @@ class Measurements:
         Times are powers of the number of links and of the batch between two measured points (a straight line from
         logarithm to logarithm), and beyond the last. Beyond the largest batch a robot's share stays as it is.
         """
-        by_batch = self._curves.get((algorithm, case.shape, case.dtype), {})
-        points = []
-        for batch in _around(list(by_batch), case.batch):
+        by_batch = self._curves.get((algorithm, case.shape, case.dtype, case.work), {})
+        robots, points = max(1.0, case.batch * self.share) if case.batch > 1 else 1.0, []
+        for batch in _around(list(by_batch), robots):
             rows = by_batch[batch]
-            if rows[-1].links < min(case.links, self._reach[case.shape, case.dtype, batch]):
+            if rows[-1].links < min(case.links, self._reach[case.shape, case.dtype, case.work, batch]):
                 return None
-            points.append((batch, _power([(row.links, row.seconds) for row in rows], case.links)))
+            points.append((batch, self.machine * _power([(row.links, row.seconds) for row in rows], case.links)))
         if not points:
             return None
         last, most = points[-1]
-        return most * case.batch / last if case.batch >= last else _power(points, case.batch)
+        return most * robots / last if robots >= last else _power(points, robots)
 
     def residual(self, algorithm: str, case: Case) -> float | None:
         """The relative residual at that length, interpolated alike between the largest batches; None without any."""
-        by_batch = self._curves.get((algorithm, case.shape, case.dtype), {})
+        by_batch = self._curves.get((algorithm, case.shape, case.dtype, case.work), {})
         points = {row.links: max(row.residual, sys.float_info.epsilon) for rows in by_batch.values() for row in rows}
         return _power(sorted(points.items()), case.links) if points else None
 
     def basis(self, algorithm: str, case: Case) -> str:
         """In words, the measurements that `seconds` rests on."""
-        by_batch = self._curves[algorithm, case.shape, case.dtype]
+        by_batch = self._curves[algorithm, case.shape, case.dtype, case.work]
         batches = _around(list(by_batch), case.batch)
         lengths = _around([row.links for row in by_batch[batches[-1]]], case.links)
         if batches == [case.batch] and lengths == [case.links]:
-            return f"measured for {case.links}-link {case.shape}s"
+            return f"measured for {case.links}-link {case.shape}s {self.origin}"
         inside = lengths[0] <= case.links <= lengths[-1] and batches[0] <= case.batch <= batches[-1]
         links, robots = (" and ".join(map(str, ends)) for ends in (lengths, batches))
         among = f" in batches of {robots}" if batches != [1] else ""
-        return f"{'interpolated' if inside else 'extrapolated'} from {case.shape}s of {links} links{among} measured"
+        way = "interpolated" if inside else "extrapolated"
+        return f"{way} from {case.shape}s of {links} links{among} measured {self.origin}"
 
     def longest(self, shape: Shape, dtype: str) -> int:
         """The largest number of links measured; 0 where there is none."""
@@ -125,7 +136,7 @@ class Measurements:
             json.dump(content, file, indent=1)
 
 
-def _around(measured: list[int], x: int) -> list[int]:
+def _around(measured: list[int], x: float) -> list[int]:
     """Of rising numbers the two on either side of x; x itself where it is one of them; the last where x is beyond."""
     below, above = [y for y in measured if y <= x], [y for y in measured if y >= x]
     return sorted({*below[-1:], *above[:1]})
@@ -169,15 +180,15 @@ def _read(path: Path, _stamp: int, device: str) -> Measurements:
         rows = tuple(_checked(Row(**entry)) for entry in content["rows"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         return Measurements(path, damage=f"{type(error).__name__}: {error}", device=device)
-    if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm) for row in rows}) < len(rows):
+    if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm, row.work) for row in rows}) < len(rows):
         return Measurements(path, damage="it holds a case twice", device=device)
     return Measurements(path, rows, device=device)
 
 
 def _checked(row: Row) -> Row:
-    names = (row.shape, row.dtype, row.algorithm)
+    names = (row.shape, row.dtype, row.algorithm, row.work)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"shape, dtype and algorithm are {names}; expected three names")
+        raise TypeError(f"shape, dtype, algorithm and work are {names}; expected four names")
     counts, sizes = (row.links, row.batch), (row.seconds, row.residual)
     if not all(isinstance(count, int) and count >= 1 for count in counts):
         raise ValueError(f"links and batch are {counts}; expected whole numbers of 1 or more")

@@ -36,7 +36,7 @@ class Scripted:
         if self.fault:
             raise self.fault
         times = {"abia": 2e-6, "jsiia": 1e-6}
-        rows = [Row("chain", 8, 1, "float64", name, seconds, 1e-15) for name, seconds in times.items()]
+        rows = [Row("chain", 8, 1, "float64", name, seconds, 1e-15, "step") for name, seconds in times.items()]
         table = Measurements(timings.table_path(), tuple(rows))
         table.save()
         progress(4, 4)

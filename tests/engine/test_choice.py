@@ -13,14 +13,17 @@ import main
 from engine import files, simulation
 from engine.bench.suites import measure
 from engine.cpu.runtime.cores import cores
-from engine.selection import capabilities, choice, timings
+from engine.selection import capabilities, choice, shipped, timings
 from engine.selection.timings import Case, Measurements, Row
 
 
 @pytest.fixture(autouse=True)
-def cache(nothing_measured):
-    """The cache folder of a user who never measured anything."""
-    return nothing_measured
+def cache(nothing_measured, monkeypatch, tmp_path):
+    """The cache folder of a user who never measured anything, with no table that ships."""
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "ships")
+    shipped.table.cache_clear()
+    yield nothing_measured
+    shipped.table.cache_clear()
 
 
 POWERS = {"abia": (1e-6, 1.0), "dca": (8e-6, 0.5), "jsiia": (2e-6, 2.0)}
@@ -33,7 +36,17 @@ def table(times=None, residuals=None, batches=(1, 64), shapes=("chain", "tree"),
     return Measurements(
         timings.table_path(),
         tuple(
-            Row(shape, n, batch, dtype, name, factor * n**power * batch**0.5, residuals.get(name, lambda _: 1e-14)(n))
+            Row(
+                shape,
+                n,
+                batch,
+                dtype,
+                name,
+                factor * n**power * batch**0.5,
+                residuals.get(name, lambda _: 1e-14)(n),
+                work,
+            )
+            for work in ("call", "step")
             for shape in shapes
             for dtype in dtypes
             for batch in batches
@@ -47,7 +60,7 @@ def test_never_measured_takes_the_default_at_once_and_offers_the_measurement(cac
     name, why = choice.choose(engine.chain(5000))
     assert name == "abia"
     assert re.fullmatch(
-        r"abia: the default, O\(n\) for n links; nothing was measured .*`main.py bench --measure.*", why
+        r"abia: the default, O\(n\) for n links, where nothing was measured; `main.py bench --measure.*", why
     )
     assert choice.changes(engine.chain(5)) == ()
     assert engine.ForwardDynamics(engine.chain(3)).why == why
@@ -175,16 +188,18 @@ def test_a_simulation_chooses_among_what_it_steps_with():
     assert choice.choose(model).algorithm == "dca"
     assert engine.Simulation(model, device="cpu").algorithm == "dca"
     assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(capabilities.ALGORITHMS)
-    with pytest.raises(ValueError, match=r"'abia-hybrid', which gives .*advances by abia or jsiia or cfa or dca"):
+    with pytest.raises(
+        ValueError, match=r"abia-hybrid does not step chain1000 on cpu, .*; use abia or jsiia or cfa or dca"
+    ):
         engine.Simulation(model, algorithm="abia-hybrid")
 
 
 def test_interpolation_keeps_measured_points_and_powers():
     measured = table()
     for row in measured.rows:
-        assert measured.seconds(row.algorithm, Case(row.shape, row.links, row.batch, row.dtype)) == pytest.approx(
-            row.seconds, rel=1e-12
-        )
+        assert measured.seconds(
+            row.algorithm, Case(row.shape, row.links, row.batch, row.dtype, row.work)
+        ) == pytest.approx(row.seconds, rel=1e-12)
     for links in (3, 77, 5000):
         assert measured.seconds("jsiia", Case("chain", links, 8, "float64")) == pytest.approx(
             2e-6 * links**2 * 8**0.5, rel=1e-12
@@ -297,6 +312,7 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
         return np.tile(np.array(current[-len(candidates) :])[:, None], rounds)
 
     monkeypatch.setattr(measure, "ForwardDynamics", Timed)
+    monkeypatch.setattr(measure, "advancing", lambda _: {"cpu": ()})
     monkeypatch.setattr(measure.timer, "alternate", fake_timer)
     measured = [row for found in measure._measured(measure.plan(), "cpu") for row in found]
     Measurements(timings.table_path(), tuple(measured)).save()
@@ -348,7 +364,7 @@ def test_the_command_line_measures_and_info_reports(capsys):
     assert main.main(["info", "arm7", "--json"]) == 0
     before = json.loads(capsys.readouterr().out)
     assert before["choice_by_links"] == []
-    assert "nothing was measured" in before["why"]
+    assert "where nothing was measured" in before["why"]
     assert main.main(["bench", "--measure-choice", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     (table,) = report["tables"]

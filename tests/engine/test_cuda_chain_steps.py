@@ -190,5 +190,5 @@ def test_phases_are_timed(fresh):
 
 def test_a_tree_is_refused_with_what_to_use(pytestconfig):
     model = engine.load(pytestconfig.rootpath / "robots" / "humanoid.urdf")
-    with pytest.raises(ValueError, match=r"dca does not serve humanoid.*; use abia"):
+    with pytest.raises(ValueError, match=r"dca does not step humanoid on cuda.*; use abia"):
         engine.Simulation(model, algorithm="dca", device="cuda")

@@ -14,7 +14,7 @@ import pytest
 import engine
 from engine.cuda import dynamics
 from engine.cuda.runtime import arrays, clock, device
-from engine.selection import choice, timings
+from engine.selection import choice, shipped, timings
 
 
 class CudaError(RuntimeError):
@@ -43,6 +43,7 @@ def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=Non
     module.__version__ = "14.0.0"
     module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
     module.cuda = SimpleNamespace(
+        Device=lambda: SimpleNamespace(attributes={"ClockRate": 1980000}),
         nvrtc=SimpleNamespace(getVersion=get_version),
         runtime=SimpleNamespace(
             CUDARuntimeError=CudaError,
@@ -62,6 +63,7 @@ def with_cupy(monkeypatch):
     """A machine with such a CuPy, or without any."""
 
     def make(**facts):
+        shipped.table.cache_clear()
         found = importlib.util.find_spec
         monkeypatch.setattr(
             importlib.util,
@@ -124,7 +126,7 @@ def test_a_gpu_that_will_do_is_described(with_cupy):
     assert device.available()
     assert device.architecture() == "sm_90"
     assert device.describe() == {
-        "name": "a GPU", "capability": "9.0", "multiprocessors": 132, "memory": 1 << 37,
+        "name": "a GPU", "capability": "9.0", "multiprocessors": 132, "clock": 1980000, "memory": 1 << 37,
         "driver": "13.0", "cuda": "13.0", "cupy": "14.0.0",
     }  # fmt: skip
 
@@ -173,8 +175,8 @@ def test_the_cpu_refuses_arrays_on_the_gpu():
 def test_auto_takes_the_gpu_by_size_or_by_what_was_measured(with_cupy, monkeypatch):
     with_cupy()
     model = engine.chain(10)
-    assert choice.place(model, batch=100).device == "cpu"
-    assert choice.place(model, batch=2000).device == "cuda"
+    assert choice.place(model, batch=20).device == "cpu"
+    assert choice.place(model, batch=20000).device == "cuda"
     rows = {"cpu": 1e-4, "cuda": 5e-5}
     tables = {
         where: timings.Measurements(

@@ -27,6 +27,7 @@ from engine.bench.suites import (
     lengths,
     measure,
     pictures,
+    regret,
     repeats,
     steps,
     threads,
@@ -34,6 +35,7 @@ from engine.bench.suites import (
 )
 from engine.cuda.runtime import device
 from engine.cuda.runtime.device import NoGpu
+from engine.selection import shipped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
         "the GPU beside its peers (gpu), a simulation's steps of one chain there (steps), robots that branch (trees), "
-        "and how times grow on it",
+        "how times grow on it, and what the automatic choice costs (regret)",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
@@ -86,6 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
     )
+    parser.add_argument(
+        "--ship", metavar="NAME",
+        help="with --measure-choice: keep it among the tables that ship, by this name for the machine",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(function=run)
 
@@ -195,10 +201,12 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
             def show(done: int, total: int, progress: Progress = progress, task: TaskID = task) -> None:
                 progress.update(task, completed=done, total=total)
 
-            table = measure.measure_algorithms(show, where)
+            table = measure.measure_algorithms(show, where, ship=args.ship)
             assert table is not None  # nothing stops it but Ctrl-C, which raises
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
-        console.print("\n".join([*measure.summary(where), f"written to {table.path}"]))
+        console.print(
+            "\n".join([*measure.summary(where), f"written to {(args.ship and shipped.FOLDER) or table.path}"])
+        )
     if args.json:
         print(json.dumps({"machine": facts.machine(), "tables": found}))
     return DONE
@@ -245,6 +253,7 @@ SUITES: Mapping[str, Suite] = {
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "steps": Suite(steps.run, steps.MOST_ROWS, steps.table),
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
+    "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,10 @@ from engine.bench.child import Children
 from engine.bench.states import State, residual, state
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
-from engine.model import generate
-from engine.selection import capabilities, choice, timings
-from engine.selection.timings import Case, Measurements, Row, Shape
+from engine.model import Model, generate
+from engine.selection import capabilities, choice, shipped, timings
+from engine.selection.timings import Case, Measurements, Row, Shape, Work
+from engine.simulation import Simulation, advancing
 
 
 class Plan(NamedTuple):
@@ -31,12 +33,14 @@ class Plan(NamedTuple):
 
 PLANS: Mapping[str, Plan] = {
     "cpu": Plan({"chain": range(14), "tree": range(11)}, (1, 2, 8, 64), 1 << 16),
-    "cuda": Plan({"chain": range(0, 13, 2), "tree": range(2, 9, 2)}, (1, 64, 4096), 1 << 21),
+    "cuda": Plan({"chain": range(0, 13, 2), "tree": range(2, 13, 2)}, (1, 64, 4096), 1 << 21),
 }
 """On a GPU fewer lengths, since each is compiled for."""
 HOPELESS = 10.0
 """Once an algorithm takes so many times the fastest's time, and more so from length to length, it is given up, if it
 is one with a largest sensible size."""
+STEPS = 16
+"""Steps in one call, as a window takes them between two pictures, unless they take long."""
 SECONDS, ROUNDS = 0.006, 7
 """Of one algorithm on one case, at least; it is split into rounds, in which the algorithms take turns."""
 
@@ -47,8 +51,11 @@ def measure_algorithms(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
+    ship: str | None = None,
 ) -> Measurements | None:
     """Measure the algorithms on this machine for the automatic choice, and remember it on disk.
+
+    With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
 
     On "cpu" it takes some 10 s, on "cuda" a minute or two the first time, with all that has to be compiled; a call's
     time there is that until the answer stands in the GPU's memory, from arguments that stood there. `progress` is
@@ -69,7 +76,10 @@ def measure_algorithms(
     if done < len(cases):
         return None
     table = Measurements(timings.table_path(device), tuple(rows), device=device)
-    table.save()
+    if ship is None:
+        table.save()
+    else:
+        shipped.write(shipped.FOLDER / f"{device}-{ship.replace(' ', '-')}.json", table, shipped.machine(device, ship))
     progress(len(cases), len(cases))
     return table
 
@@ -79,9 +89,10 @@ def _measured(cases: Sequence[Case], device: str) -> Iterator[list[Row]]:
     given_up = set[_Candidate]()
     lag: dict[_Candidate, float] = {}
     for case in cases:
-        found = _measure(case, given_up, device)
-        fastest = min((row.seconds for row in found), default=0.0)
-        for row in found:
+        found = measure(case, device, given_up)
+        calls = [row for row in found if row.work == "call"]
+        fastest = min((row.seconds for row in calls), default=0.0)
+        for row in calls:
             candidate = _candidate(row.algorithm, case)
             before, lag[candidate] = lag.get(candidate, np.inf), row.seconds / fastest
             if capabilities.ALGORITHMS[row.algorithm].largest and lag[candidate] > max(HOPELESS, before):
@@ -118,11 +129,13 @@ def _candidate(algorithm: str, case: Case) -> _Candidate:
     return algorithm, case.shape, case.dtype, case.batch
 
 
-def _measure(case: Case, given_up: set[_Candidate], device: str) -> list[Row]:
+def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> list[Row]:
+    """Every candidate's call of forward dynamics, and its step where a simulation takes it, side by side."""
     model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
     at = State(*(x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch)))
     arguments = at if case.batch > 1 else State(*(x[0] for x in at))
-    names, candidates, residuals = [], [], []
+    found: list[tuple[str, Work, float]] = []
+    candidates = []
     for name in choice.candidates(model, device):
         row = capabilities.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
@@ -131,18 +144,40 @@ def _measure(case: Case, given_up: set[_Candidate], device: str) -> list[Row]:
             continue
         fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
         call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
-        names.append(name)
-        residuals.append(float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1))))))
-        candidates.append((timer.repeated(call), 1))
-    times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if names else ()
+        left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
+        if np.isfinite(left):
+            found.append((name, "call", left))
+            candidates.append((timer.repeated(call), 1))
+            if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
+                found.append((name, "step", left))
+                steps, count = _steps(model, case, name, device)
+                candidates.append((timer.repeated(steps), count))
+    times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if found else ()
     return [
-        Row(*case[:3], case.dtype, name, float(time), left)
-        for name, time, left in zip(names, times, residuals, strict=True)
-        if np.isfinite(left)
+        Row(*case[:3], case.dtype, name, float(time), left, work)
+        for (name, work, left), time in zip(found, times, strict=True)
     ]
 
 
 _Call = Callable[[], Any]
+
+
+def _steps(model: Model, case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
+    """What takes steps of robots that start at rest and waits for them, and how many: fewer where they take long."""
+    simulation = Simulation(model, case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False)
+    simulation.step()
+    simulation.check()
+    start = perf_counter()
+    simulation.step()
+    simulation.check()
+    steps = max(1, min(STEPS, int(SECONDS / (perf_counter() - start))))
+
+    def call() -> None:
+        simulation.step(steps)
+        simulation.check()
+        simulation.reset()
+
+    return call, steps
 
 
 def _on_cpu(fd: ForwardDynamics, arguments: State) -> tuple[_Call, _Call]:

@@ -15,6 +15,7 @@ import numpy as np
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints.joint_constraints import JointRows
+from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
@@ -51,12 +52,12 @@ class Code(NamedTuple):
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
-        """The code for these settings; blocks of eight robots go together where all are alike."""
+        """The code for these settings; blocks of eight robots go together where all are alike, and more than a few."""
         alike = len(settings.joints) == 1 and settings.parameters is None
         algorithm = settings.algorithm
         if algorithm == "dca" and dca_step.blocks(len(settings.model.parent), 1) == 0:
             algorithm = "abia"
-        together = settings.batch > 1 and algorithm == "abia" and alike
+        together = settings.batch > FEW and algorithm == "abia" and alike
         return cls(settings.integrator, algorithm, len(EIGHT if together else ONE))
 
     @property

@@ -81,7 +81,7 @@ def watched() -> bool:
 
 
 def describe() -> dict[str, Any]:
-    """The GPU, its memory in bytes, and the versions between it and us, for results and for people."""
+    """The GPU, its memory in bytes, its highest clock in kHz, and the versions between it and us, for results."""
     import cupy
 
     runtime = cupy.cuda.runtime
@@ -89,6 +89,7 @@ def describe() -> dict[str, Any]:
         "name": properties()["name"].decode(),
         "capability": ".".join(map(str, _capability())),
         "multiprocessors": properties()["multiProcessorCount"],
+        "clock": cupy.cuda.Device().attributes["ClockRate"],
         "memory": properties()["totalGlobalMem"],
         "driver": _version(runtime.driverGetVersion()),
         "cuda": _version(runtime.runtimeGetVersion()),

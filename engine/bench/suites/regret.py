@@ -1,0 +1,82 @@
+"""What the automatic choice costs with nothing measured on this machine: the suite `regret`.
+
+Each case is measured with every algorithm on every device. The regret is the time of what the tables that ship have
+chosen, device included, as a multiple of the fastest's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from rich.table import Table
+
+from engine.bench.results import NONE, Rows
+from engine.bench.suites import measure
+from engine.cuda.runtime import device as gpu
+from engine.model import generate
+from engine.selection import choice, shipped
+from engine.selection.timings import Case, Work
+from engine.simulation import advancing
+
+MUST = 1.25
+LINKS, BATCHES = (3, 12, 50, 200, 700, 3000), (1, 10, 100, 1000)
+MOST_BODIES = 200_000
+WORKS: tuple[Work, ...] = ("call", "step")
+CASES = tuple(
+    Case("tree" if branches else "chain", links, batch, "float64")
+    for branches, links, batch in product((False, True), LINKS, BATCHES)
+    if links * batch <= MOST_BODIES
+)
+
+
+def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each shape of robot, number of links and batch: what was chosen for calls and steps, and its regret."""
+    devices = ("cpu", "cuda") if gpu.available() else ("cpu",)
+    for case in CASES:
+        key = f"{case.shape}-{case.links}x{case.batch}"
+        if key in finished:
+            yield finished[key]
+            continue
+        times = {(row.work, f"{row.algorithm} on {where}"): row.seconds
+                 for where in devices for row in measure.measure(case, where)}  # fmt: skip
+        row: dict[str, Any] = {"key": key}
+        for work in WORKS:
+            found = {name: seconds for (of, name), seconds in times.items() if of == work}
+            name = _chosen(case._replace(work=work))
+            row[work] = {"chosen": name, "regret": found[name] / min(found.values()), "us": _microseconds(found)}
+        yield row
+
+
+def _chosen(case: Case) -> str:
+    """What the shipped tables choose, as "dca on cuda"."""
+    _, _, batch, dtype, work = case
+    model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
+    among: Mapping[str, tuple[str, ...]] | None = advancing(model) if work == "step" else None
+    where, _ = choice.place(model, "auto", "auto", batch, dtype, among, work, shipped.table)
+    names = among[where] if among else None
+    name, _ = choice.choose(model, "auto", batch, dtype, where, names, work, shipped.table)
+    return f"{name} on {where}"
+
+
+def _microseconds(seconds: dict[str, float]) -> dict[str, float]:
+    return {name: float(f"{time * 1e6:.4g}") for name, time in seconds.items()}
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in words."""
+    said = (f"{work} {row[work]['chosen']}, {row[work]['regret']:.2f} × the fastest" for work in WORKS)
+    return f"{row['key']}: {'; '.join(said)}"
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The regrets, with the worst and how many are above what must be."""
+    regrets = [row[work]["regret"] for row in rows for work in WORKS]
+    above = sum(regret > MUST for regret in regrets)
+    title = f"worst {max(regrets):.2f}; {above} of {len(regrets)} above {MUST}"
+    shown = Table("case", "call", "regret", "step", "regret", title=title, box=None, pad_edge=False)
+    for row in rows:
+        cells = (cell for work in WORKS for cell in (row[work]["chosen"], f"{row[work]['regret']:.2f}"))
+        shown.add_row(row["key"], *cells)
+    return shown

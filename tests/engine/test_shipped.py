@@ -1,0 +1,70 @@
+"""The tables that ship: what is chosen on a machine that was never measured, and how they are scaled to it."""
+
+import math
+
+import pytest
+
+import engine
+from engine.cpu.runtime import probe
+from engine.cpu.runtime.cores import cores
+from engine.selection import choice, shipped, timings
+from engine.selection.timings import Case, Measurements, Row
+
+
+@pytest.fixture(autouse=True)
+def fresh(nothing_measured):
+    shipped.table.cache_clear()
+    yield nothing_measured
+    shipped.table.cache_clear()
+
+
+def test_every_table_that_ships_is_whole_and_serves_calls_and_steps():
+    paths = sorted(shipped.FOLDER.glob("*.json"))
+    assert {path.name.partition("-")[0] for path in paths} == {"cpu", "cuda"}
+    for path in paths:
+        rows = shipped._read(path)["rows"]
+        assert {row.work for row in rows} == {"call", "step"}
+        assert {row.shape for row in rows} == {"chain", "tree"}
+        assert all(math.isfinite(row.seconds) and row.seconds > 0 for row in rows)
+
+
+def test_a_machine_that_was_never_measured_chooses_by_the_nearest_of_ours():
+    table = shipped.table()
+    name, why = choice.choose(engine.chain(2000))
+    assert name in engine.algorithms(engine.chain(2000))
+    assert f"{table.origin}; " in why
+    assert "--measure-choice" in why
+    assert not timings.load().rows
+
+
+def test_what_was_measured_here_comes_first():
+    rows = (Row("chain", 1, 1, "float64", "jsiia", 1e-6, 0.0), Row("chain", 1, 1, "float64", "abia", 1e-3, 0.0))
+    Measurements(timings.table_path(), rows).save()
+    assert choice.choose(engine.chain(1)).algorithm == "jsiia"
+    assert "on this machine" in choice.choose(engine.chain(1)).why
+
+
+def test_the_probe_stretches_times_and_fewer_multiprocessors_make_a_batch_larger(tmp_path, monkeypatch):
+    rows = [
+        Row("chain", 8, batch, "float64", "abia", seconds, 0.0)
+        for batch, seconds in ((1, 1e-6), (64, 2e-6), (4096, 1e-4))
+    ]
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    for count in (1, 64):
+        machine = {"name": f"{count} cores", "cores": count, "probe": 2e-3}
+        shipped.write(tmp_path / f"cpu-{count}.json", Measurements(tmp_path, tuple(rows)), machine)
+    monkeypatch.setattr(probe, "seconds", lambda: 6e-3)
+    table = shipped.table()
+    assert table.rows == tuple(rows)
+    assert table.seconds("abia", Case("chain", 8, 1, "float64")) == pytest.approx(3e-6)
+    assert table.origin == f"on {1 if cores() < 8 else 64} cores and scaled to this machine by 3"
+    half = Measurements(tmp_path, tuple(rows), share=2.0)
+    assert half.seconds("abia", Case("chain", 8, 2048, "float64")) == pytest.approx(1e-4)
+    assert half.seconds("abia", Case("chain", 8, 1, "float64")) == 1e-6
+
+
+def test_the_probe_takes_less_than_a_fifth_of_a_second():
+    probe.seconds.cache_clear()
+    first, second = probe.seconds(), probe.seconds()
+    assert first == second
+    assert 1e-6 < first < 0.2 / 7
