@@ -131,7 +131,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
     able = {action.text(): action.isEnabled() for action in window.choices.algorithms.actions()}
-    assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False}
+    assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
     assert window.workbench.settings.algorithm == "auto"
