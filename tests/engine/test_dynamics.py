@@ -58,7 +58,7 @@ def test_inverse_of_forward_is_identity(kind, n, rng):
         v *= 0.01  # bias forces grow with the square of a length of n links
     if kind == "straight chain":
         q *= 0.05
-    assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau)) <= 1e-12
+    assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau, "abia", "cpu")) <= 1e-12
 
 
 @pytest.mark.parametrize("floating", [False, True])
