@@ -11,7 +11,7 @@ from app.measuring import Measuring
 REFRESH = 100  # ms between two looks at the measurement
 UNMEASURED = "the default: nothing was measured on this machine yet"
 MEASURING = "measuring; playing and comparing wait, since they would disturb it"
-MEASURE_TIP = "Measure every algorithm here, for some 10 s, so that the choice can be the fastest"
+MEASURE_TIP = "Measure every algorithm here, for a minute or two, so that the choice can be the fastest"
 STOP_TIP = "End the measurement; nothing of it is kept"
 
 

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from long_chains import constrained, plain, states
 
 import engine
 from engine.cpu.chains import dca_group, dca_step
@@ -18,28 +19,6 @@ def any_length(monkeypatch):
     """Chains of eight links a thread take DCA-ABA."""
     monkeypatch.setattr(dca_step, "LEAST", 8)
     monkeypatch.setattr(dca_step, "SHARE", 8)
-
-
-def plain(n, rng):
-    """A chain that nothing holds back."""
-    model = engine.chain(n, seed=int(rng.integers(1 << 30)), prismatic=0.2)
-    return dataclasses.replace(model, friction=np.zeros(n), damping=np.zeros(n))
-
-
-def constrained(n, rng):
-    """The same with damping, friction and limits that act on some joints at any time."""
-    model, one = plain(n, rng), np.ones(n)
-    load = np.cumsum(model.mass[::-1])[::-1]
-    return dataclasses.replace(
-        model, friction=0.3 * load * rng.random(n), damping=0.01 * one, lower=-0.2 * one, upper=0.2 * one,
-        velocity_limit=2 * one, effort_limit=3 * load,
-    )  # fmt: skip
-
-
-def states(model, batch, rng):
-    v = rng.uniform(-0.3, 0.3, (batch, model.nv))
-    v[rng.random(v.shape) < 0.2] = 0
-    return rng.uniform(-0.2, 0.2, (batch, model.nq)), v
 
 
 def pair(model, rng, batch=1, threads=2, wrench=False, **settings):

@@ -8,24 +8,14 @@ import pytest
 import engine
 from engine.algorithms import dca_tree
 from engine.algorithms.tree import Tree, paths
-from engine.model import generate
-
-SHAPES = {
-    "star": lambda n: np.where(np.arange(n) > 0, 0, -1),
-    "binary": lambda n: (np.arange(n) - 1) // 2,
-    "caterpillar": lambda n: np.where(np.arange(n) % 2, np.arange(n) - 1, np.arange(n) - 2).clip(-1),
-    "comb": lambda n: np.where(np.arange(n) % 4 == 1, np.arange(n) - 4, np.arange(n) - 1).clip(-1),
-}
-
-
-def shaped(shape: str, n: int) -> engine.Model:
-    """A generated robot of n bodies, and that shape."""
-    parent = generate._depth_first(SHAPES[shape](n))
-    return dataclasses.replace(engine.chain(n, seed=n, prismatic=0.2), name=f"{shape}{n}", parent=parent)
-
+from engine.model.generate import SHAPES, shaped
 
 MODELS = {
-    **{f"{shape}{n}": lambda shape=shape, n=n: shaped(shape, n) for shape in SHAPES for n in (10, 255)},
+    **{
+        f"{shape}{n}": lambda shape=shape, n=n: shaped(shape, n, seed=n, prismatic=0.2)
+        for shape in SHAPES
+        for n in (10, 255)
+    },
     "one body": lambda: engine.chain(1),
     "chain": lambda: engine.chain(60, prismatic=0.3),
     "bushy, with balls": lambda: engine.tree(80, branching=0.9, spherical=0.4),

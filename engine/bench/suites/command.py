@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--seconds", type=positive, default=1.0, help="time spent on each case (default 1)")
     parser.add_argument(
-        "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, some 10 s"
+        "--measure-choice", action="store_true", help="measure the algorithms for the automatic choice, in minutes"
     )
     parser.add_argument(
         "--ship", metavar="NAME",

@@ -57,7 +57,8 @@ def measure_algorithms(
 
     With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
 
-    On "cpu" it takes some 10 s, on "cuda" a minute or two the first time, with all that has to be compiled; a call's
+    On "cpu" it takes some 20 s, and two minutes more the first time, with all that has to be compiled; on "cuda" some
+    minutes, since kernels are compiled for each length; a call's
     time there is that until the answer stands in the GPU's memory, from arguments that stood there. `progress` is
     called with the number of cases done and that of all. It is done in a process of its own, which is ended at once
     where `stop` answers True: then the answer is None. Whatever interrupts it leaves the table on disk as it was.

@@ -1,4 +1,4 @@
-"""How fast a core of this machine is, by a kernel that takes some 10 ms."""
+"""How fast a core of this machine is, by a kernel that takes some milliseconds."""
 
 from __future__ import annotations
 

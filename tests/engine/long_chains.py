@@ -1,0 +1,29 @@
+"""Chains on which steps of DCA-ABA are held against those of ABIA, and where they start."""
+
+import dataclasses
+
+import numpy as np
+
+import engine
+
+
+def plain(n, rng):
+    """A chain that nothing holds back."""
+    model = engine.chain(n, seed=int(rng.integers(1 << 30)), prismatic=0.2)
+    return dataclasses.replace(model, friction=np.zeros(n), damping=np.zeros(n))
+
+
+def constrained(n, rng):
+    """The same with damping, friction and limits that act on some joints at any time."""
+    model, one = plain(n, rng), np.ones(n)
+    load = np.cumsum(model.mass[::-1])[::-1]
+    return dataclasses.replace(
+        model, friction=0.3 * load * rng.random(n), damping=0.01 * one, lower=-0.2 * one, upper=0.2 * one,
+        velocity_limit=2 * one, effort_limit=3 * load,
+    )  # fmt: skip
+
+
+def states(model, batch, rng):
+    v = rng.uniform(-0.3, 0.3, (batch, model.nv))
+    v[rng.random(v.shape) < 0.2] = 0
+    return rng.uniform(-0.2, 0.2, (batch, model.nq)), v
