@@ -9,7 +9,7 @@ from app import theme
 from app.measuring import Measuring
 
 REFRESH = 100  # ms between two looks at the measurement
-UNMEASURED = "the default: nothing was measured on this machine yet"
+UNMEASURED = "by measurements of another machine, not of this one yet"
 MEASURING = "measuring; playing and comparing wait, since they would disturb it"
 MEASURE_TIP = "Measure every algorithm here, for a minute or two, so that the choice can be the fastest"
 STOP_TIP = "End the measurement; nothing of it is kept"
