@@ -23,7 +23,8 @@ from time import perf_counter
 
 from engine import files
 from engine.cpu.stepping.stepper import Code
-from engine.simulation import ALGORITHMS, Simulation
+from engine.selection import choice
+from engine.simulation import ALGORITHMS, Simulation, advancing
 from engine.step_settings import INTEGRATORS
 
 _REFERENCE = 0.024
@@ -130,16 +131,21 @@ class Compilation:
         self._process = None
 
     def others(self) -> list[Compilation]:
-        """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet."""
+        """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet.
+
+        First comes what the automatic choice would take, were it compiled.
+        """
         simulation = self._simulation
         found: list[Compilation] = []
         if self._code is None:
             return found
-        names = (simulation.algorithm, *(name for name in ALGORITHMS["cpu"] if name != simulation.algorithm))
+        model, able = simulation.model, advancing(simulation.model)["cpu"]
+        fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step", soon=False).algorithm
+        names = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"]))
         for algorithm, integrator in product(names, INTEGRATORS):
             with suppress(ValueError):  # an algorithm that does not serve the model
                 other = Compilation(
-                    Simulation(simulation.model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu")
+                    Simulation(model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu")
                 )
                 if other.needed and other._code not in [one._code for one in (self, *found)]:
                     found.append(other)

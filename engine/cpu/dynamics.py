@@ -13,6 +13,7 @@ from engine.algorithms.chain import Chain
 from engine.cpu.chains.cfa import Cfa
 from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
+from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.native import specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
@@ -39,6 +40,11 @@ class Kernels(Protocol):
 def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Kernels:
     """Those of an algorithm that serves the model; `threads` is how many take part at most, None as many as pay."""
     return _MAKE[algorithm](model, dtype, threads)
+
+
+def at_hand(algorithm: str, dtype: str, work: str = "call") -> bool:
+    """Whether an algorithm answers soon: nothing is left that takes long to compile, for a "call" or a "step"."""
+    return algorithm != "dca" or numba_code.at_hand(f"dca-{work}-{dtype}")
 
 
 def axial_inertias(model: Model, dtype: str, q: Array, out: Array) -> None:

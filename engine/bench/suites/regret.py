@@ -56,7 +56,7 @@ def _chosen(case: Case) -> str:
     among: Mapping[str, tuple[str, ...]] | None = advancing(model) if work == "step" else None
     where, _ = choice.place(model, "auto", "auto", batch, dtype, among, work, shipped.table)
     names = among[where] if among else None
-    name, _ = choice.choose(model, "auto", batch, dtype, where, names, work, shipped.table)
+    name, _ = choice.choose(model, "auto", batch, dtype, where, names, work, shipped.table, soon=False)
     return f"{name} on {where}"
 
 

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from engine.cpu.chains import thread_group
 from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.workspace import EIGHT
-from engine.cpu.runtime import clock
+from engine.cpu.runtime import clock, numba_code
 from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native import specialise as specialise_native
@@ -134,7 +134,7 @@ def _solver(packed: Packed, blocks: int) -> tuple[Callable[..., int], ThreadPool
     table = thread_group.addresses(shared, n)
     attend = specialise(thread_group.attend, table, like, 1, clock.buffer())
     lead = partial(specialise(thread_group.lead, table, like, *example), table, like)
-
+    numba_code.note(f"dca-call-{dtype}")
     return lead, ThreadPool(partial(_stand_by, attend, table, like, shared), blocks - 1, shared.control, "dca")
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains import chunks, dca_step, thread_group
 from engine.cpu.rigid_body.workspace import EIGHT
-from engine.cpu.runtime import atomic, clock
+from engine.cpu.runtime import atomic, clock, numba_code
 from engine.cpu.runtime.arrays import Array
-from engine.cpu.runtime.numba_kernels import callback, kept, kernel, specialise
+from engine.cpu.runtime.numba_kernels import callback, kernel, specialise
 from engine.cpu.runtime.thread_pool import ThreadPool, next_epoch
 from engine.model.layout import Packed
 
@@ -50,17 +50,14 @@ def _attend(control, me, buffer):
 @cache
 def _compiled() -> tuple[Any, Callable[..., None]]:
     """What a step calls, and what helpers do."""
-    return callback(_SIGNATURE, _turn), specialise(_attend, np.zeros(1, np.int64), 1, clock.buffer())
+    code = callback(_SIGNATURE, _turn), specialise(_attend, np.zeros(1, np.int64), 1, clock.buffer())
+    numba_code.note(dca_step.CODE)
+    return code
 
 
 def make_code() -> None:
     """Compile it, or read it from disk."""
     _compiled()
-
-
-def at_hand() -> bool:
-    """Whether it is compiled, in memory or on disk."""
-    return _compiled.cache_info().currsize > 0 or kept(_SIGNATURE, _turn)
 
 
 class DcaGroup:

@@ -20,6 +20,8 @@ SHARE = 384
 """Links that are worth a thread. Both are fixed, and not measured as for a call: a simulation repeats bit for bit."""
 MOST = 63
 """Threads that a group has room for."""
+CODE = "dca-step-float64"
+"""What Numba compiles for it, by the kind that `runtime.numba_code` knows."""
 
 # fmt: off
 # where things lie, 0 for what is not there

@@ -43,20 +43,9 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def callback(signature: Any, function: Callable[..., Any]) -> Any:
     """A compiled function that has an address, cached on disk like a kernel."""
-    compiled = _callback(signature, function)
-    compiled.compile()
-    return compiled
-
-
-def kept(signature: Any, function: Callable[..., Any]) -> bool:
-    """Whether the code of a `callback` is on disk."""
-    compiled = _callback(signature, function)
-    return kernel_cache.read(compiled._cache.name(compiled._sig)) is not None
-
-
-def _callback(signature: Any, function: Callable[..., Any]) -> Any:
     compiled: Any = CFunc(function, sigutils.normalize_signature(signature), {}, {})
     compiled._cache = Store(function, compiled._targetdescr.target_context)
+    compiled.compile()
     return compiled
 
 

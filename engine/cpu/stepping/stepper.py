@@ -19,6 +19,7 @@ from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
+from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
@@ -70,7 +71,7 @@ class Code(NamedTuple):
         """Whether it is at hand: loaded, or on disk."""
         if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
             return False
-        return self.algorithm != "dca" or _dca_group().at_hand()
+        return self.algorithm != "dca" or numba_code.at_hand(dca_step.CODE)
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
