@@ -44,6 +44,8 @@ class Stepper(Protocol):
     def start(self, q: Array, v: Array) -> None: ...
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
     def diverged(self, wait: bool) -> int: ...
+    @property
+    def frozen(self) -> Any: ...
     def phases(self) -> Array: ...
 
 
@@ -59,6 +61,10 @@ class Simulation:
     A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are
     numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
     With "implicit", an effort that is within its limit as a step begins may pass it in that step.
+
+    `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
+    `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
+    it. `diverged` tells which those are; a `reset` sets them free.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
     steps. `tau` and `target`, which at first is where the joints stand, are held until changed; so is `wrench`
@@ -89,6 +95,7 @@ class Simulation:
         parameters: Parameters | None = None,
         timed: bool = True,
         threads: int | None = None,
+        on_divergence: str = "raise",
     ):
         if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
@@ -96,20 +103,22 @@ class Simulation:
         self.model, self.batch, self.dt = model, batch, float(dt)
         self.integrator = validation.one_of("integrator", integrator, INTEGRATORS)
         self.dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
+        self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
         self.device, where = _place(model, device, algorithm, batch, dtype)
         if self.device == "cpu" and dtype != "float64":
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
-        self.algorithm, why = choice.choose(
-            model, algorithm, batch, dtype, self.device, advancing(model)[self.device], work="step"
-        )
+        names = advancing(model)[self.device]
+        if on_divergence == "freeze" and self.device == "cuda":
+            names = tuple(name for name in names if _ON_GPU[name].freezes)
+        self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, names, work="step")
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
-            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters,
+            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze",
         )  # fmt: skip
         self._stepper: Stepper = (
             _ON_GPU[self.algorithm](self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
@@ -176,6 +185,11 @@ class Simulation:
         return self._stepper.wrench
 
     @property
+    def diverged(self) -> Any:
+        """(batch,), bool: the robots that diverged and were frozen; none unless `on_divergence` is "freeze"."""
+        return self._stepper.frozen
+
+    @property
     def time(self) -> float:
         """Seconds simulated since the last reset."""
         return self.steps * self.dt
@@ -186,7 +200,7 @@ class Simulation:
         return dict(zip(PHASES, map(float, self._stepper.phases()), strict=True))
 
     def step(self, n: int = 1) -> None:
-        """Advance by n steps of dt. Raises Diverged where the state stops being finite."""
+        """Advance by n steps of dt. Raises Diverged where the state stops being finite, but see `on_divergence`."""
         self.advance(n)
 
     def advance(self, n: int, controls: Any = None, every: int = 1, record: tuple[Any, Any] | None = None) -> None:

@@ -44,6 +44,8 @@ class StepSettings:
     kp: Array
     kd: Array
     parameters: Parameters | None
+    freezes: bool = False
+    """A robot that diverges stays as it was before that step, and the others go on."""
 
     @cached_property
     def joints(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -70,6 +71,8 @@ def of_robots(dtype: str):
             gains = np.ones((1, robot.nv))
             settings = StepSettings(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
             yield lambda settings=settings: robot_stepper.RobotStepper(settings)
+            frozen = dataclasses.replace(settings, freezes=True)
+            yield lambda settings=frozen: robot_stepper.RobotStepper(settings)
         yield lambda settings=settings: pushed(robot_stepper.RobotStepper, settings)
 
 
@@ -85,6 +88,7 @@ def of_chains(dtype: str, clusters: bool):
     gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
     settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
     yield lambda: chain_stepper.ChainStepper(settings)
+    yield lambda: chain_stepper.ChainStepper(dataclasses.replace(settings, freezes=True))
     yield lambda: pushed(chain_stepper.ChainStepper, settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)

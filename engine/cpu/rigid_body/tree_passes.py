@@ -126,16 +126,16 @@ def _revolute(row, constants, i, L):
         largest = max(largest, abs(row[at.Q * L + k]))
     c = constants[i]
     u, v, w = columns(load9(c, layout.HOME_ROTATION, 1))
-    if largest <= LARGEST_ANGLE:
-        for k in range(L):
-            s, o = sincos(row[at.Q * L + k])
-            x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-            store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
-    else:
-        for k in range(L):
-            s, o = np.sin(row[at.Q * L + k]), np.cos(row[at.Q * L + k])
-            x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-            store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+    for k in range(L):
+        s, o = sincos(row[at.Q * L + k])
+        x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+        store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+    if not largest <= LARGEST_ANGLE:
+        for k in range(L):  # no other robot of the block may know of one that spins so far
+            if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
+                s, o = np.sin(row[at.Q * L + k]), np.cos(row[at.Q * L + k])
+                x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+                store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
     p = load3(c, layout.HOME_POSITION, 1)
     for k in range(L):
         store3(row, at.P * L + k, L, p)

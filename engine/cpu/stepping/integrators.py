@@ -42,6 +42,14 @@ class Recording(NamedTuple):
     every: int
 
 
+class Freezing(NamedTuple):
+    """Which robots diverged and are frozen, (batch,), 0 or 1; a block's state before a step, q (L, nq), v (L, nv)."""
+
+    frozen: NDArray[np.integer]
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+
+
 class Stages(NamedTuple):
     """What RK4 keeps of a block of L robots: the stage's state, and the sums of its rates; q (L, nq), v (L, nv)."""
 
@@ -298,13 +306,46 @@ def _sound(v):
     return sound
 
 
+@inline
+def _stand_in(block, freezing, start):
+    """Keep the block's state, and have its frozen robots step as one that goes on; answers which, −1 if none does."""
+    last, going = freezing.frozen.shape[0] - 1, -1
+    copy(block.q, freezing.q)
+    copy(block.v, freezing.v)
+    for k in range(block.q.shape[0]):
+        if going < 0 and freezing.frozen[min(start + k, last)] == 0:
+            going = k
+    for k in range(block.q.shape[0]):
+        if going >= 0 and freezing.frozen[min(start + k, last)] != 0:
+            copy_row(block.q[going], block.q[k])
+            copy_row(block.v[going], block.v[k])
+            copy_row(block.tau[going], block.tau[k])
+            copy_row(block.target[going], block.target[k])
+    return going
+
+
+@inline
+def _freeze(block, freezing, start):
+    """Freeze the robots of a block that have just diverged, and put all that are frozen back to where they were."""
+    for k in range(block.q.shape[0]):
+        robot, sound = min(start + k, freezing.frozen.shape[0] - 1), True
+        for j in range(block.v.shape[1]):
+            sound &= abs(block.v[k, j]) < DIVERGED
+        if not sound:
+            freezing.frozen[robot] = 1
+        if freezing.frozen[robot] != 0:
+            copy_row(freezing.q[k], block.q[k])
+            copy_row(freezing.v[k], block.v[k])
+
+
 @kernel
-def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases):
+def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing):
     """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
-    phases (5,) of the last step are timed in ns, unless `phases` is empty.
+    phases (5,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
+    tuple, a divergence ends no steps but those of its robot.
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
@@ -320,13 +361,19 @@ def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, 
             if controls.shape[1] > 0:
                 for k in range(block.tau.shape[0]):
                     copy_row(controls[min(start + k, controls.shape[0] - 1), step], block.tau[k])
-            if integrator == "rk4":
-                _rk4_step(block, rows, rotations, scratch, dynamics, loads, timed)
-            else:
-                _euler_step(integrator, block, rows, rotations, scratch, dynamics, loads, timed)
+            going = 0
+            if len(freezing) > 0:
+                going = _stand_in(block, freezing, start)
+            if going >= 0:
+                if integrator == "rk4":
+                    _rk4_step(block, rows, rotations, scratch, dynamics, loads, timed)
+                else:
+                    _euler_step(integrator, block, rows, rotations, scratch, dynamics, loads, timed)
             if timed.size:
                 timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
-            if not _sound(block.v):
+            if len(freezing) > 0:
+                _freeze(block, freezing, start)
+            elif not _sound(block.v):
                 diverged = step if diverged < 0 else min(diverged, step)
                 break
             if (step + 1) % record.every == 0:

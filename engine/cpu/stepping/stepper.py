@@ -24,7 +24,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
-from engine.cpu.stepping.integrators import Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import pack
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
@@ -43,13 +43,14 @@ RUNS = 4
 class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
-    `wrenches`: those from outside act.
+    `wrenches`: those from outside act. `freezes`: as in `StepSettings`.
     """
 
     integrator: str
     algorithm: str
     lanes: int
     wrenches: bool = False
+    freezes: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -59,7 +60,7 @@ class Code(NamedTuple):
         if algorithm == "dca" and dca_step.blocks(len(settings.model.parent), 1) == 0:
             algorithm = "abia"
         together = settings.batch > FEW and algorithm == "abia" and alike
-        return cls(settings.integrator, algorithm, len(EIGHT if together else ONE))
+        return cls(settings.integrator, algorithm, len(EIGHT if together else ONE), freezes=settings.freezes)
 
     @property
     def seconds(self) -> float:
@@ -92,10 +93,11 @@ class Code(NamedTuple):
         wrenches: Wrenches | tuple[()] = ()
         if self.wrenches:
             place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
+        freezing = Freezing(whole, matrix, matrix) if self.freezes else ()
         arguments = (
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
-            example(self.algorithm, (0,) * self.lanes), whole,
+            example(self.algorithm, (0,) * self.lanes), whole, freezing,
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -141,6 +143,7 @@ class Stepper:
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
         self._diverged = 0
+        self._frozen = np.zeros(batch, np.int64)
         self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
         self.tau, self.target = np.zeros((batch, model.nv)), np.zeros((batch, model.nv))
 
@@ -178,6 +181,7 @@ class Stepper:
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
         self.q[:], self.v[:], self._diverged = q, v, 0
+        self._frozen[:] = 0
 
     def advance(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
@@ -243,8 +247,22 @@ class Stepper:
                 settings.integrator, rows, settings.rotations,
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
+                self._freezing(block),
             )
         )  # fmt: skip
+
+    def _freezing(self, block: slice) -> Freezing | tuple[()]:
+        """Where the robots of a block that diverge are told, with room for a few; empty where they end all."""
+        if not self._settings.freezes:
+            return ()
+        model, lanes = self._settings.model, len(self._lanes)
+        return Freezing(self._frozen[block], np.empty((lanes, model.nq)), np.empty((lanes, model.nv)))
+
+    @property
+    def frozen(self) -> Array:
+        """(batch,): whether each robot has diverged and been frozen."""
+        frozen: Array = self._frozen != 0
+        return frozen
 
     def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
         """After how many steps a state stopped being finite; 0 where all went well."""

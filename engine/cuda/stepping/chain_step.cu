@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                        const Real* __restrict__ gravities, int own_constants, const Real* __restrict__ joint_table,
                        int own_joints, unsigned long long* diverged, volatile int* alarm, long long* phases,
                        Meeting* meetings, Sent<Real>* outside, int n, int longest, const Real* __restrict__ wrenches,
-                       int batch) {
+                       int batch, bool* frozen) {
     extern __shared__ __align__(16) char memory[];
     const Chunk<Real> chunk(memory, meetings, outside, n, longest);
     const int robot = first_robot + blockIdx.x / BLOCKS, own = chunk.own();
@@ -95,14 +95,19 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     };
     if (first == 0) record(0);
     if (threadIdx.x == 0) chunk.sent.stop = 0;
+    // With FREEZES: whether the chain rests since an earlier launch, and its state before the last step that it took.
+    const bool rests = FREEZES && frozen[robot];
+    Real x_before = x, u_before = u;
+    int still = first;  // from this step on nothing moves, where the chain rests
 
 #pragma unroll 1
-    for (int step = first; step < last; ++step) {
+    for (int step = rests ? last : first; step < last; ++step) {
         watch.on = TIMED && robot == 0 && chunk.rank == 0 && threadIdx.x == 0 && step == steps - 1;
         watch.start();
         if (controls && here) torque = controls[(size_t(control_rows > 1 ? robot : 0) * steps + step) * n + own];
         const Motions<Real> moving = motions<HAS_WRENCHES>(chunk, constants, n, x, u, external);
         if (chunk.sent.stop != 0) break;  // a link of this chain diverged in the step before
+        if constexpr (FREEZES) x_before = x, u_before = u, still = step;
         watch.lap(phase::KINEMATICS);
         Mode mode = FORWARD;
         if constexpr (INTEGRATOR != integrator::RK4) {
@@ -139,8 +144,10 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         }
         watch.stop();
         if (here && !(fabs(u) < Real(DIVERGED))) {
-            atomicMin(diverged, (unsigned long long)(done + step + 1));
-            *alarm = 1;
+            if constexpr (!FREEZES) {
+                atomicMin(diverged, (unsigned long long)(done + step + 1));
+                *alarm = 1;
+            }
 #if CLUSTER
             for (int k = 0; k < BLOCKS; ++k) {
                 Real* there;
@@ -153,6 +160,15 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         } else if ((step + 1) % every == 0) {
             record(step + 1);
         }
+    }
+    if constexpr (FREEZES) {
+        everyone(chunk.meeting);
+        const bool stopped = chunk.sent.stop != 0;
+        if (stopped) x = x_before, u = u_before;
+        if (stopped || rests) {
+            for (int sample = still / every + 1; sample <= last / every; ++sample) record(sample * every);
+        }
+        if (stopped && chunk.rank == 0 && threadIdx.x == 0) frozen[robot] = true;
     }
     if (here) q[at] = x, v[at] = u;
     everyone(chunk.meeting);  // no block ends while another may still tell it to stop

@@ -15,6 +15,8 @@ from engine.step_settings import INTEGRATORS, StepSettings
 class ChainStepper(Stepper):
     """A settings's serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
 
+    freezes = True
+
     def __init__(self, settings: StepSettings):
         self._n, dtype = len(settings.model.parent), np.dtype(settings.dtype)
         cut = self._cut = dca.cut_here(self._n, settings.batch, dtype, additions=True)
@@ -44,7 +46,7 @@ class ChainStepper(Stepper):
             count = min(self._robots, self._settings.batch - first)
             given = (
                 np.int32(first), *steps, *state, *self._tables, *self._report, self._meetings, self._sent, *size,
-                self._body_wrenches, np.int32(self._settings.batch),
+                self._body_wrenches, np.int32(self._settings.batch), self.frozen,
             )  # fmt: skip
             compiler.Launch(
                 self._kernel, cut.blocks * count, cut.chunks * dca.LANES, 0, given,

@@ -108,6 +108,24 @@ template <typename Real, class Memory> __device__ __forceinline__ void advance_q
     }
 }
 
+// How many velocities a body has.
+__device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
+
+// Whether every velocity is one that a robot may have: v⁺ before it is taken, and v.
+template <typename Real, int PITCH>
+__device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
+    bool sound = true;
+    for (int i = 0; i < BODIES; ++i) {
+        for (int k = v_start(i); k < v_start(i) + dofs(i); ++k) sound &= fabs(joints.v_next(i, k)) < Real(DIVERGED);
+    }
+    return sound;
+}
+template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at) {
+    bool sound = true;
+    for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
+    return sound;
+}
+
 // Semi-implicit Euler, once v⁺ is known: q⁺ = q ⊕ dt v⁺.
 template <typename Real, int PITCH>
 __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>& joints) {
@@ -157,9 +175,10 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
 }
 
 // The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints
-// then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it.
+// then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it. With
+// FREEZES it answers whether the velocity is sound, and else leaves the state as it was.
 template <typename Real, int PITCH, class Robot>
-__device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
+__device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
                                          const Watch& watch, const Feasible<Real, PITCH>& feasible) {
     const auto& at = step.at;
     const Real dt = step.dt;
@@ -172,7 +191,11 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         add_stage<Real>(stage, number == 0 || number == 3 ? 1 : 2, number < 2 ? dt / 2 : dt);
     }
     for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k) + dt / 6 * at(Q_SUM + k);
-    for (int k = 0; k < NV; ++k) at(V + k) += dt / 6 * at(V_SUM + k);
+    for (int k = 0; k < NV; ++k) {
+        const Real before = at(V + k);
+        at(V + k) = before + dt / 6 * at(V_SUM + k);
+        if constexpr (FREEZES) at(V_SUM + k) = before;
+    }
     for (int i = 0; i < BODIES; ++i) {
         if (kind(i) == FREE) store(at, Q_STAGE + q_start(i) + 3, unit(quaternion<Real>(at, Q_STAGE + q_start(i) + 3)));
         if constexpr (HAS_BALLS) {
@@ -198,13 +221,21 @@ __device__ __forceinline__ void rk4_step(const Joints<Real, PITCH, Role::STEP>& 
             if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
         }
     }
+    if constexpr (FREEZES) {
+        if (!is_sound<Real>(at)) {
+            for (int k = 0; k < NV; ++k) at(V + k) = at(V_SUM + k);
+            return false;
+        }
+    }
     for (int k = 0; k < NQ; ++k) at(Q + k) = at(Q_STAGE + k);
+    return true;
 }
 
 // Of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones, those after `first` up to
 // `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
 // state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
-// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. `constants` and
+// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. With FREEZES such a
+// robot stays as it was before that step, from then on, and `frozen` (batch,) tells. `constants` and
 // `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
 // on the bodies in their own frames.
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>
@@ -213,7 +244,7 @@ advance(int batch, int steps, int first, int last, long long done, Real dt, Real
         const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
         int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
         const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-        long long* phases, const Real* __restrict__ wrenches) {
+        long long* phases, const Real* __restrict__ wrenches, bool* frozen) {
     extern __shared__ __align__(16) unsigned char shared[];
     const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
     if (robot >= batch) return;
@@ -246,11 +277,13 @@ advance(int batch, int steps, int first, int last, long long done, Real dt, Real
         if (record_v) for (int k = 0; k < NV; ++k) record_v[sample * NV + k] = at(V + k);
         ++sample;
     };
+    const size_t end = sample + last / every + 1;
     if (first == 0) record();
     else sample += first / every + 1;
+    const bool rests = FREEZES && frozen[robot];
     // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
 #pragma unroll 1
-    for (int step = first; step < last;) {
+    for (int step = rests ? last : first; step < last;) {
         const Watch watch = {phases, robot == 0 && step == steps - 1};
         if (number == 0) {
             if (controls) {
@@ -263,25 +296,34 @@ advance(int batch, int steps, int first, int last, long long done, Real dt, Real
                 watch.lap(phase::KINEMATICS);
             }
         }
-        bool settled = true;
-        if constexpr (HAS_STAGES) rk4_step(joints, own_robot, watch, feasible);
+        bool settled = true, sound = true;
+        if constexpr (HAS_STAGES) sound = rk4_step(joints, own_robot, watch, feasible);
         else settled = round<Real>(joints, own_robot, watch, number, feasible);
         number = settled ? 0 : number + 1;
         if (settled) {
-            if constexpr (!HAS_STAGES) euler_step(joints);
+            if constexpr (!HAS_STAGES) {
+                if constexpr (FREEZES) sound = is_next_sound(joints);
+                if (!FREEZES || sound) euler_step(joints);
+            }
             watch.stop();
             ++step;
-            bool sound = true;
-            for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
+            if constexpr (!FREEZES) sound = is_sound<Real>(at);
             if (!sound) {
-                atomicMin(diverged, (unsigned long long)(done + step));
-                *alarm = 1;
+                if constexpr (FREEZES) {
+                    frozen[robot] = true;
+                } else {
+                    atomicMin(diverged, (unsigned long long)(done + step));
+                    *alarm = 1;
+                }
                 step = last;
             } else if (--until == 0) {
                 until = every;
                 record();
             }
         }
+    }
+    if constexpr (FREEZES) {
+        while (sample < end) record();
     }
     for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
     for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);

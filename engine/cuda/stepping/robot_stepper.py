@@ -19,6 +19,8 @@ _JOINT_TABLE_BYTES = 8 * 1024
 class RobotStepper(Stepper):
     """Robots advanced by ABIA, a thread a robot."""
 
+    freezes = True
+
     def __init__(self, settings: StepSettings):
         import cupy
 
@@ -51,7 +53,7 @@ class RobotStepper(Stepper):
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         shape, batch = self._shape, np.int32(self._settings.batch)
         tables = self._constants, self._joint_table, self._workspace
-        given = batch, *steps, *state, *tables, *self._report, self._body_wrenches
+        given = batch, *steps, *state, *tables, *self._report, self._body_wrenches, self.frozen
         self._advance((shape.grid,), (shape.threads,), given, shape.shared)
 
 

@@ -22,6 +22,9 @@ _NULL, _NEVER = np.uint64(0), 2**64 - 1
 class Stepper(ABC):
     """The state of the robots in CuPy arrays; no step waits for the GPU."""
 
+    freezes = False
+    """Whether its kernel lets a robot that diverged rest, and the others go on."""
+
     def __init__(self, settings: StepSettings, more_bytes: int):
         import cupy
 
@@ -37,6 +40,8 @@ class Stepper(ABC):
         self._stream = self._current_stream()  # that of the last steps
         self._first = cupy.zeros(1, np.uint64)
         self._phases = cupy.zeros(len(PHASES) + 2, np.int64)
+        self.frozen = cupy.zeros(batch, bool)
+        """(batch,): whether each robot has diverged and been frozen."""
         alarm = cupy.cuda.alloc_pinned_memory(4)
         self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int32, 1)
         self._wrench: Any = None
@@ -57,7 +62,8 @@ class Stepper(ABC):
     @property
     def _facts(self) -> dict[str, bool]:
         """What acts on the robots, by the names that kernels are compiled with."""
-        return constraint_facts(self._settings) | {"HAS_WRENCHES": self._wrench is not None}
+        own = {"HAS_WRENCHES": self._wrench is not None, "FREEZES": self._settings.freezes}
+        return constraint_facts(self._settings) | own
 
     @property
     def wrench(self) -> Any:
@@ -85,6 +91,7 @@ class Stepper(ABC):
         self._stream.synchronize()
         self.q[:], self.v[:] = cupy.asarray(q, self._type), cupy.asarray(v, self._type)
         self._first.fill(_NEVER)
+        self.frozen.fill(False)
         self._current_stream().synchronize()
         self._alarm[0] = 0
 
