@@ -273,6 +273,12 @@ def link_poses(model: Model, q: ArrayLike) -> Array:
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
     (q, v), single = validation.states(model, q=q, v=v)
+    kinetic, potential = energies(model, q, v, pack(model).constants[None])
+    return (kinetic[0], potential[0]) if single else (kinetic, potential)
+
+
+def energies(model: Model, q: Array, v: Array, constants: Array) -> tuple[Array, Array]:
+    """`energy` of robots with `constants` (1 or batch, n + 1, CONSTANTS) of their own, see `Parameters.constants`."""
     n = len(model.parent)
     kinetic, potential = np.empty(len(q)), np.empty(len(q))
     rotations, positions = np.empty((len(q), n, 9)), np.empty((len(q), n, 3))
@@ -283,11 +289,12 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         positions,
         rotations,
         potential,
-        *pack(model),
+        pack(model).topology,
+        constants,
         workspace(n, ONE),
         ONE,
     )
-    return (kinetic[0], potential[0]) if single else (kinetic, potential)
+    return kinetic, potential
 
 
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import ArrayLike
 
 from engine import dynamics, validation
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
+from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.model import Model, features
+from engine.model.layout import pack
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.selection import capabilities, choice
@@ -248,12 +251,23 @@ class Simulation:
         return f"the simulation diverged at {self.time:g} s, first in {first}; {cure}"
 
     def energy(self) -> tuple[Array, Array]:
-        """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps."""
+        """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps.
+
+        On a GPU they are worked out there, in the simulation's number type.
+        """
+        if self.device == "cuda" and not self.model.has_mimic:
+            return self._energies_there(self.q, self.v)
         q, v = (arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v))
-        if self.parameters is None:
-            return dynamics.energy(self.model, q, v)
-        robots = [dynamics.energy(self.parameters.robot(k), q[k], v[k]) for k in range(self.batch)]
-        return np.array([kinetic for kinetic, _ in robots]), np.array([potential for _, potential in robots])
+        return dynamics.energies(self.model, q, v, self._constants)
+
+    @cached_property
+    def _energies_there(self) -> Energies:
+        return Energies(self.model, self.batch, self.dtype, self.parameters)
+
+    @cached_property
+    def _constants(self) -> Array:
+        """(1 or batch, n + 1, CONSTANTS): those of all robots, or of each."""
+        return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
 
 
 def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> Place:

@@ -59,7 +59,7 @@ def pushed(stepper: type, settings: StepSettings):
 
 def of_robots(dtype: str):
     """The kernels that are compiled for a robot."""
-    from engine.cuda.rigid_body import thread_per_robot, wrenches
+    from engine.cuda.rigid_body import energy, thread_per_robot, wrenches
     from engine.cuda.stepping import robot_stepper
 
     yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
@@ -67,6 +67,8 @@ def of_robots(dtype: str):
         kinds = thread_per_robot
         for kind in (kinds.Abia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)
+        for parameters in (None, engine.Parameters(robot, 100)):
+            yield lambda robot=robot, parameters=parameters: energy.Energies(robot, 100, dtype, parameters)
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
             settings = StepSettings(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)

@@ -95,12 +95,16 @@ def world_poses(q, rotations, positions, topology, constants, w, lanes):
 
 
 @kernel
-def energies(q, v, kinetic, positions, rotations, potential, topology, constants, w, lanes):
-    """½ Σ VᵀJV and −Σ m gᵀx into `kinetic` and `potential` (batch,), x the centres of mass. One lane."""
+def energies(q, v, kinetic, positions, rotations, potential, topology, each, w, lanes):
+    """½ Σ VᵀJV and −Σ m gᵀx into `kinetic` and `potential` (batch,), x the centres of mass. One lane.
+
+    `each` (1 or batch, n + 1, CONSTANTS) are the constants of all robots, or of each.
+    """
     n = topology.shape[0]
-    gravity = load3(constants[n], 0, 1)
-    world_poses(q, rotations, positions, topology, constants, w, lanes)
+    world_poses(q, rotations, positions, topology, each[0], w, lanes)
     for b in range(q.shape[0]):
+        constants = each[min(b, each.shape[0] - 1)]
+        gravity = load3(constants[n], 0, 1)
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.scatter_v(v, b, topology, w, lanes, at.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
