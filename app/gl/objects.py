@@ -10,6 +10,7 @@ from OpenGL import GL
 
 # The plain functions: PyOpenGL's own wrapper remembers each pointer under the context it believes to be current.
 from OpenGL.raw.GL.VERSION.GL_2_0 import glVertexAttribPointer
+from OpenGL.raw.GL.VERSION.GL_3_1 import glDrawElementsInstanced
 
 from app.gl.mesh import Mesh
 
@@ -21,8 +22,11 @@ COPY = np.dtype([("pose", "(3,4)f4"), ("color", "4f4")])
 class GpuMesh:
     """A mesh in the GPU's memory, and the vertex array that draws its copies with one call."""
 
-    def __init__(self, mesh: Mesh, copies: int, start: int, count: int):
-        """`copies` is the buffer of `COPY` records; those of this mesh are `count` from `start` on."""
+    def __init__(self, mesh: Mesh, copies: int | None = None, start: int = 0, count: int = 1):
+        """`copies` is the buffer of `COPY` records; those of this mesh are `count` from `start` on.
+
+        Without it the shaders know by themselves where the copies stand.
+        """
         self.mesh, self.start, self.count = mesh, start, count
         self.triangles = count * len(mesh.faces)
         self._indices = mesh.faces.size
@@ -39,8 +43,9 @@ class GpuMesh:
             [(0, 3, GL.GL_FLOAT), (12, 3, GL.GL_FLOAT), (24, 4, GL.GL_UNSIGNED_BYTE)]
         ):
             _attribute(location, width, kind, VERTEX.itemsize, offset)
-        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, copies)
-        for row in range(4):
+        if copies is not None:
+            GL.glBindBuffer(GL.GL_ARRAY_BUFFER, copies)
+        for row in range(4 if copies is not None else 0):
             _attribute(3 + row, 4, GL.GL_FLOAT, COPY.itemsize, start * COPY.itemsize + 16 * row)
             GL.glVertexAttribDivisor(3 + row, 1)
         GL.glBindVertexArray(0)
@@ -49,9 +54,11 @@ class GpuMesh:
         """Whether it is that mesh, the one at `index` of a scene, with its copies between start[index] and the next."""
         return self.mesh is mesh and (self.start, self.start + self.count) == (start[index], start[index + 1])
 
-    def draw(self) -> None:
+    def draw(self, count: int | None = None) -> None:
+        """Draw all copies, or so many."""
         GL.glBindVertexArray(self._array)
-        GL.glDrawElementsInstanced(GL.GL_TRIANGLES, self._indices, GL.GL_UNSIGNED_INT, None, self.count)
+        count = self.count if count is None else count
+        glDrawElementsInstanced(GL.GL_TRIANGLES, self._indices, GL.GL_UNSIGNED_INT, None, count)
 
     def release(self) -> None:
         GL.glDeleteVertexArrays(1, [self._array])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import engine
 from app.gl import context
+from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.scene import Scene
 
@@ -37,19 +38,29 @@ def picture(
     return draw(scene, poses, width, height, camera)
 
 
-def draw(scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera | None = None) -> Picture:
-    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4)."""
+def draw(
+    scene: Scene,
+    link_poses: ArrayLike,
+    width: int,
+    height: int,
+    camera: Camera | None = None,
+    batch: Batch | None = None,
+    detail: int = 0,
+) -> Picture:
+    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4), or a batch of its robots."""
     if camera is None:
         camera = Camera()
         camera.fit(*scene.bounds(link_poses))
     if not sys.platform.startswith("linux"):
-        return _draw(scene, link_poses, width, height, camera)
+        return _draw(scene, link_poses, width, height, camera, batch, detail)
     # A thread of its own has no current context yet, so that none of the caller's is put aside.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_draw, scene, link_poses, width, height, camera).result()
+        return pool.submit(_draw, scene, link_poses, width, height, camera, batch, detail).result()
 
 
-def _draw(scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera) -> Picture:
+def _draw(
+    scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera, batch: Batch | None, detail: int
+) -> Picture:
     with context.offscreen():
         from OpenGL import GL
 
@@ -64,7 +75,7 @@ def _draw(scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: 
         renderer.initialize()
         renderer.ground = scene.ground(link_poses)
         renderer.set_scene(scene)
-        renderer.draw(camera, link_poses, width, height)
+        renderer.draw(camera, link_poses, width, height, detail, batch)
         pixels = np.empty((height, width, 3), np.uint8)
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
         GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)

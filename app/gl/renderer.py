@@ -9,15 +9,17 @@ drawn with fewer of them (`levels`), and a full picture comes in pieces between 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from OpenGL import GL
 
-from app.gl import frame, levels, objects, shaders
+from app.gl import batch_drawer, frame, levels, objects, shaders
+from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
+from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.mesh import Mesh
 from app.gl.scene import Content
@@ -30,6 +32,10 @@ SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
 """Renderers that run on the processor, as their names say: shadows are plainer where they have to be fast."""
 PIECE = 25_000
 """Triangles, after which a picture that is drawn in pieces can be left."""
+BUDGETS = ((4_000_000, 4_000_000), (400_000, 60_000))
+"""Triangles of a batch in a full picture and in a draft, where a card draws and where the processor does."""
+SHADED = (20_000, 256)
+"""Robots in a picture, up to which they cast shadows, where a card draws and where the processor does."""
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Shadow:
     map: objects.ShadowMap
     content: Content | None = None
     poses: NDArray[np.float64] | None = None
+    batch: Batch | None = None
 
 
 class Holder(Protocol):
@@ -48,6 +55,8 @@ class Holder(Protocol):
     def content(self) -> Content | None: ...
 
 
+Picked = Sequence[tuple[int, ...]]
+"""What is drawn: meshes and their levels, or the `Part`s of a batch."""
 _FOREIGN = (
     GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
     GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
@@ -76,6 +85,10 @@ class Renderer:
         self._programs: dict[str, int] = {}
         self._shadows: list[Shadow] = []
         self._shadow: Shadow | None = None
+        self._batch: Batch | None = None
+        self._drawer: BatchDrawer | None = None
+        self.triangles = 0
+        """Of the last picture's batch."""
 
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost."""
@@ -113,21 +126,33 @@ class Renderer:
         GL.glDeleteBuffers(2, [self._frame, self._copies])
         GL.glDeleteVertexArrays(1, [self._empty])
         self._take(None)
+        if self._drawer is not None:
+            self._drawer.release()
+            self._drawer = None
         for shadow in self._shadows:
             shadow.map.release()
         for canvas in self._canvases.values():
             canvas.release()
         self._canvases, self._programs = {}, {}
 
-    def draw(self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, detail: int = 0) -> None:
+    def draw(
+        self,
+        camera: Camera,
+        link_poses: ArrayLike | None,
+        width: int,
+        height: int,
+        detail: int = 0,
+        batch: Batch | None = None,
+    ) -> None:
         """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
 
-        `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws.
+        `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws. A
+        `batch` of robots of the scene is drawn instead of the one at `link_poses`.
         """
         began = time.perf_counter()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
         try:
-            for _ in self.pieces(camera, link_poses, width, height, detail):
+            for _ in self.pieces(camera, link_poses, width, height, detail, batch):
                 pass
             self._drawn.resolve(bound, width, height)
         finally:
@@ -135,7 +160,13 @@ class Renderer:
         self.draw_seconds = time.perf_counter() - began
 
     def pieces(
-        self, camera: Camera, link_poses: ArrayLike | None, width: int, height: int, detail: int = 0
+        self,
+        camera: Camera,
+        link_poses: ArrayLike | None,
+        width: int,
+        height: int,
+        detail: int = 0,
+        batch: Batch | None = None,
     ) -> Iterator[None]:
         """As `draw`, but only so far that `pixels` can read it, and with a pause after every piece of the work."""
         began = time.perf_counter()
@@ -145,8 +176,19 @@ class Renderer:
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
         poses = None if link_poses is None else np.array(link_poses, float)
         self._shadow = self._shadows[bool(detail)]
-        self._upload(camera, poses, width / height)
-        in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
+        self._take(self._scene.content if self._scene is not None and poses is not None else None)
+        self._batch = batch if self._content is not None and len(self._content.hulls) else None
+        in_picture: Picked
+        in_shadow: Picked
+        if self._batch is not None:
+            choice = self._choose(camera, canvas.size, detail)
+            in_picture, in_shadow = choice.picture, choice.shadow
+            bounds = self._batch.bounds(self._content.reach, choice.order)
+        else:
+            bounds = self._send_copies(poses)
+        self._send_frame(camera, bounds, width / height)
+        if self._batch is None:
+            in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
         self.upload_seconds = time.perf_counter() - began
         yield
         for name in _FOREIGN:  # of whoever drew before, or of a picture that was left
@@ -195,17 +237,32 @@ class Renderer:
         self._canvases[name] = objects.Canvas(*size, samples)
         return self._canvases[name]
 
-    def _upload(self, camera: Camera, poses: NDArray[np.float64] | None, aspect: float) -> None:
-        lower, upper = np.full(3, -0.5), np.full(3, 0.5)
-        content = self._scene.content if self._scene is not None and poses is not None else None
-        self._take(content)
-        if content is not None:
-            lower, upper = content.bounds(poses)
-            records = objects.copies(content.matrices(poses), content.instances.color)
-            GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
-            GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
-            GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
-        size = self._shadow.map.size
+    def _choose(self, camera: Camera, size: tuple[int, int], detail: int) -> Choice:
+        """What is drawn of the batch, which is sent."""
+        if self._drawer is None:
+            self._drawer = BatchDrawer(batch_drawer.programs({"SHADOW_TAPS": 2 if self.software else 4}))
+        tiers = self._drawer.take(self._content)
+        budget, most = BUDGETS[self.software][bool(detail)], SHADED[self.software]
+        small = SMALL if detail and self.software else SMALL / 3
+        choice = choose(self._batch, tiers, camera, size, budget, most, small)
+        self._drawer.send(self._batch, choice.order)
+        self.triangles = choice.triangles
+        return choice
+
+    def _send_copies(self, poses: NDArray[np.float64] | None) -> Box:
+        """Send where the copies of all meshes stand; answers the corners of a box around them."""
+        content = self._content
+        if content is None:
+            return np.full(3, -0.5), np.full(3, 0.5)
+        records = objects.copies(content.matrices(poses), content.instances.color)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
+        GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
+        return content.bounds(poses)
+
+    def _send_frame(self, camera: Camera, bounds: Box, aspect: float) -> None:
+        """Send what all shaders know of the frame; shadows fall from what is between those corners."""
+        (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
         shade = frame.shaded(lower, upper, self.ground, 8 * self._texel)
         record = frame.pack(camera, aspect, self._light, self._texel, size, self.ground, shade)
@@ -244,13 +301,18 @@ class Renderer:
             [(int(index), int(far[index])) for index in every],
         )
 
-    def _draw(self, picked: list[tuple[int, int]], draft: bool) -> Iterator[None]:
+    def _draw(self, picked: Picked, draft: bool, program: str) -> Iterator[None]:
         """Draw all copies of some meshes, sending those that the GPU does not have yet.
 
         A draft leaves out the backs of what is closed.
         """
+        if self._batch is not None:
+            yield from self._drawer.draw(cast("Sequence[Part]", picked), program, draft or not self.software, PIECE)
+            yield
+            return
+        GL.glUseProgram(self._programs[program])
         content, triangles = self._content, 0
-        for index, level in picked:
+        for index, level in cast("Sequence[tuple[int, int]]", picked):
             known = self._sent.get((index, level))
             if known is None:
                 start, stop = (int(place) for place in content.instances.start[index : index + 2])
@@ -268,28 +330,31 @@ class Renderer:
                 yield
         yield
 
-    def _draw_shadow(
-        self, poses: NDArray[np.float64] | None, picked: list[tuple[int, int]], draft: bool
-    ) -> Iterator[None]:
+    def _draw_shadow(self, poses: NDArray[np.float64] | None, picked: Picked, draft: bool) -> Iterator[None]:
         """The shadow map, unless it is still there: the camera alone may have moved."""
         shadow = self._shadow
         drawn = shadow.poses is not None  # a new map holds whatever the memory held, also where there is no robot
-        if drawn and shadow.content is self._content and np.array_equal(shadow.poses, poses):
+        alone = self._batch is None and shadow.batch is None
+        if drawn and alone and shadow.content is self._content and np.array_equal(shadow.poses, poses):
             return
-        shadow.content = shadow.poses = None
+        shadow.content = shadow.poses = shadow.batch = None
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, shadow.map.framebuffer)
         GL.glViewport(0, 0, shadow.map.size, shadow.map.size)
         GL.glEnable(GL.GL_DEPTH_TEST)
         GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
-        GL.glUseProgram(self._programs["shadow"])
-        GL.glUniformMatrix4fv(self._light_clip, 1, True, self._light.astype(np.float32))
+        light = self._light.astype(np.float32)
+        if self._batch is not None:
+            self._drawer.set_light(light)
+        else:
+            GL.glUseProgram(self._programs["shadow"])
+            GL.glUniformMatrix4fv(self._light_clip, 1, True, light)
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glPolygonOffset(1.5, 2.0)
-        yield from self._draw(picked, draft)
+        yield from self._draw(picked, draft, "shadow")
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
-        shadow.content, shadow.poses = self._content, poses
+        shadow.content, shadow.poses, shadow.batch = self._content, poses, self._batch
 
-    def _draw_picture(self, canvas: objects.Canvas, picked: list[tuple[int, int]], draft: bool) -> Iterator[None]:
+    def _draw_picture(self, canvas: objects.Canvas, picked: Picked, draft: bool) -> Iterator[None]:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
         GL.glViewport(0, 0, *canvas.size)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, self._frame)
@@ -305,8 +370,7 @@ class Renderer:
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, False)
         doors = not canvas.samples and self._content is not None and self._content.see_through
-        GL.glUseProgram(self._programs["screen door" if doors else "robot"])
-        yield from self._draw(picked, draft)
+        yield from self._draw(picked, draft, "screen door" if doors and self._batch is None else "robot")
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         self._draw_ground()
         yield

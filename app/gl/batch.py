@@ -1,0 +1,222 @@
+"""`Batch`: many robots of one scene in a picture, and with how much detail each of them is drawn.
+
+Whole robots are drawn alike, nearest first, in bands of about one size: near ones with all their shapes at the levels
+that their size asks for, smaller ones by a hull for each link, the smallest by a box for each link (`stand_ins`). A
+budget of triangles moves the farther ones to what is simpler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl import levels
+from app.gl.camera import Camera
+from app.gl.scene import Content
+from app.gl.stand_ins import stand_ins
+
+Box = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""A lower and an upper corner, (3,) each."""
+WHOLE, HULLS, BOXES = range(3)
+"""What a robot is drawn as: the scene's shapes, or the two that stand for them."""
+SMALL, TINY = 90.0, 16.0
+"""Pixels across a robot, below which hulls will do, and boxes."""
+UNSEEN = 0.7
+"""Pixels across a shape, below which it is left out of a robot."""
+BANDS = 4
+"""Sizes of whole robots, each half the one before, that are drawn alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """N robots of one scene.
+
+    =======  ===================  ==================================================================
+    links    (N, links, 4, 4)     float32: poses in the robot's own world
+    offsets  (N, 3)               float32: where that world is drawn, m
+    tints    (N, 4)               float32: RGB in 0…1, and how much of it takes the place of the robot's own colour
+    =======  ===================  ==================================================================
+    """
+
+    links: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+    tints: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @cached_property
+    def origins(self) -> NDArray[np.float32]:
+        """(N, links, 3): where the links' frames are drawn."""
+        origins: NDArray[np.float32] = self.links[..., :3, 3] + self.offsets[:, None]
+        return origins
+
+    @cached_property
+    def boxes(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The lower and upper corners of each robot's links' frames, (N, 3) each."""
+        return self.origins.min(1), self.origins.max(1)
+
+    def bounds(self, reach: float, robots: NDArray[np.integer] | slice = slice(None)) -> Box:
+        """The lower and upper corner, (3,) each, of these robots, whose shapes reach so far from their links' frames.
+
+        Around the world's origin where there are none.
+        """
+        lower, upper = (corners[robots] for corners in self.boxes)
+        known = np.isfinite(lower).all(1) & np.isfinite(upper).all(1)
+        lower, upper = lower[known], upper[known]
+        if not len(lower):
+            return np.full(3, -reach), np.full(3, reach)
+        return lower.min(0).astype(float) - reach, upper.max(0).astype(float) + reach
+
+    def nearest(self, camera: Camera, size: tuple[int, int], point: tuple[float, float], reach: float) -> int | None:
+        """The robot that is seen at a point of a picture, in pixels from its upper left corner; None where none is."""
+        clip = camera.projection(size[0] / size[1]) @ camera.view()
+        seen = self.origins @ clip[:, :3].T + clip[:, 3]
+        depth = seen[..., 3]
+        ahead = np.where(depth > 1e-6, depth, np.nan)
+        place = (seen[..., :2] / ahead[..., None] * (0.5, -0.5) + 0.5) * size
+        away = np.linalg.norm(place - point, axis=-1)
+        pixels = size[1] * abs(clip_scale(camera, size)) / ahead
+        beyond = away - reach * pixels
+        # Among the links that the point may lie on, the nearest to it, in parts of how far they reach.
+        share = np.where(beyond <= 0, away / (reach * pixels), np.inf).min(1)
+        best = int(np.argmin(share))
+        return best if np.isfinite(share[best]) else None
+
+
+def clip_scale(camera: Camera, size: tuple[int, int]) -> float:
+    """Half the height of the picture, in heights at unit depth."""
+    return 0.5 * float(camera.projection(size[0] / size[1])[1, 1])
+
+
+class Part(NamedTuple):
+    """One mesh of robots that are drawn alike: which, at which level, and which of the robots in their order."""
+
+    tier: int
+    mesh: int
+    level: int
+    first: int
+    robots: int
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is drawn of a batch: the robots that are seen, nearest first, and the parts in picture and shadow map."""
+
+    order: NDArray[np.int32]
+    picture: list[Part]
+    shadow: list[Part]
+    triangles: int
+    """In the picture."""
+
+
+class Tiers:
+    """A scene's content and what stands for it, with the triangles of each."""
+
+    def __init__(self, content: Content):
+        self.content = content
+        self.contents = (content, *stand_ins(content))
+        self.copies = [np.diff(each.instances.start) for each in self.contents]
+        self.scale = levels.scales(content)
+        self.extent = _extents(content)
+        self._faces = [
+            [
+                [len(mesh.faces), *([None] * len(coarser))]
+                for mesh, coarser in zip(each.meshes, each.levels, strict=True)
+            ]
+            for each in self.contents
+        ]
+
+    def faces(self, tier: int, mesh: int, level: int) -> int:
+        """Triangles of all copies of a mesh in one robot."""
+        known = self._faces[tier][mesh]
+        if known[level] is None:
+            known[level] = len(self.contents[tier].levels[mesh][level - 1].mesh.faces)
+        return int(self.copies[tier][mesh] * known[level])
+
+    def plain(self, tier: int) -> list[tuple[int, int]]:
+        """All meshes of what stands for a robot."""
+        return [(mesh, 0) for mesh in range(len(self.contents[tier].meshes))]
+
+    def whole(self, pixels: float) -> list[tuple[int, int]]:
+        """The meshes of a robot that has so many pixels a metre, and the level of each."""
+        content = self.content
+        chosen = levels.choose(content.levels, pixels * self.scale)
+        seen = np.flatnonzero(self.extent * pixels >= UNSEEN)
+        return [(int(mesh), int(chosen[mesh])) for mesh in seen]
+
+
+def _extents(content: Content) -> NDArray[np.float64]:
+    """(M,): how wide the largest copy of each mesh is, m."""
+    across = np.linalg.norm(np.ptp(content.hulls, axis=1), axis=-1)
+    extents = np.zeros(len(content.meshes))
+    np.maximum.at(extents, content.instances.mesh, across)
+    return extents
+
+
+def choose(
+    batch: Batch, tiers: Tiers, camera: Camera, size: tuple[int, int], budget: int, shaded: int, small: float = SMALL
+) -> Choice:
+    """What to draw in a picture of that size with about so many triangles, and of up to `shaded` robots the shadows.
+
+    Robots that are less than `small` pixels across are not drawn whole.
+    """
+    order, pixels, across = _seen(batch, tiers.content.reach, camera, size)
+    picture: list[Part] = []
+    left, first = budget, 0
+    farther = [sum(tiers.faces(tier, *part) for part in tiers.plain(tier)) for tier in (HULLS, BOXES)]
+    large = int(np.searchsorted(-across, -small, side="right"))
+    for band in range(BANDS):
+        if first >= large:
+            break
+        stop = large
+        if band < BANDS - 1:
+            stop = max(first + 1, int(np.searchsorted(-pixels[:large], -0.5 * pixels[first], side="right")))
+        parts = tiers.whole(float(pixels[first]))
+        each = max(1, sum(tiers.faces(WHOLE, *part) for part in parts))
+        # What is nearer may take all but what the others need at least.
+        count = max(0, min(stop - first, (left - (len(order) - first) * farther[1]) // each))
+        picture += [Part(WHOLE, mesh, level, first, count) for mesh, level in parts if count]
+        left -= each * count
+        first += count
+        if first < stop:
+            break
+    whole = first
+    stop = max(first, int(np.searchsorted(-across, -TINY, side="right")))
+    spare = max(1, farther[0] - farther[1])
+    count = max(0, min(stop - first, (left - (len(order) - first) * farther[1]) // spare))
+    picture += [Part(HULLS, mesh, 0, first, count) for mesh, _ in tiers.plain(HULLS) if count]
+    first += count
+    rest = len(order) - first
+    picture += [Part(BOXES, mesh, 0, first, rest) for mesh, _ in tiers.plain(BOXES) if rest]
+    shadow = []
+    if len(order) <= shaded:
+        shadow += [Part(HULLS, mesh, 0, 0, whole) for mesh, _ in tiers.plain(HULLS) if whole]
+        far = len(order) - whole
+        shadow += [Part(BOXES, mesh, 0, whole, far) for mesh, _ in tiers.plain(BOXES) if far]
+    triangles = sum(part.robots * tiers.faces(part.tier, part.mesh, part.level) for part in picture)
+    return Choice(order, picture, shadow, triangles)
+
+
+def _seen(
+    batch: Batch, reach: float, camera: Camera, size: tuple[int, int]
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """The robots in the picture, nearest first, and of each the pixels that a metre has and those across it."""
+    lower, upper = batch.boxes
+    centers = (lower + upper) / 2
+    radii = np.linalg.norm(upper - lower, axis=1) / 2 + reach
+    view, projection = camera.view(), camera.projection(size[0] / size[1])
+    place = centers @ view[:3, :3].T + view[:3, 3]
+    depth = -place[:, 2]
+    slopes = 1 / projection[[0, 1], [0, 1]]
+    beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
+    seen = np.flatnonzero(np.all(beyond <= 0, axis=1) & (depth > -radii) & np.isfinite(depth))
+    seen = seen[np.argsort(depth[seen], kind="stable")]
+    nearest = np.maximum(depth[seen] - radii[seen], 0.01 * camera.distance)
+    pixels = np.sort(size[1] / (2 * slopes[1] * nearest))[::-1]
+    across = np.minimum.accumulate(2 * radii[seen] * pixels) if len(seen) else pixels
+    return seen.astype(np.int32), pixels, across

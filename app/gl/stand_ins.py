@@ -1,0 +1,93 @@
+"""What stands for a robot that is small in the picture of a batch: one simple mesh for each of its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.mesh import Mesh, from_corners
+from app.gl.scene import Content, Instances
+
+Points = NDArray[np.float64]
+
+_WAYS = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
+"""(26, 3): from the middle of a cube to its corners, and to the middles of its edges and sides."""
+
+
+def stand_ins(content: Content) -> tuple[Content, Content]:
+    """The robot with a hull of 48 triangles for each link that shows anything, and with a box of 12."""
+    links = list(_links(content))
+    hulls = [(link, _furthest(points), color) for link, points, color in links]
+    boxes = [(link, _corners(points), color) for link, points, color in links]
+    return _content(hulls, _cube(2)), _content(boxes, _cube(1))
+
+
+def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]]:
+    """Each link that shows anything: points of it, (P, 3), and its mean colour."""
+    instances = content.instances
+    sizes = np.prod(np.ptp(content.hulls, axis=1) + 1e-3, axis=1) ** (2 / 3)  # about their surfaces
+    own = np.array([mesh.colors.mean(0) / 255 for mesh in content.meshes]).reshape(-1, 4)
+    colors = instances.color * own[instances.mesh]
+    opaque = colors[:, 3] >= 0.5
+    for link in np.unique(instances.link[opaque]):
+        here = np.flatnonzero((instances.link == link) & opaque)
+        color = np.average(colors[here], axis=0, weights=sizes[here])
+        color[3] = 1.0
+        yield int(link), content.hulls[here].reshape(-1, 3), color
+
+
+def _furthest(points: Points) -> Points:
+    """(26, 3): the points that reach furthest in `_WAYS` from the middle of their box, whose sides count as equal."""
+    lower, upper = points.min(0), points.max(0)
+    shares = (points - (lower + upper) / 2) / np.maximum(upper - lower, 1e-6)
+    ways = _WAYS / np.linalg.norm(_WAYS, axis=1, keepdims=True)
+    return points[np.argmax(shares @ ways.T, axis=0)]
+
+
+def _corners(points: Points) -> Points:
+    """(26, 3): the corners of the points' box, and the middles of its edges and sides."""
+    lower, upper = points.min(0), points.max(0)
+    return (lower + upper) / 2 + _WAYS * (upper - lower) / 2
+
+
+def _cube(steps: int) -> NDArray[np.int64]:
+    """(F, 3): the triangles of a cube with so many steps, 1 or 2, along each edge, as indices into `_WAYS`."""
+    place = {tuple(way): k for k, way in enumerate(_WAYS)}
+    lines = np.linspace(-1.0, 1.0, steps + 1)
+    faces = []
+    for axis in range(3):
+        for side in (-1.0, 1.0):
+            for u0, u1 in pairwise(lines):
+                for v0, v1 in pairwise(lines):
+                    corners = [np.roll((side, u, v), axis) for u, v in ((u0, v0), (u1, v0), (u1, v1), (u0, v1))]
+                    a, b, c, d = (place[tuple(corner)] for corner in (corners if side > 0 else corners[::-1]))
+                    faces += [(a, b, c), (a, c, d)]
+    return np.array(faces)
+
+
+def _content(links: list[tuple[int, Points, NDArray[np.float64]]], faces: NDArray[np.int64]) -> Content:
+    """One mesh for each link, from its 26 points."""
+    count = len(links)
+    instances = Instances(
+        np.arange(count),
+        np.array([link for link, _, _ in links], np.int64),
+        np.repeat(np.eye(4)[None], count, 0),
+        np.array([color for _, _, color in links], np.float32).reshape(-1, 4),
+        np.arange(count + 1),
+    )
+    meshes = [_flat(points, faces) for _, points, _ in links]
+    hulls = np.array([points for _, points, _ in links]).reshape(-1, 26, 3)
+    return Content(meshes, [()] * count, instances, hulls)
+
+
+def _flat(points: Points, faces: NDArray[np.int64]) -> Mesh:
+    """The triangles among these points that have a surface, each shaded as flat."""
+    corners = points[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(across, axis=1)
+    kept = length > 1e-12
+    normals = (across[kept] / length[kept, None]).repeat(3, 0)
+    return from_corners(points, faces[kept], normals, np.full((len(normals), 4), 255, np.uint8), False)
