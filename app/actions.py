@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from PyQt6.QtCore import Qt
@@ -11,8 +11,9 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
 from app import theme
-from app.workbench import Workbench
+from app.workbench import ALGORITHMS, DEVICES, Workbench
 
+DEVICE_NAMES = {"auto": "auto", "cpu": "CPU", "cuda": "GPU"}
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
@@ -38,6 +39,11 @@ def make_action(
     return action
 
 
+def device_name(device: str) -> str:
+    """What the window calls the engine's device of that name."""
+    return DEVICE_NAMES.get(device, device)
+
+
 def check(action: QAction, on: bool) -> None:
     """Show a state without acting on it."""
     blocked = action.blockSignals(True)
@@ -46,15 +52,17 @@ def check(action: QAction, on: bool) -> None:
 
 
 class Choices:
-    """The exclusive choices of integrator, time step and algorithm, as menus show them."""
+    """The exclusive choices of integrator, time step, algorithm and device, as menus show them."""
 
     def __init__(self, window: QWidget, bench: Workbench):
         self._bench = bench
-        self.integrators, self.time_steps, self.algorithms = (QActionGroup(window) for _ in range(3))
+        self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
         self.chosen = QAction("Chosen for the robot", window, checkable=True)
         self.chosen.triggered.connect(self._choose)
-        for name in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
+        for name in ("auto", *ALGORITHMS):
             self._add(self.algorithms, name, partial(bench.set_algorithm, name))
+        for name in DEVICES:
+            self._add(self.devices, name, partial(bench.set_device, name))
         for name in engine.INTEGRATORS:
             self._add(self.integrators, name, partial(bench.set_integrator, name))
         for dt in TIME_STEPS:
@@ -62,6 +70,7 @@ class Choices:
 
     def _add(self, group: QActionGroup, text: str, choose: Callable[[], None]) -> None:
         action = QAction(text, group, checkable=True)
+        action.setData(text)
         action.triggered.connect(lambda: choose())  # without Qt's argument
         action.triggered.connect(self.show)
 
@@ -84,6 +93,16 @@ class Choices:
             check(action, dt == settings.dt)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
-        for action in self.algorithms.actions():
-            check(action, action.text() == settings.algorithm)
-            action.setEnabled(action.text() in ("auto", *self._bench.algorithms))
+        _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, lambda name: name)
+        _show(self.devices, settings.device, self._bench.device_refusals, device_name)
+
+
+def _show(group: QActionGroup, chosen: str, refusals: Mapping[str, str], label: Callable[[str], str]) -> None:
+    """Mark the entry in force; those that do not serve say why, in short beside their names, in full as their tips."""
+    for action in group.actions():
+        name = action.data()
+        why = refusals.get(name, "")
+        check(action, name == chosen)
+        action.setEnabled(not why)
+        action.setText(f"{label(name)}\t{why.split(';')[0]}" if why else label(name))
+        action.setToolTip(why or label(name))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -24,8 +26,8 @@ class Snapshot:
         self.tau = np.zeros(model.nv)
         """What efforts are applied, N m or N."""
         self.link_poses = np.zeros((len(model.link_names), 4, 4))
-        self.phases = np.full(len(engine.PHASES), math.nan)
-        """Seconds of each of `engine.PHASES` in the last step; NaN where none was taken since the last snapshot."""
+        self.phases: Mapping[str, float] = {}
+        """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""
         self.factor = math.nan
         """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
 
@@ -68,6 +70,8 @@ class Settings:
     integrator: str = "semi-implicit"
     gravity: bool = True
     algorithm: str = "auto"
+    device: str = "auto"
+    """"cpu", "cuda", or "auto" for the engine's choice."""
     automatic: bool = False
     """`dt` and `integrator` are those that `engine.suggested_step` gives."""
     held: bool = False
@@ -85,7 +89,22 @@ class Loaded:
     frames: Latest
     settings: Settings
     algorithm: str
+    device: str
     why: str
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """A simulation for the device that was asked for, "auto" or "cuda", is being made; a `Configured` tells its end."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class GpuLookedFor:
+    """It is known whether there is a GPU here; `why_not` in a sentence, None where there is one."""
+
+    why_not: str | None
 
 
 @dataclass(frozen=True)
@@ -101,6 +120,14 @@ class Refused:
 
     path: str
     diagnostics: tuple[engine.Diagnostic, ...]
+
+    @classmethod
+    def because(cls, path: str, fault: OSError | ValueError) -> Refused:
+        """For a fault that has no diagnostics of its own."""
+        unread = isinstance(fault, OSError)
+        reason = (fault.strerror or str(fault)) if isinstance(fault, OSError) else str(fault)
+        cure = "check the path and that the file may be read" if unread else "correct the file"
+        return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, cure),))
 
 
 @dataclass(frozen=True)
@@ -127,8 +154,9 @@ class Configured:
     """Which call of `Worker.configure` it answers."""
     settings: Settings
     algorithm: str
+    device: str
     why: str
     refusal: str = ""
 
 
-Event = Loaded | Compiling | Refused | Stopped | LimitsReached | Configured
+Event = Loaded | Preparing | GpuLookedFor | Compiling | Refused | Stopped | LimitsReached | Configured

@@ -9,6 +9,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QLabel, QMenu, QStatusBar, QToolButton, QWidget
 
 from app import theme
+from app.actions import device_name
 from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no contacts"
@@ -21,17 +22,15 @@ CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change t
 class Status:
     """The labels and buttons of a window's status bar."""
 
-    def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu):
+    def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
         self.loading_label, self.note_label = QLabel(), QLabel()
         self.note_label.setStyleSheet(f"color: {theme.COLORS['warning']}")
         self.findings_button = QToolButton()
         self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
-        self.name_label, self.size_label, self.time_label, self.device_label = (QLabel() for _ in range(4))
-        self.device_label.setText("CPU")
-        self.device_label.setToolTip("The window simulates on the CPU; batches run on a GPU from Python")
+        self.name_label, self.size_label, self.time_label = QLabel(), QLabel(), QLabel()
         self.time_label.setFont(theme.figures())
-        self.step_button, self.algorithm_button = _menu_button(steps), _menu_button(algorithms)
+        self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
         bar.addWidget(self.loading_label)
         shown: tuple[QWidget, ...] = (
             self.note_label,
@@ -40,7 +39,7 @@ class Status:
             self.size_label,
             self.step_button,
             self.algorithm_button,
-            self.device_label,
+            self.device_button,
             self.time_label,
         )
         for each in shown:
@@ -57,7 +56,7 @@ class Status:
         self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
-        for button in (self.step_button, self.algorithm_button, self.device_label):
+        for button in (self.step_button, self.algorithm_button, self.device_button):
             button.setVisible(model is not None)
         self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
         self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
@@ -65,6 +64,8 @@ class Status:
             self.step_button.setText(f"{self.step_button.text()}  (chosen)")
         self.algorithm_button.setText(bench.algorithm)
         self.algorithm_button.setToolTip(bench.why)
+        self.device_button.setText(device_name(bench.device))
+        self.device_button.setToolTip(f"Where the robot is simulated: click to change it\n{bench.why}")
 
     def show_findings(self, severities: Sequence[str]) -> None:
         """Count the diagnostics on their button, which goes where there are none."""
@@ -84,7 +85,9 @@ def too_heavy(names: Sequence[str], every: bool = False) -> str:
 def _busy(bench: Workbench) -> str:
     if bench.loading:
         return f"Loading {Path(bench.loading).name} …"
-    return f"compiling once for this machine, about {max(1, round(bench.compiling))} s" if bench.compiling else ""
+    if bench.compiling:
+        return f"compiling once for this machine, about {max(1, round(bench.compiling))} s"
+    return "preparing the GPU …" if bench.preparing else ""
 
 
 def _menu_button(menu: QMenu) -> QToolButton:

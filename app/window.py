@@ -149,7 +149,11 @@ class Window(QMainWindow):
         simulation.addSeparator()
         self.algorithm_menu = simulation.addMenu("&Algorithm")
         self.algorithm_menu.addActions(self.choices.algorithms.actions())
-        self.timing.set_algorithm_menu(self.algorithm_menu)
+        self.device_menu = simulation.addMenu("&Device")
+        self.device_menu.addActions(self.choices.devices.actions())
+        for menu in (self.algorithm_menu, self.device_menu):
+            menu.setToolTipsVisible(True)
+        self.timing.set_menus(self.algorithm_menu, self.device_menu)
         self.step_menu = simulation.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
         self.view_menu = bar.addMenu("&View")
@@ -215,7 +219,7 @@ class Window(QMainWindow):
         return dock
 
     def _make_status_bar(self) -> None:
-        self.status = Status(self.statusBar(), self.step_menu, self.algorithm_menu)
+        self.status = Status(self.statusBar(), self.step_menu, self.algorithm_menu, self.device_menu)
         self.status.findings_button.clicked.connect(self.diagnostics_dock.toggleViewAction().trigger)
         self.loading_label, self.time_label = self.status.loading_label, self.status.time_label
 
@@ -242,8 +246,8 @@ class Window(QMainWindow):
             case Stopped(message, detail):
                 self.statusBar().showMessage(message)
                 self.findings.show_stop(message, detail)
-            case Configured(_, _, algorithm, _, refusal):
-                if algorithm == self.timing.algorithm:
+            case Configured(_, _, algorithm, device, _, refusal):
+                if (algorithm, device) == self.timing.taken_by:
                     self.timing.clear()
                 self.statusBar().showMessage(refusal, MESSAGE)
             case LimitsReached(time, names):
@@ -270,7 +274,7 @@ class Window(QMainWindow):
             self._time_due = time.perf_counter() + TIME_REFRESH
             self.time_label.setText(f"{frame.time:9.3f} s")
             self.speed.show_achieved(frame.factor)
-        if frame.phases[0] == frame.phases[0]:
+        if frame.phases:
             self.timing.add_step(frame.phases, self.workbench.speed)
 
     def _drawn(self, seconds: float) -> None:
@@ -307,8 +311,9 @@ class Window(QMainWindow):
         self.viewport.show_hint(model is None and not bench.loading)
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
-        self.timing.show_algorithm(bench.algorithm, bench.settings, bench.why, bench.unmeasured)
-        self.algorithm_menu.setEnabled(model is not None)
+        self.timing.show_algorithm(bench.algorithm, bench.device, bench.settings, bench.why, bench.unmeasured)
+        for menu in (self.algorithm_menu, self.device_menu):
+            menu.setEnabled(model is not None)
 
     # From the user to the workbench.
 

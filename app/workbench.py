@@ -16,11 +16,27 @@ from numpy.typing import NDArray
 
 import engine
 from app.coordinates import Coordinate, coordinates
-from app.messages import Compiling, Configured, Event, Latest, Loaded, Refused, Settings, Snapshot, Stopped
+from app.gpu_search import GpuSearch
+from app.messages import (
+    Compiling,
+    Configured,
+    Event,
+    GpuLookedFor,
+    Latest,
+    Loaded,
+    Preparing,
+    Refused,
+    Settings,
+    Snapshot,
+    Stopped,
+)
 from app.worker import Worker
 
 SPEEDS = (0.1, 10.0)
 RECENT = 10
+DEVICES = ("auto", "cpu", "cuda")
+ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.values() for name in names))
+"""Those that step somewhere."""
 TRUST = "--trust-xacro"
 
 
@@ -56,7 +72,11 @@ class Workbench:
         self.compiling = 0.0
         """About how many seconds compiling takes, for which the robot waits; 0 while nothing is compiled."""
         self.time = 0.0
-        self.algorithm = self.why = ""
+        self.algorithm = self.device = self.why = ""
+        """That by which the robot is simulated, where, and why."""
+        self.preparing = ""
+        """The device for which a simulation is being made, "auto" or "cuda"; empty while none is."""
+        self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
         self.initial: NDArray[np.floating] = np.zeros(0)
         """(nq,): where `reset` goes back to."""
@@ -226,21 +246,41 @@ class Workbench:
             self._worker.set_effort(row.effort_v, min(max(value, -row.effort), row.effort))
 
     def set_algorithm(self, name: str) -> None:
-        """One of `algorithms`, or "auto"; also during play."""
+        """One of `ALGORITHMS`, or "auto"; also during play."""
         self._configure(replace(self.settings, algorithm=name))
 
+    def set_device(self, name: str) -> None:
+        """One of `DEVICES`; also during play. An algorithm that does not step there gives way to the choice."""
+        settings = replace(self.settings, device=name)
+        if self.model is not None and settings.algorithm not in engine.simulation_algorithms(self.model, name):
+            settings = replace(settings, algorithm="auto")
+        self._configure(settings)
+
     @property
-    def algorithms(self) -> tuple[str, ...]:
-        """Those by which the present robot can be simulated."""
+    def algorithm_refusals(self) -> dict[str, str]:
+        """Why algorithms do not simulate the present robot on the device that was asked for, by name."""
         if self.model is None:
-            return ()
-        able = engine.SIMULATION_ALGORITHMS["cpu"]
-        return tuple(name for name in engine.algorithms(self.model, "cpu") if name in able)
+            return {}
+        device = self.settings.device
+        device = "cpu" if device == "auto" and self._gpu.why_not is not None else device
+        reasons = {name: engine.simulation_refusal(name, self.model, device) for name in ALGORITHMS}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
+    @property
+    def device_refusals(self) -> dict[str, str]:
+        """Why devices do not simulate the present robot, by name."""
+        reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
+        for device in ("cpu", "cuda"):
+            if self.model is not None and not engine.simulation_algorithms(self.model, device):
+                first = engine.SIMULATION_ALGORITHMS[device][0]
+                reasons[device] = engine.simulation_refusal(first, self.model, device) or ""
+        return reasons
 
     @property
     def unmeasured(self) -> bool:
         """Whether the automatic choice is a default, for want of a measurement on this machine."""
-        return self.settings.algorithm == "auto" and len(self.algorithms) > 1 and not engine.measured()
+        several = self.model is not None and len(engine.simulation_algorithms(self.model, "cpu")) > 1
+        return self.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
 
     def choose_algorithm_again(self) -> None:
         """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
@@ -255,6 +295,8 @@ class Workbench:
     def poll(self) -> list[Event]:
         """Take in what has happened since the last call, and return it in order."""
         events = self._worker.events()
+        if self._gpu.is_news:
+            events.append(GpuLookedFor(self._gpu.why_not))
         for event in events:
             match event:
                 case Loaded():
@@ -262,8 +304,12 @@ class Workbench:
                 case Refused():
                     self.loading = ""
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
+                case Preparing():
+                    self.preparing = event.device
                 case Configured():
-                    self.algorithm, self.why = event.algorithm, event.why
+                    self.algorithm, self.device, self.why, self.preparing = (
+                        event.algorithm, event.device, event.why, "",
+                    )  # fmt: skip
                     if event.number == self._asked:
                         self.settings = event.settings
                 case Compiling():
@@ -277,8 +323,9 @@ class Workbench:
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
-        self.algorithm, self.why = event.algorithm, event.why
+        self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
         self.settings = event.settings
+        self._gpu.begin()
         self._grabbed = None
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)

@@ -9,6 +9,10 @@ While it plays, each tick owes the simulated time that has passed on the wall si
 times the speed. The tick pays in bursts of steps of a few milliseconds each, inside compiled code
 that has let go of the interpreter's lock, until the debt is paid or its deadline has come. A debt that
 a slow model cannot pay is forgiven: the robot then moves slower than asked, and the snapshot says by how much.
+
+On a GPU a tick pays with one launch of as many steps as its deadline allows by the GPU's clock, and the frame after
+them is fetched once it is there; commands are obeyed meanwhile. A simulation for a GPU compiles as it is made: another
+thread makes it, while the present one plays on. Where a GPU fails, the CPU goes on from the last state known.
 """
 
 from __future__ import annotations
@@ -18,11 +22,9 @@ import queue
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -35,38 +37,19 @@ from app.messages import (
     Latest,
     LimitsReached,
     Loaded,
+    Preparing,
     Refused,
     Settings,
-    Snapshot,
     Stopped,
 )
+from app.motion_watch import AchievedSpeed, LimitWatch, RestWatch
+from app.pace import Pace
+from app.preparing import Outcome, Preparation, made
+from app.running import Running, held_joints, settled, simulation_of
 
-TICK = 1 / 60  # s, from one tick to the next
-RESTING = 1 / 20  # s, instead, while nothing moves: nothing is to be seen of it
-UNSEEN = 1 / 10  # s, while nobody sees the window
-STILL = 1e-5  # rad or m, by which no coordinate may have moved for `CALM` s of wall time: then nothing moves
-CALM = 0.5
-DEADLINE = 0.72  # of a tick: wall time that it may spend on steps
-LONGER = 0.080  # s of it after a tick that could not pay its debt: time to simulate rather than to show
-BURST = 0.004  # s that one call into compiled code may last
-LONG_BURST = 0.012  # s, in such a tick: after each call the thread waits for the interpreter's lock
-PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
 PARTING = 0.8  # s that `close` waits for a thread that is loading a file
-MEMORY = 0.5  # s of wall time over which the achieved speed is measured
-
-
-@dataclass
-class _Achieved:
-    """Simulated seconds per wall second, over the last `MEMORY` seconds."""
-
-    marks: deque[tuple[float, float]] = field(default_factory=deque)
-
-    def mark(self, wall: float, simulated: float) -> float:
-        self.marks.append((wall, simulated))
-        while wall - self.marks[0][0] > MEMORY:
-            self.marks.popleft()
-        elapsed = wall - self.marks[0][0]
-        return (simulated - self.marks[0][1]) / elapsed if elapsed > MEMORY / 4 else math.nan
+LOOK = 0.0005  # s between two looks at whether a GPU's frame is there
+GPU_FAULTS = (RuntimeError, MemoryError)  # what a GPU, its driver and its compiler raise
 
 
 class Worker:
@@ -81,20 +64,16 @@ class Worker:
         self._newest_open = self._newest_settings = 0
         self._known: Latest | None = None
         self._model: engine.Model | None = None
-        self._simulation: engine.Simulation | None = None
+        self._running: Running | None = None
         self._frames: Latest | None = None
         self._settings = Settings()
-        self._time_before = 0.0  # simulated before the present Simulation took over
         self._playing = self._quitting = self._changed = False
-        self._compiler = Compiler()
+        self._compiler, self._preparation = Compiler(), Preparation()
         self._compiling = False
         self._steps_asked = 0  # while it compiled
-        self._speed = 1.0
-        self._owed = self._step_cost = self._last_tick = 0.0
-        self._achieved = _Achieved()
-        self._pace = TICK  # s, until the next tick
-        self._anchor, self._moved = np.zeros(0), 0.0  # where it was when it last moved, and when that was
-        self._at_limit = np.zeros(0, bool)
+        self._pace, self._achieved = Pace(), AchievedSpeed()
+        self._rest_watch = RestWatch()
+        self._limits: LimitWatch | None = None
         # A daemon, since `close` does not wait for a file that is long to load.
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
@@ -179,38 +158,58 @@ class Worker:
         self._newest_open += 1  # none of those that wait is loaded any more
         self._commands.put(self._quit)
         self._thread.join(PARTING)
+        self._preparation.close(PARTING)
 
     # Called from the worker's thread only.
 
     def _run(self) -> None:
         while not self._quitting:
             try:
-                self._obey()
-                if not self._quitting:
-                    self._await_code()
-                if self._playing and not self._compiling and not self._quitting:
-                    self._tick()
-                if self._changed:
-                    self._publish()
+                self._turn()
             except engine.Diverged as stop:
                 self._stop(Stopped(str(stop)))
             except Exception as fault:  # the thread must live on, and the user must hear of it
-                self._stop(Stopped(f"the simulation stopped: {fault}", traceback.format_exc()))
+                self._survive(fault)
+
+    def _survive(self, fault: Exception) -> None:
+        """Have the CPU go on where it was a GPU that failed; else stop."""
+        try:
+            if self._running is not None and self._running.on_gpu and isinstance(fault, GPU_FAULTS):
+                self._go_on_without_gpu(fault)
+                return
+        except Exception as another:  # nor can the CPU
+            fault = another
+        self._stop(Stopped(f"the simulation stopped: {fault}", "".join(traceback.format_exception(fault))))
+
+    def _turn(self) -> None:
+        """Obey, step what is due, and show what there is."""
+        self._obey()
+        if self._quitting:
+            return
+        self._await_code()
+        if self._running is not None and self._running.waits_for_frame and self._running.ready:
+            self._publish()
+        if self._playing and not self._compiling:
+            self._tick()
+        if self._changed and not (self._running is not None and self._running.waits_for_frame):
+            self._publish()
 
     def _obey(self) -> None:
-        """Wait for a command, while playing for the next tick, or for a compiler; then obey all that are there."""
+        """Wait for a command, while playing for the next tick or frame, or for a compiler; then obey all there are."""
         try:
-            ticking = self._playing and not self._compiling
-            self._commands.get(timeout=self._rest() if ticking else self._compiler.patience)()
+            self._commands.get(timeout=self._patience())()
             while not self._quitting:
                 self._commands.get_nowait()()
         except queue.Empty:
             return
 
-    def _rest(self) -> float:
-        if self._owed > self._settings.dt:
-            return PATIENCE
-        return max(PATIENCE, self._last_tick + self._pace - time.perf_counter())
+    def _patience(self) -> float | None:
+        """Seconds until there is something to do without a command; None for ever."""
+        if self._running is not None and self._running.waits_for_frame:
+            return LOOK
+        if self._playing and not self._compiling:
+            return self._pace.rest(self._settings.dt)
+        return self._compiler.patience
 
     def _open(
         self,
@@ -227,26 +226,28 @@ class Worker:
             gravity = not any(joint.kind == "floating" for joint in model.joints)
             motors = bool(np.any(np.isfinite(model.effort_limit)))
             settings = replace(settings, gravity=gravity, algorithm="auto", held=motors, driven=frozenset())
-            settings = _settled(model, settings)
-            simulation = _simulation(model, settings)
+            settings = settled(model, settings)
+            running = Running(simulation_of(model, replace(settings, device="cpu")))  # the robot is there at once
         except engine.ModelError as fault:
-            self._events.put(Refused(path, fault.diagnostics or (_refusal(path, fault),)))
+            self._events.put(Refused(path, fault.diagnostics) if fault.diagnostics else Refused.because(path, fault))
             return
         except (OSError, ValueError) as fault:
-            self._events.put(Refused(path, (_refusal(path, fault),)))
+            self._events.put(Refused.because(path, fault))
             return
-        self._model, self._simulation, self._settings = model, simulation, settings
-        self._frames = Latest(model)
+        self._preparation.drop()
+        self._model, self._running, self._settings = model, running, settings
+        self._frames, self._limits = Latest(model), LimitWatch(model)
         self._playing = False
-        self._restart_clock(0.0)
-        self._at_limit = np.ones(model.nv, bool)  # standing at a limit from the start is no event
+        self._restart_clock()
         self._begin_compiling()
-        self._events.put(Loaded(model, path, self._frames, settings, simulation.algorithm, simulation.why))
+        self._events.put(Loaded(model, path, self._frames, settings, *running.choice))
+        if settings.device != "cpu":
+            self._prepare(settings, self._settle_device)
 
     def _begin_compiling(self) -> None:
         """Have made what the simulation lacks; until it is there nothing steps."""
         self._steps_asked = 0
-        seconds = self._compiler.begin(self._simulation)
+        seconds = self._compiler.begin(self._running.simulation)
         if seconds is not None or self._compiling:
             self._events.put(Compiling(seconds or 0.0))
         self._compiling = seconds is not None
@@ -259,15 +260,15 @@ class Worker:
             self._compiling = False
             self._events.put(Compiling(0.0))
             steps, self._steps_asked = self._steps_asked, 0
-            _simulation(self._model, self._settings).step(1)  # reads the code from disk
-            self._last_tick = time.perf_counter()
+            here = replace(self._settings, device="cpu", algorithm=self._running.simulation.algorithm)
+            simulation_of(self._model, here).step(1)  # reads the code from disk
+            self._pace.restart()
             if steps:
                 self._burst(steps)
 
-    def _restart_clock(self, time_before: float) -> None:
-        self._time_before = time_before
-        self._owed, self._last_tick, self._step_cost = 0.0, time.perf_counter(), 0.0
-        self._achieved = _Achieved()
+    def _restart_clock(self) -> None:
+        self._pace.restart(other_steps=True)
+        self._achieved = AchievedSpeed()
         self._changed = True
 
     def _for(self, robot: Latest | None, command: Callable[[], None]) -> None:
@@ -275,9 +276,9 @@ class Worker:
             command()
 
     def _play(self) -> None:
-        self._playing = self._simulation is not None
-        self._owed, self._last_tick, self._pace = 0.0, time.perf_counter(), TICK
-        self._achieved = _Achieved()
+        self._playing = self._running is not None
+        self._pace.restart()
+        self._achieved = AchievedSpeed()
 
     def _pause(self) -> None:
         self._playing = False
@@ -287,69 +288,113 @@ class Worker:
         self._pause()
         if self._compiling:
             self._steps_asked += count
-        elif self._simulation is not None:
+        elif self._running is not None:
             self._burst(count)
 
     def _reset(self, q: np.ndarray) -> None:
-        if self._simulation is not None:
-            self._simulation.reset(q[None])
-            self._aim()
+        if self._running is not None:
+            self._running.reset(q)
             self._steps_asked = 0
-            self._restart_clock(0.0)
-
-    def _aim(self) -> None:
-        """Hold every joint where it stands."""
-        simulation, scalar = self._simulation, self._model.q_of_v >= 0
-        simulation.target[:, scalar] = simulation.q[:, self._model.q_of_v[scalar]]
+            self._restart_clock()
 
     def _write(self, name: str, v: int, value: float) -> None:
-        if self._simulation is not None:
-            getattr(self._simulation, name)[0, v] = value
+        if self._running is not None:
+            self._running.set_one(name, v, value)
             self._changed = True
 
     def _set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
-        if self._simulation is None:
+        if self._running is None:
             return
-        joint = len(v) == 1
-        if joint:
-            self._simulation.target[0, v[0]] = value
+        if len(v) == 1:
+            self._running.set_one("target", v[0], value)
+
+        def put(state: np.ndarray) -> None:
+            state[q] = value
+
         if not self._playing:
-            self._simulation.q[0, q] = value
-            self._simulation.v[0, list(v)] = 0.0
+            self._running.place(put, v)
         self._changed = True
 
     def _set_rotation(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
-        if self._simulation is not None and not self._playing:
-            put(self._simulation.q[0])
-            self._simulation.v[0, list(v)] = 0.0
+        if self._running is not None and not self._playing:
+            self._running.place(put, v)
             self._changed = True
 
     def _set_speed(self, speed: float) -> None:
-        self._speed = speed
-        self._owed = 0.0
-        self._achieved = _Achieved()
+        self._pace.speed = speed
+        self._pace.forgive()
+        self._achieved = AchievedSpeed()
 
     def _configure(self, number: int, settings: Settings) -> None:
-        if self._model is None or self._simulation is None:
+        if self._model is None or self._running is None:
             self._settings = settings
             return
-        before, refusal = self._simulation, ""
-        try:
-            settings = _settled(self._model, settings)
-            after = _simulation(self._model, settings)
-            after.reset(before.q.copy(), before.v.copy())
-            after.tau[:], after.target[:] = before.tau, before.target
-            taken = _held(self._model, settings) & ~_held(self._model, self._settings)
-            self._simulation, self._settings = after, settings
-            # What is held from now on is held where it stands, with no effort of its own.
-            after.target[0, taken], after.tau[0, taken] = after.q[0, self._model.q_of_v[taken]], 0.0
+        settings = settled(self._model, settings)
+        if self._may_take_gpu(settings):
+            self._events.put(Preparing(settings.device))
+            self._prepare(settings, partial(self._take_on, number))
+            return
+        self._preparation.drop()
+        self._take_on(number, settings, made(lambda: Running(simulation_of(self._model, settings))))
+
+    def _may_take_gpu(self, settings: Settings) -> bool:
+        """Whether a simulation as asked for may be one for a GPU, and so take long to make."""
+        if settings.device == "cpu" or engine.why_no_gpu() is not None:
+            return False
+        before = self._settings
+        others = (settings.device, settings.algorithm) != (before.device, before.algorithm)
+        return settings.device == "cuda" or others or self._preparation.under_way or self._running.on_gpu
+
+    def _prepare(self, settings: Settings, finish: Callable[[Settings, Outcome], None]) -> None:
+        """Have a simulation made in another thread, and `finish` called with it."""
+        model, frames = self._model, self._frames
+        self._preparation.begin(
+            lambda: Running(simulation_of(model, settings)),
+            lambda done: self._commands.put(partial(self._for, frames, done)),
+            partial(finish, settings),
+        )
+
+    def _settle_device(self, settings: Settings, outcome: Outcome) -> None:
+        """Take the simulation on the device that was asked for before the robot was loaded, where it is another."""
+        if not isinstance(outcome, Running) or outcome.choice != self._running.choice:
+            self._take_on(0, settings, outcome)
+
+    def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
+        """Go on by another simulation, from where this one is, or tell why not."""
+        refusal = ""
+        if isinstance(outcome, Running):
+            before, self._running = self._running, outcome
+            try:
+                before.refresh()
+            except GPU_FAULTS:  # it is the GPU's that failed: from the last state known
+                before.waits_for_frame = False
+            outcome.carry_on(before)
+            taken = held_joints(self._model, settings) & ~held_joints(self._model, self._settings)
+            outcome.hold(taken)
+            self._settings = settings
             self._begin_compiling()
             self._frames.withdraw()  # its phases would be taken for the new settings'
-            self._restart_clock(self._time_before + before.time)
-        except ValueError as fault:
-            refusal = str(fault)
-        now = self._simulation
-        self._events.put(Configured(number, self._settings, now.algorithm, now.why, refusal))
+            self._restart_clock()
+        else:
+            refusal = str(outcome) or type(outcome).__name__
+        self._tell_settings(number, refusal)
+
+    def _tell_settings(self, number: int, refusal: str) -> None:
+        self._events.put(Configured(number, self._settings, *self._running.choice, refusal))
+
+    def _go_on_without_gpu(self, fault: Exception) -> None:
+        """The CPU takes over from the last state known."""
+        self._preparation.drop()
+        before, settings = self._running, replace(self._settings, device="cpu")
+        if settings.algorithm not in engine.simulation_algorithms(self._model, "cpu"):
+            settings = replace(settings, algorithm="auto")
+        self._running = Running(simulation_of(self._model, settings))
+        self._running.carry_on(before)
+        self._settings = settings
+        self._begin_compiling()
+        self._restart_clock()
+        reason = str(fault).strip().split("\n")[0] or type(fault).__name__
+        self._tell_settings(self._newest_settings, f"the GPU failed ({reason}); the CPU goes on from there")
 
     def _quit(self) -> None:
         self._compiler.close()
@@ -361,90 +406,41 @@ class Worker:
 
     def _tick(self) -> None:
         """Pay the simulated time owed since the last tick, as far as the deadline allows."""
-        dt, now = self._settings.dt, time.perf_counter()
-        elapsed, self._last_tick = now - self._last_tick, now
-        late = self._owed >= dt
-        deadline, burst = (LONGER, LONG_BURST) if late else (DEADLINE * self._pace, BURST)
-        self._owed = min(self._owed + self._speed * elapsed, self._speed * (self._pace + TICK) + dt)
-        while self._owed >= dt:
-            affordable = int(burst / self._step_cost) if self._step_cost else 1
-            count = max(1, min(int(self._owed / dt), affordable))
-            self._burst(count)
-            self._owed -= count * dt
-            if time.perf_counter() - now > deadline or not self._commands.empty():
-                break
-        calm = time.perf_counter() - self._moved > CALM
-        self._pace = UNSEEN if not self.seen else RESTING if calm else TICK
+        dt, running, pace = self._settings.dt, self._running, self._pace
+        if running.on_gpu and (running.waits_for_frame or not pace.is_due(dt)):
+            return
+        budget = pace.begin_tick(dt)
+        if running.on_gpu:
+            if count := pace.steps(dt, budget.whole):
+                running.advance(count)
+                pace.pay(count * dt)
+        else:
+            while count := pace.steps(dt, budget.burst):
+                self._burst(count)
+                pace.pay(count * dt)
+                if time.perf_counter() > budget.deadline or not self._commands.empty():
+                    break
+        pace.set_period(self.seen, self._rest_watch.rests)
 
     def _burst(self, count: int) -> None:
         """`count` steps in one call."""
-        start = time.perf_counter()
-        self._simulation.step(count)
-        cost = (time.perf_counter() - start) / count
-        self._step_cost = cost if not self._step_cost else 0.5 * (self._step_cost + cost)
-        phases = self._simulation.phases
-        self._frames.back.phases[:] = [phases[name] for name in engine.PHASES]
+        seconds = self._running.advance(count)
+        if not self._running.on_gpu:
+            self._pace.learn(seconds / count)
         self._changed = True
 
     def _publish(self) -> None:
         """Show the present state to whoever looks next."""
         self._changed = False
-        if self._simulation is None or not np.all(np.isfinite(self._simulation.q)):
+        if self._running is None:
             return
-        frame, simulation = self._frames.back, self._simulation
-        frame.time = self._time_before + simulation.time
-        frame.q[:], frame.v[:] = simulation.q[0], simulation.v[0]
-        frame.target[:], frame.tau[:] = simulation.target[0], simulation.tau[0]
-        frame.link_poses[:] = engine.link_poses(self._model, frame.q)
+        frame = self._frames.back
+        self._pace.learn(self._running.collect(frame))
+        if not np.all(np.isfinite(frame.q)):
+            return
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan
-        if len(self._anchor) != len(frame.q) or np.abs(frame.q - self._anchor).max(initial=0.0) > STILL:
-            self._anchor, self._moved = frame.q.copy(), time.perf_counter()
-        self._watch_limits(frame)
+        self._rest_watch.look(frame.q)
+        reached = self._limits.look(frame.q)
+        if self._playing and reached:
+            self._events.put(LimitsReached(frame.time, reached))
         self._frames.publish()
-        self._frames.back.phases[:] = math.nan
-
-    def _watch_limits(self, frame: Snapshot) -> None:
-        """Tell of coordinates that have come to a limit; one counts as gone from it at 1 % of its range."""
-        model = self._model
-        scalar = np.flatnonzero(model.q_of_v >= 0)
-        q, lower, upper = frame.q[model.q_of_v[scalar]], model.lower[scalar], model.upper[scalar]
-        room = np.minimum(q - lower, upper - q)
-        band = np.where(np.isfinite(upper - lower), 1e-2 * (upper - lower), 1e-2)
-        reached = np.flatnonzero((room <= 0.05 * band) & ~self._at_limit[scalar])
-        self._at_limit[scalar[room <= 0.05 * band]] = True
-        self._at_limit[scalar[room > band]] = False
-        if self._playing and len(reached):
-            names = tuple(model.coordinate_names[dof] for dof in scalar[reached])
-            self._events.put(LimitsReached(frame.time, names))
-
-
-def _settled(model: engine.Model, settings: Settings) -> Settings:
-    """The settings with the step that is suggested, where that is what they ask for."""
-    if not settings.automatic:
-        return settings
-    step = engine.suggested_step(model, settings.held)
-    return replace(settings, dt=step.dt, integrator=step.integrator)
-
-
-def _held(model: engine.Model, settings: Settings) -> np.ndarray:
-    """(nv,): which velocities are those of joints that gains hold."""
-    held = (model.q_of_v >= 0) & settings.held
-    held[sorted(settings.driven)] = False
-    return held
-
-
-def _simulation(model: engine.Model, settings: Settings) -> engine.Simulation:
-    kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
-    kp[sorted(settings.driven)] = kd[sorted(settings.driven)] = 0.0
-    if not settings.held:
-        kp[:] = kd[:] = 0.0
-    model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    return engine.Simulation(
-        model, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm, kp=kp, kd=kd
-    )
-
-
-def _refusal(path: str, fault: OSError | ValueError) -> engine.Diagnostic:
-    reason = (fault.strerror or str(fault)) if isinstance(fault, OSError) else str(fault)
-    cure = "check the path and that the file may be read" if isinstance(fault, OSError) else "correct the file"
-    return engine.Diagnostic("error", None, Path(path).name, reason, cure)

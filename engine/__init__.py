@@ -31,6 +31,7 @@ from engine.dynamics import (
     momentum,
 )
 from engine.files import ROBOTS, find_robot, replacing
+from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.generate import chain, tree
@@ -39,7 +40,15 @@ from engine.rollout import Trajectory, rollout
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
-from engine.simulation import INTEGRATORS, PHASES, Diverged, Simulation
+from engine.simulation import (
+    INTEGRATORS,
+    PHASES,
+    Diverged,
+    Simulation,
+    simulation_algorithms,
+    simulation_refusal,
+    why_no_gpu,
+)
 from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair
@@ -93,6 +102,8 @@ __all__ = [
     "Diverged",
     "Edit",
     "ForwardDynamics",
+    "Frame",
+    "FrameReader",
     "Growth",
     "Interval",
     "Joint",
@@ -125,7 +136,10 @@ __all__ = [
     "repair",
     "replacing",
     "rollout",
+    "simulation_algorithms",
+    "simulation_refusal",
     "static_loads",
     "suggested_step",
     "tree",
+    "why_no_gpu",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,8 +13,10 @@ from engine import dynamics, validation
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
+from engine.cuda.runtime import device as gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
+from engine.frame import FrameReader
 from engine.model import Model, features
 from engine.model.layout import pack
 from engine.model.model import spatial_inertias
@@ -49,7 +52,8 @@ class Stepper(Protocol):
     def diverged(self, wait: bool) -> int: ...
     @property
     def frozen(self) -> Any: ...
-    def phases(self) -> Array: ...
+    def phases(self) -> dict[str, float]: ...
+    def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
 
 
 class Simulation:
@@ -200,7 +204,19 @@ class Simulation:
     @property
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took; with a batch, for its first block of robots."""
-        return dict(zip(PHASES, map(float, self._stepper.phases()), strict=True))
+        return self._stepper.phases()
+
+    def state(self) -> tuple[Array, Array]:
+        """Copies of q (batch, nq) and v (batch, nv) on the host; waits for the steps."""
+        q, v = (np.array(arrays.to_host(x), float) for x in (self.q, self.v))
+        return q, v
+
+    def frames(self, robots: int = 1) -> FrameReader:
+        """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots."""
+        robots = validation.whole("robots", robots, 1)
+        if robots > self.batch:
+            raise ValueError(f"robots is {robots} and the batch {self.batch}; expected at most the batch")
+        return self._stepper.frames(robots, lambda: self.steps)
 
     def step(self, n: int = 1) -> None:
         """Advance by n steps of dt. Raises Diverged where the state stops being finite, but see `on_divergence`."""
@@ -282,6 +298,39 @@ def advancing(model: Model) -> dict[str, tuple[str, ...]]:
     """The algorithms that a simulation of this model advances by, by device; "dca" steps serial chains alone."""
     serial = features.serial(model)
     return {device: tuple(name for name in names if name != "dca" or serial) for device, names in ALGORITHMS.items()}
+
+
+def simulation_algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
+    """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
+
+    Whether there is such a device here plays no part, see `why_no_gpu`. Raises ValueError for another name.
+    """
+    validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+    names = capabilities.ALGORITHMS
+    return tuple(name for name in names if simulation_refusal(name, model, device) is None)
+
+
+def simulation_refusal(algorithm: str, model: Model, device: str = "auto") -> str | None:
+    """Why a `Simulation` of a model does not advance by an algorithm on a device, in a few words; None where it does.
+
+    With `device` "auto" the reason is the CPU's, where no device does.
+    """
+    validation.one_of("algorithm", algorithm, tuple(capabilities.ALGORITHMS))
+    reasons = {where: _refusal(algorithm, model, where) for where in ALGORITHMS if device in ("auto", where)}
+    return None if None in reasons.values() else next(iter(reasons.values()))
+
+
+def _refusal(algorithm: str, model: Model, device: str) -> str | None:
+    if algorithm not in ALGORITHMS[device]:
+        return f"it does not step on device {device!r}"
+    if why := capabilities.reason(algorithm, model, device):
+        return why
+    return None if algorithm in advancing(model)[device] else f"it does not step such robots on device {device!r}"
+
+
+def why_no_gpu() -> str | None:
+    """Why device "cuda" cannot be used here, in a sentence; None where it can. The first call may take a second."""
+    return gpu.why_not()
 
 
 def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:

@@ -6,7 +6,7 @@ else stays as it was: the robot, the speed, the time step. A line in the plot sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyqtgraph as pg
@@ -27,6 +27,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import theme
+from app.actions import device_name
 from app.messages import Settings
 from app.panels.measure_prompt import MeasurePrompt
 
@@ -238,7 +239,7 @@ class TimingPanel(QWidget):
         self.steps, self.frames = History(engine.PHASES), History(FRAME_PHASES)
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
         count = len(engine.PHASES)
-        self.choice, self.why, self.prompt = QToolButton(), QLabel(), MeasurePrompt()
+        self.choice, self.device_choice, self.why, self.prompt = QToolButton(), QToolButton(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
         self._plots = (
             StackedPlot(self.steps, "step", theme.PHASE_COLORS[:count]),
@@ -257,13 +258,17 @@ class TimingPanel(QWidget):
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
+        self.taken_by = ("", "")
+        """The algorithm and the device by which the shown steps are taken."""
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._refresh)
         self._timer.start(REFRESH)
 
     def _heading(self) -> QHBoxLayout:
-        self.choice.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        for button in (self.choice, self.device_choice):
+            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.choice.setToolTip("The algorithm that the simulation advances by; it can be switched during play")
+        self.device_choice.setToolTip("Where the robot is simulated; it can be switched during play")
         self.why.setWordWrap(True)
         self.why.setStyleSheet(f"color: {theme.COLORS['faint']}")
         self.why.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -271,6 +276,7 @@ class TimingPanel(QWidget):
         layout = QHBoxLayout()
         layout.setContentsMargins(8, 5, 8, 5)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self.device_choice, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.why, 1)
         layout.addWidget(self.prompt, 1)
         return layout
@@ -301,12 +307,12 @@ class TimingPanel(QWidget):
         view.setMaximumHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
         return view
 
-    def add_step(self, phases: np.ndarray, speed: float) -> None:
-        """Seconds of each of `engine.PHASES` in one step, and the speed at which the simulation is to play."""
+    def add_step(self, phases: Mapping[str, float], speed: float) -> None:
+        """Seconds of each phase of one step by name, and the speed at which the simulation is to play."""
         if speed != self._speed:
             self._speed = speed
             self.clear()
-        self.steps.add(phases)
+        self.steps.add([phases[name] for name in engine.PHASES])
 
     def add_frame(self, upload: float, draw: float) -> None:
         """Seconds of one picture: sending the poses to the graphics card, and drawing."""
@@ -324,14 +330,10 @@ class TimingPanel(QWidget):
         self.clear()
         self.frames.clear()
 
-    @property
-    def algorithm(self) -> str:
-        """That by which the shown steps are taken."""
-        return self.table.algorithm
-
-    def set_algorithm_menu(self, menu: QMenu) -> None:
-        """The menu that the algorithm's button opens."""
-        self.choice.setMenu(menu)
+    def set_menus(self, algorithms: QMenu, devices: QMenu) -> None:
+        """The menus that the buttons of algorithm and device open."""
+        self.choice.setMenu(algorithms)
+        self.device_choice.setMenu(devices)
 
     @property
     def measuring(self) -> bool:
@@ -374,8 +376,8 @@ class TimingPanel(QWidget):
         for count, plot in enumerate(self._plots, start=1):
             plot.setVisible(room >= count * LOWEST)
 
-    def show_algorithm(self, name: str, settings: Settings, why: str, unmeasured: bool) -> None:
-        """The algorithm in use, how the simulation was asked for, and the reason in one sentence.
+    def show_algorithm(self, name: str, device: str, settings: Settings, why: str, unmeasured: bool) -> None:
+        """The algorithm and device in use, how the simulation was asked for, and the reason in one sentence.
 
         Where nothing was measured yet, the prompt to measure stands in place of the reason.
         """
@@ -383,16 +385,21 @@ class TimingPanel(QWidget):
         if conditions != self._conditions:
             self._conditions = conditions
             self.clear()
-        if name != self.table.algorithm:
+        if (name, device) != self.taken_by:
+            self.taken_by = (name, device)
             if self.steps.count > self.steps.marked:
                 self.steps.mark()
                 self.table.algorithm_before = self.table.algorithm
-            self.table.algorithm = name
+            self.table.algorithm = f"{name} {device_name(device)}" if device == "cuda" else name
             self.view.setColumnHidden(1 + BEFORE, not self.table.algorithm_before)
             self._fit()
             self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1 + MEDIAN, 1 + BEFORE)
         self.choice.setText(f"{name} (auto)" if settings.algorithm == "auto" else name)
-        self.choice.setVisible(bool(name))
+        self.device_choice.setText(
+            f"{device_name(device)} (auto)" if settings.device == "auto" else device_name(device)
+        )
+        for button in (self.choice, self.device_choice):
+            button.setVisible(bool(name))
         self.why.setText(why.removeprefix(f"{name}: "))
         prompted = unmeasured or self.measuring
         self.why.setVisible(not prompted)

@@ -68,12 +68,12 @@ def test_no_figure_of_the_timing_table_is_cut(qtbot):
     qtbot.addWidget(timing)
     timing.resize(360, 700)
     timing.show()
-    timing.show_algorithm("abia", Settings(), "", False)
+    timing.show_algorithm("abia", "cpu", Settings(), "", False)
     for seconds in (2.34600, 234.6e-6, 99.94e-3, 888.4e-9):
-        timing.add_step(np.full(len(engine.PHASES), seconds), 1.0)
+        timing.add_step(dict.fromkeys(engine.PHASES, seconds), 1.0)
         timing.add_frame(seconds, seconds)
-        timing.show_algorithm("jsiia" if timing.table.algorithm == "abia" else "abia", Settings(), "", False)
-        timing.add_step(np.full(len(engine.PHASES), seconds), 1.0)
+        timing.show_algorithm("jsiia" if timing.table.algorithm == "abia" else "abia", "cpu", Settings(), "", False)
+        timing.add_step(dict.fromkeys(engine.PHASES, seconds), 1.0)
         timing.table.refresh()
         assert not timing.view.isColumnHidden(1 + BEFORE)
         for column in range(1, timing.table.columnCount()):
@@ -130,7 +130,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
-    able = {action.text(): action.isEnabled() for action in window.choices.algorithms.actions()}
+    able = {action.data(): action.isEnabled() for action in window.choices.algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())

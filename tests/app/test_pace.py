@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from app.messages import Latest, Loaded, Settings
-from app.worker import CALM, RESTING, UNSEEN, Worker
+from app.motion_watch import CALM
+from app.pace import RESTING, UNSEEN
+from app.worker import Worker
 
 PATIENCE = 60.0  # s
 

@@ -277,7 +277,7 @@ def test_a_fault_of_the_program_is_told_with_its_traceback_and_the_thread_lives_
     heard.worker.open(urdf(SWINGING), Settings())
     heard.wait_for(Loaded)
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "link_poses", broken)
+        patch.setattr(engine.Simulation, "step", broken)
         heard.worker.step()
         stopped = heard.wait_for(Stopped)[0]
     assert "a fault made for this test" in stopped.message

@@ -59,10 +59,13 @@ def pushed(stepper: type, settings: StepSettings):
 
 def of_robots(dtype: str):
     """The kernels that are compiled for a robot."""
-    from engine.cuda.rigid_body import energy, thread_per_robot, wrenches
+    from engine.cuda.rigid_body import energy, poses, thread_per_robot, wrenches
     from engine.cuda.stepping import robot_stepper
 
     yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
+    for out in ("float32", "float64"):
+        yield lambda out=out: poses.LinkPoses(engine.chain(2), dtype, out)
+    yield lambda: poses.StateGathering(dtype)
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf"), engine.tree(9, spherical=0.5)):
         kinds = thread_per_robot
         for kind in (kinds.Abia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix):

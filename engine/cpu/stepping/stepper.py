@@ -24,6 +24,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
+from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import pack
 from engine.step_settings import PHASES, Rotations, StepSettings
@@ -268,9 +269,14 @@ class Stepper:
         """After how many steps a state stopped being finite; 0 where all went well."""
         return self._diverged
 
-    def phases(self) -> Array:
+    def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
-        return self._phases * 1e-9 if self._settings.timed else np.zeros(len(PHASES))
+        seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(len(PHASES))
+        return dict(zip(PHASES, seconds.tolist(), strict=True))
+
+    def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
+        """A reader of frames with the links of so many robots; `steps` tells how many are done."""
+        return FrameReader(self._settings.model, self.q, self.v, robots, steps, self.phases)
 
 
 def _taken(blocks: deque[slice]) -> slice | None:

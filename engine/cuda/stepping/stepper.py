@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, device
+from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, StepSettings
 from engine.validation import Array
@@ -122,11 +124,20 @@ class Stepper(ABC):
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
         return 0 if first == _NEVER else first
 
-    def phases(self) -> Array:
+    def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first robots; 0 where nothing is timed."""
-        found = self._phases.get()
-        cycles, nanoseconds = found[: len(PHASES)].astype(float), found[len(PHASES)]
-        return np.asarray(cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum())))
+        return phase_seconds(self._phases.get())
+
+    def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
+        """A reader of frames with the links of so many robots; `steps` tells how many are done."""
+        return FrameReader(self._settings.model, self.q, self.v, self._phases, robots, steps, phase_seconds)
+
+
+def phase_seconds(counters: Array) -> dict[str, float]:
+    """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
+    cycles, nanoseconds = counters[: len(PHASES)].astype(float), counters[len(PHASES)]
+    seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
+    return dict(zip(PHASES, seconds.tolist(), strict=True))
 
 
 def launch_steps(bodies: int, batch: int) -> int:

@@ -1,0 +1,36 @@
+"""Whether there is a GPU to simulate on: asked in a thread, since loading what talks to it takes about a second."""
+
+from __future__ import annotations
+
+import threading
+
+import engine
+
+LOOKING = "a GPU is being looked for"
+
+
+class GpuSearch:
+    """Belongs to the window's thread."""
+
+    def __init__(self) -> None:
+        self.why_not: str | None = LOOKING
+        """Why no GPU can be used, in a sentence; None where one can."""
+        self._thread: threading.Thread | None = None
+        self._found: list[str | None] = []
+
+    def begin(self) -> None:
+        """Look once; later calls do nothing."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="gpu search", daemon=True)
+            self._thread.start()
+
+    def _look(self) -> None:
+        self._found.append(engine.why_no_gpu())
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the answer has come since the last call."""
+        if self.why_not != LOOKING or not self._found:
+            return False
+        self.why_not = self._found[0]
+        return True

@@ -1,0 +1,69 @@
+"""What the simulation's thread notices in the states that it shows: speed, rest, and joints at their limits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import engine
+
+MEMORY = 0.5  # s of wall time over which the achieved speed is measured
+STILL = 1e-5  # rad or m, by which no coordinate may have moved for `CALM` s of wall time: then nothing moves
+CALM = 0.5
+
+
+@dataclass
+class AchievedSpeed:
+    """Simulated seconds per wall second, over the last `MEMORY` seconds."""
+
+    marks: deque[tuple[float, float]] = field(default_factory=deque)
+
+    def mark(self, wall: float, simulated: float) -> float:
+        """The speed, now that so much is simulated; NaN while that is not known yet."""
+        self.marks.append((wall, simulated))
+        while wall - self.marks[0][0] > MEMORY:
+            self.marks.popleft()
+        elapsed = wall - self.marks[0][0]
+        return (simulated - self.marks[0][1]) / elapsed if elapsed > MEMORY / 4 else math.nan
+
+
+class RestWatch:
+    """Whether anything moves."""
+
+    def __init__(self) -> None:
+        self._anchor, self._moved = np.zeros(0), 0.0  # where it was when it last moved, and when that was
+
+    def look(self, q: np.ndarray) -> None:
+        """The coordinates (nq,) are these now."""
+        if len(self._anchor) != len(q) or np.abs(q - self._anchor).max(initial=0.0) > STILL:
+            self._anchor, self._moved = q.copy(), time.perf_counter()
+
+    @property
+    def rests(self) -> bool:
+        return time.perf_counter() - self._moved > CALM
+
+
+class LimitWatch:
+    """Which coordinates have come to a position limit; one counts as gone from it at 1 % of its range."""
+
+    def __init__(self, model: engine.Model):
+        self._scalar = np.flatnonzero(model.q_of_v >= 0)
+        self._at, self._names = model.q_of_v[self._scalar], model.coordinate_names
+        self._lower, self._upper = model.lower[self._scalar], model.upper[self._scalar]
+        range_ = self._upper - self._lower
+        self._band = np.where(np.isfinite(range_), 1e-2 * range_, 1e-2)
+        # Standing at a limit from the start is no event.
+        self._at_limit = np.ones(len(self._scalar), bool)
+
+    def look(self, q: np.ndarray) -> tuple[str, ...]:
+        """The names of those that have just come there, at the coordinates (nq,)."""
+        room = np.minimum(q[self._at] - self._lower, self._upper - q[self._at])
+        there = room <= 0.05 * self._band
+        reached = np.flatnonzero(there & ~self._at_limit)
+        self._at_limit[there] = True
+        self._at_limit[room > self._band] = False
+        return tuple(self._names[dof] for dof in self._scalar[reached])

@@ -1,0 +1,226 @@
+"""The device on which a robot is simulated, chosen while it plays; and what becomes of it where the GPU fails."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_worker import SWINGING, Listener, until, wait_for_frame
+from windows import wait
+
+import engine
+from app.messages import Configured, Latest, Loaded, Preparing, Settings, Stopped
+from app.pace import DEADLINE, LONGER, TICK
+from app.window import Window
+from app.worker import Worker
+from engine.cuda.runtime import device
+
+CPU, GPU = Settings(device="cpu"), Settings(device="cuda")
+
+
+@pytest.fixture
+def swinging(tmp_path) -> Iterator[tuple[Listener, Latest]]:
+    """A worker whose robot is a pendulum on the CPU, let go at 1 rad, and its snapshots."""
+    path = tmp_path / "pendulum.urdf"
+    path.write_text(SWINGING, encoding="utf-8")
+    worker = Worker()
+    listener = Listener(worker)
+    worker.open(str(path), CPU)
+    frames = listener.wait_for(Loaded)[0].frames
+    worker.configure(CPU)
+    worker.set_coordinate(0, (0,), 1.0)
+    yield listener, frames
+    worker.close()
+
+
+def configured(listener: Listener, number: int) -> Configured:
+    until(
+        lambda: (
+            listener.count_of(Configured)
+            and any(isinstance(event, Configured) and event.number == number for event in listener.events)
+        )
+    )
+    return next(event for event in listener.events if isinstance(event, Configured) and event.number == number)
+
+
+def test_a_switch_while_it_plays_keeps_state_efforts_targets_and_time(swinging, pretended_gpu):
+    heard, frames = swinging
+    heard.worker.set_effort(0, 0.25)
+    heard.worker.set_target(0, 0.5)
+    heard.worker.play()
+    wait_for_frame(frames, lambda frame: frame.time > 0.05)
+    answer = configured(heard, heard.worker.configure(GPU))
+    assert (answer.device, answer.refusal, answer.settings.device) == ("cuda", "", "cuda")
+    assert heard.count_of(Preparing) == 1
+    seen = []
+    wait_for_frame(frames, lambda frame: seen.append((frame.time, frame.tau[0], frame.target[0])) or len(seen) == 5)
+    times, efforts, targets = zip(*seen, strict=True)
+    assert times[0] > 0.05
+    assert all(0 <= later - sooner < 0.5 for sooner, later in itertools.pairwise(times))
+    assert times[-1] > times[0], "it goes on playing"
+    assert set(efforts) == {0.25}
+    assert set(targets) == {0.5}
+    assert pretended_gpu.launches
+    answer = configured(heard, heard.worker.configure(CPU))
+    assert answer.device == "cpu"
+    time, _, _ = wait_for_frame(frames, lambda frame: frame.time > times[-1])
+    assert time < times[-1] + 1.0
+    assert heard.count_of(Stopped) == 0
+
+
+def test_steps_are_the_engines_own_on_either_device(swinging, pretended_gpu):
+    heard, frames = swinging
+    heard.worker.step(25)
+    configured(heard, heard.worker.configure(GPU))
+    heard.worker.step(30)
+    configured(heard, heard.worker.configure(CPU))
+    heard.worker.step(45)
+    now, q, v = wait_for_frame(frames, lambda frame: frame.time > 0.099)
+    alone = engine.Simulation(heard.wait_for(Loaded)[0].model, q=[1.0], device="cpu")
+    alone.step(100)
+    assert now == pytest.approx(0.1, abs=1e-12)
+    np.testing.assert_array_equal(q, alone.q[0])
+    np.testing.assert_array_equal(v, alone.v[0])
+    assert 30 in pretended_gpu.launches
+
+
+def test_where_there_is_no_gpu_the_robot_plays_on_and_the_reason_is_told(swinging, monkeypatch):
+    reason = "CUDA finds no device; check that nvidia-smi lists one"
+    monkeypatch.setattr(device, "why_not", lambda: reason)
+    heard, frames = swinging
+    heard.worker.play()
+    answer = configured(heard, heard.worker.configure(GPU))
+    assert reason in answer.refusal
+    assert (answer.device, answer.settings.device) == ("cpu", "cpu")
+    before, _, _ = wait_for_frame(frames)
+    wait_for_frame(frames, lambda frame: frame.time > before)
+
+
+@pytest.mark.parametrize("fault", [MemoryError("it needs 4 GiB and 1 is free"), RuntimeError("no such driver")])
+def test_a_gpu_that_cannot_take_it_leaves_it_where_it_is(swinging, pretended_gpu, fault):
+    pretended_gpu.fault = fault
+    heard, frames = swinging
+    heard.worker.play()
+    wait_for_frame(frames, lambda frame: frame.time > 0.02)
+    answer = configured(heard, heard.worker.configure(GPU))
+    assert answer.refusal == str(fault)
+    assert (answer.device, answer.settings.device) == ("cpu", "cpu")
+    before, _, _ = wait_for_frame(frames)
+    assert before > 0.02
+    wait_for_frame(frames, lambda frame: frame.time > before)
+
+
+def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gpu):
+    heard, frames = swinging
+    configured(heard, heard.worker.configure(GPU))
+    heard.worker.set_effort(0, 0.25)
+    heard.worker.play()
+    reached, _, _ = wait_for_frame(frames, lambda frame: frame.time > 0.1)
+    pretended_gpu.fault_in_flight = RuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")
+    until(lambda: heard.count_of(Configured) and heard.events[-1].refusal)
+    told = heard.events[-1]
+    assert (
+        told.refusal == "the GPU failed (cudaErrorIllegalAddress: an illegal memory access); the CPU goes on from there"
+    )
+    assert (told.device, told.settings.device) == ("cpu", "cpu")
+    seen = []
+    wait_for_frame(frames, lambda frame: seen.append((frame.time, frame.tau[0])) or frame.time > reached + 0.1)
+    assert seen[0][0] >= reached, "simulated time goes back"
+    assert {effort for _, effort in seen} == {0.25}
+    assert heard.count_of(Stopped) == 0
+
+
+def test_commands_are_obeyed_while_the_gpu_is_at_work(swinging, pretended_gpu):
+    heard, frames = swinging
+    configured(heard, heard.worker.configure(GPU))
+    pretended_gpu.lag = 3.0
+    heard.worker.play()
+    until(lambda: len(pretended_gpu.launches) > 1)  # after the one that warms it
+    number = heard.worker.configure(Settings(device="cuda", dt=2e-3))
+    until(lambda: heard.count_of(Preparing) == 2)
+    pretended_gpu.lag = 0.0
+    assert configured(heard, number).settings.dt == 2e-3
+    wait_for_frame(frames)
+
+
+def test_a_launch_takes_no_longer_than_a_tick_may(swinging, pretended_gpu):
+    heard, frames = swinging
+    configured(heard, heard.worker.configure(GPU))
+    heard.worker.set_speed(10.0)
+    pretended_gpu.cost = 4e-4  # a quarter of the speed that is asked for
+    heard.worker.play()
+    factors = []
+    wait_for_frame(frames, lambda frame: factors.append(frame.factor) or frame.time > 4.0)
+    assert max(pretended_gpu.launches) * pretended_gpu.cost <= LONGER + 1e-9
+    measured = [factor for factor in factors if np.isfinite(factor)]
+    assert 0 < max(measured) < 2.6
+    heard.worker.pause()
+    heard.worker.set_speed(0.2)
+    pretended_gpu.launches.clear()
+    heard.worker.play()
+    until(lambda: len(pretended_gpu.launches) > 10)
+    assert max(pretended_gpu.launches[5:]) * pretended_gpu.cost <= DEADLINE * TICK + 1e-9
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+def test_the_newest_wish_wins(swinging):
+    heard, _ = swinging
+    heard.worker.configure(GPU)
+    last = heard.worker.configure(CPU)
+    assert configured(heard, last).device == "cpu"
+    until(lambda: not heard.worker._preparation.under_way)
+    assert [event.device for event in heard.events if isinstance(event, Configured)][-1] == "cpu"
+
+
+def choose(window: Window, name: str) -> None:
+    next(action for action in window.timing.device_choice.menu().actions() if action.data() == name).trigger()
+
+
+def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, opened):
+    opened(engine.find_robot("scara")).workbench.set_device("cpu")
+    window = opened(engine.find_robot("arm7"))
+    timing, bench = window.timing, window.workbench
+    assert (timing.device_choice.text(), window.status.device_button.text()) == ("CPU", "CPU")
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: timing.steps.count > 10)
+    before = bench.time
+    wait(qtbot, lambda: window.choices.devices.actions()[2].isEnabled())
+    choose(window, "cuda")
+    wait(qtbot, lambda: bench.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
+    assert bench.playing
+    assert bench.time > before
+    assert (timing.device_choice.text(), window.status.device_button.text()) == ("GPU", "GPU")
+    heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (4, 5)]
+    assert heads == ["median\nabia GPU", "before\nabia"]
+    pretended_gpu.fault_in_flight = RuntimeError("the driver is gone")
+    wait(qtbot, lambda: bench.device == "cpu")
+    assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()
+    assert bench.settings.device == "cpu"
+    now = bench.time
+    wait(qtbot, lambda: bench.time > now)
+
+
+def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
+    monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device; check that nvidia-smi lists one")
+    window = opened(engine.find_robot("humanoid"))
+    auto, cpu, gpu = window.choices.devices.actions()
+    wait(qtbot, lambda: "CUDA finds no device" in gpu.text())
+    assert (auto.isEnabled(), cpu.isEnabled(), gpu.isEnabled()) == (True, True, False)
+    assert gpu.text() == "GPU\tCUDA finds no device"
+    assert gpu.toolTip() == "CUDA finds no device; check that nvidia-smi lists one"
+    cfa = next(action for action in window.choices.algorithms.actions() if action.data() == "cfa")
+    assert not cfa.isEnabled()
+    assert cfa.text() == "cfa\tjoint 'floating_base' is free"
+    window.workbench.set_device("cuda")
+    wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
+    wait(qtbot, lambda: window.workbench.settings.device != "cuda")
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
+    window = opened()
+    wait(qtbot, lambda: window.workbench.device == "cuda")  # which "auto" takes here
+    assert window.timing.device_choice.text() == "GPU (auto)"
