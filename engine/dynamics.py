@@ -181,7 +181,7 @@ def inverse_dynamics(
     """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d), the RNEA.
 
     `external` (links, 6) are wrenches that act on the links meanwhile, see `forward_dynamics`.
-    Arrays in a GPU's memory are answered there, for models without mimic joints; so does `mass_matrix`.
+    Arrays in a GPU's memory are answered there; so does `mass_matrix`.
     """
     if arrays.on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)

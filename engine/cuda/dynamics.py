@@ -14,6 +14,7 @@ from engine.cuda.chains.jsiia import Jsiia
 from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
 from engine.cuda.runtime import arrays, device
 from engine.cuda.trees import dca as trees
+from engine.cuda.trees import jsiia as any_model
 from engine.model import Model, features
 
 
@@ -24,6 +25,16 @@ class Kernels(Protocol):
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None: ...
 
 
+class Still:
+    """Those of a robot in which nothing moves."""
+
+    def prepare(self, batch: int) -> None:
+        """Nothing is launched."""
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        """q̈ is empty."""
+
+
 def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
     """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
 
@@ -31,10 +42,13 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     and MemoryError where its memory does not suffice.
     """
     device.require()
+    if not len(model.parent):
+        return Still()
+    serial = features.serial(model)
     make: dict[str, Callable[[Model, str], Kernels]] = {
         "abia": Abia,
-        "dca": Dca if features.serial(model) else trees.Dca,
-        "jsiia": Jsiia,
+        "dca": Dca if serial else trees.Dca,
+        "jsiia": Jsiia if serial else any_model.Jsiia,
         "cfa": Cfa,
         "abia-hybrid": partial(AbiaHybrid, recursion=recursion),
     }
@@ -90,11 +104,6 @@ def _many(
     make: Callable[[Model, str], Callable[..., None]], model: Model, dtype: str, _thread: int
 ) -> Callable[..., None]:
     """The kernels of a model, made once for each thread, since they serve one at a time."""
-    if model.has_mimic:
-        raise ValueError(
-            f"{model.name} has mimic joints, which the GPU does not serve; load it with mimic=False, "
-            "or give arrays on the host"
-        )
     made = make(model, dtype)
     arrays.wait()
     return made

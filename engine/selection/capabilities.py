@@ -69,7 +69,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=True, massless=True,
             threads=False, largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
-            except_on={"cuda": ("mimic", "floating", "spherical", "trees", "still")},
         ),
         Algorithm(
             "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",

@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from mimics import mimics
 
 import engine
 from engine.cuda.runtime import compiler, device, header
@@ -57,18 +58,21 @@ def pushed(stepper: type, settings: StepSettings):
     return Pushed(settings)
 
 
-def of_robots(dtype: str):
+def of_robots(dtype: str, folder: Path):
     """The kernels that are compiled for a robot."""
     from engine.cuda.rigid_body import energy, poses, thread_per_robot, wrenches
     from engine.cuda.stepping import robot_stepper
 
     yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
+    kinds = thread_per_robot
+    of_any = kinds.Jsiia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix
+    for kind in of_any:
+        yield lambda kind=kind: kind(mimics(folder, 2, floating=True), dtype)
     for out in ("float32", "float64"):
         yield lambda out=out: poses.LinkPoses(engine.chain(2), dtype, out)
     yield lambda: poses.StateGathering(dtype)
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf"), engine.tree(9, spherical=0.5)):
-        kinds = thread_per_robot
-        for kind in (kinds.Abia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix):
+        for kind in (kinds.Abia, *of_any):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)
         for parameters in (None, engine.Parameters(robot, 100)):
             yield lambda robot=robot, parameters=parameters: energy.Energies(robot, 100, dtype, parameters)
@@ -86,6 +90,7 @@ def of_chains(dtype: str, clusters: bool):
     from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
     from engine.cuda.stepping import chain_stepper
     from engine.cuda.trees import dca as trees
+    from engine.cuda.trees import jsiia as any_model
 
     model, groups = engine.chain(10), [SimpleNamespace(blocks=1, links=1), SimpleNamespace(blocks=1, links=2)]
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
@@ -99,6 +104,8 @@ def of_chains(dtype: str, clusters: bool):
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for cut in (dca.Cut(1, False, trees.WARPS), *([dca.Cut(16, True, trees.WARPS)] if clusters else [])):
         yield lambda cut=cut: trees._kernel.__wrapped__(cut, dtype, cut.blocks == 1)
+    for mimic in (False, True):
+        yield lambda mimic=mimic: any_model._kernel.__wrapped__(dtype, mimic)
     for transposed in (False, True):
         yield lambda transposed=transposed: block_solvers.Bidiagonal(3, 100, 2, dtype, transposed)
     yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)
@@ -135,7 +142,7 @@ def test_every_source_compiles(chip, on_chip, tmp_path):
     on_chip(chip)
     jobs: dict[tuple[str, str], set[str]] = {}
     for dtype in ("float32", "float64"):
-        for make in (*of_robots(dtype), *of_chains(dtype, chip == "sm_90")):
+        for make in (*of_robots(dtype, tmp_path), *of_chains(dtype, chip == "sm_90")):
             source, names, preamble = asked(make)
             jobs.setdefault((source, preamble), set()).update(names)
     every = {path.relative_to(compiler.FOLDER).as_posix() for path in compiler.FOLDER.rglob("*.cu")}

@@ -130,14 +130,18 @@ FUNCTION Force<Real> wrench(const Body<Real>& J, const Motion<Real>& V, const Mo
     const Force<Real> H = momentum(J, V), F = momentum(J, a);
     return {F.n + cross(V.o, H.n) + cross(V.v, H.f), F.f + cross(V.o, H.f)};
 }
-// A rigid body seen from the parent's frame: about its origin.
-FUNCTION Body<Real> body_to_parent(const Pose<Real>& T, const Body<Real>& J) {
-    const Vector<Real> h = mul(T.R, J.h), r = T.p, k = h + J.m * r;
-    const Symmetric<Real> I = rotate(T.R, J.I);
+// A rigid body about a point that its own is r away from.
+FUNCTION Body<Real> translate(Vector<Real> r, const Body<Real>& J) {
+    const Vector<Real> h = J.h, k = h + J.m * r;
     const Real x = r.x * (k.x + h.x), y = r.y * (k.y + h.y), z = r.z * (k.z + h.z);
+    const Symmetric<Real>& I = J.I;
     return {J.m, k,
             {I.xx + y + z, I.xy - r.x * k.y - r.y * h.x, I.xz - r.x * k.z - r.z * h.x, I.yy + x + z,
              I.yz - r.y * k.z - r.z * h.y, I.zz + x + y}};
+}
+// The same seen from the parent's frame: about its origin.
+FUNCTION Body<Real> body_to_parent(const Pose<Real>& T, const Body<Real>& J) {
+    return translate(T.p, Body<Real>{J.m, mul(T.R, J.h), rotate(T.R, J.I)});
 }
 FUNCTION Body<Real> operator+(const Body<Real>& a, const Body<Real>& b) { return {a.m + b.m, a.h + b.h, a.I + b.I}; }
 
@@ -153,6 +157,9 @@ __device__ __forceinline__ double reciprocal(double x) {
     const double e = fma(-x, r, 1.0);
     return fma(r, fma(e, e, e), r);  // r (1 + e + e²): what is left is e³
 }
+
+// 1/D of a factor, or not a number where rounding leaves a matrix without one.
+FUNCTION Real inverse_pivot(Real D) { return D > 0 ? reciprocal(D) : Real(nan("")); }
 
 // S⁻¹ b for a symmetric positive definite 3×3, by L D Lᵀ.
 FUNCTION Vector<Real> solve3(const Symmetric<Real>& S, Vector<Real> b) {

@@ -18,10 +18,15 @@ template <typename Real> __device__ __forceinline__ Constants<Real, false> robot
 // robots the constants stand there too, fetched all at once: from a cold cache each would be waited for by itself. thread_per_robot.py numbers the three
 // places: IN_GLOBAL, IN_SHARED and WITH_CONSTANTS.
 
-// Where a coordinate stands, where its velocity waits to be read, and its force or acceleration.
+// Where a coordinate of the tree stands, where its velocity waits to be read, and its force or acceleration; and where the
+// result for a velocity of the model does.
 __device__ __forceinline__ int joint_slot(int k) { return SCALAR ? BODY_SLOTS * k + JOINT : Q_SLOT[k]; }
 __device__ __forceinline__ int rate_slot(int k) { return SCALAR ? BODY_SLOTS * k + WRENCH : V_SLOT[k]; }
 __device__ __forceinline__ int effort_slot(int k) { return SCALAR ? BODY_SLOTS * k + EFFORT : FORCE_SLOT[k]; }
+
+__device__ __forceinline__ int result_slot(int k) {
+    return SCALAR && !JOINT_SPACE ? BODY_SLOTS * k + EFFORT : RESULT_SLOT[k];
+}
 
 // A block and its robots. Slots are a pitch apart that keeps the coordinates of a robot, which come in together, on
 // different banks of shared memory.
@@ -59,20 +64,36 @@ template <typename Real, int PLACE> struct RobotBlock {
         }
     }
 
-    // Part of the robots' rows of an array (batch, WIDTH), as they lie: all is on its way before any is used.
-    static constexpr int AT_ONCE = NQ < 10 ? NQ : 10;
+    // Part of the robots' rows of WIDTH numbers read(e), as they lie: all is on its way before any is used.
+    static constexpr int AT_ONCE = TREE_NQ < 10 ? TREE_NQ : 10;
     struct Part {
         Real x[AT_ONCE];
     };
-    template <int WIDTH> __device__ __forceinline__ Part fetch(const Real* array, int from) const {
+    template <int WIDTH, class Read> __device__ __forceinline__ Part fetch(int from, const Read& read) const {
         Part part;
-        const Real* const rows = array + size_t(first_robot) * WIDTH;
 #pragma unroll
         for (int n = 0; n < AT_ONCE; ++n) {
             const int e = (from + n) * THREADS + threadIdx.x;
-            if (e < robots * WIDTH) part.x[n] = rows[e];
+            if (e < robots * WIDTH) part.x[n] = read(e);
         }
         return part;
+    }
+    // The tree's coordinates from q (batch, NQ); its velocities or accelerations, or forces, from an array (batch, NV).
+    __device__ __forceinline__ Part fetch_q(const Real* q, int from) const {
+        const Real* const rows = q + size_t(first_robot) * NQ;
+        return fetch<TREE_NQ>(from, [&](int e) {
+            if constexpr (!HAS_MIMIC) return rows[e];
+            const int k = e % TREE_NQ;
+            return Real(Q_FACTOR[k]) * rows[e / TREE_NQ * NQ + Q_INDEX[k]] + Real(Q_OFFSET[k]);
+        });
+    }
+    __device__ __forceinline__ Part fetch_v(const Real* v, int from) const {
+        const Real* const rows = v + size_t(first_robot) * NV;
+        return fetch<TREE_NV>(from, [&](int e) {
+            if constexpr (!HAS_MIMIC) return rows[e];
+            const int k = e % TREE_NV;
+            return Real(V_FACTOR[k]) * rows[e / TREE_NV * NV + V_INDEX[k]];
+        });
     }
     template <int WIDTH, class Put>
     __device__ __forceinline__ void spread(const Part& part, int from, const Put& put) const {
@@ -85,7 +106,7 @@ template <typename Real, int PLACE> struct RobotBlock {
     }
     // What `kinematics` leaves, every thread for any robot of the block.
     __device__ __forceinline__ void spread_q(const Part& part, int from) const {
-        spread<NQ>(part, from, [](Real x, int k, Memory at) {
+        spread<TREE_NQ>(part, from, [](Real x, int k, Memory at) {
             const int s = joint_slot(k);
             if (ONE_KIND >= 0 ? ONE_KIND == REVOLUTE : TURNS[k]) {
                 Real sine, cosine;
@@ -98,23 +119,39 @@ template <typename Real, int PLACE> struct RobotBlock {
     }
     __device__ __forceinline__ void load(const Real* q) const {
 #pragma unroll 1
-        for (int from = 0; from < NQ; from += AT_ONCE) spread_q(fetch<NQ>(q, from), from);
+        for (int from = 0; from < TREE_NQ; from += AT_ONCE) spread_q(fetch_q(q, from), from);
     }
-    // q, v, and forces or accelerations.
-    __device__ __forceinline__ void load(const Real* q, const Real* v, const Real* effort) const {
+    __device__ __forceinline__ void spread_v(const Part& part, int from) const {
+        spread<TREE_NV>(part, from, [](Real x, int k, Memory at) { at(rate_slot(k)) = x; });
+    }
+    // q and v.
+    __device__ __forceinline__ void load(const Real* q, const Real* v) const {
 #pragma unroll 1
-        for (int from = 0; from < NQ; from += AT_ONCE) {
-            const Part position = fetch<NQ>(q, from), rate = fetch<NV>(v, from), force = fetch<NV>(effort, from);
-            spread_q(position, from);
-            spread<NV>(rate, from, [](Real x, int k, Memory at) { at(rate_slot(k)) = x; });
-            spread<NV>(force, from, [](Real x, int k, Memory at) { at(effort_slot(k)) = x; });
+        for (int from = 0; from < TREE_NQ; from += AT_ONCE) {
+            const Part position = fetch_q(q, from), rate = fetch_v(v, from);
+            spread_q(position, from), spread_v(rate, from);
         }
     }
-    // Results, which stand where forces or accelerations came in.
+    // q, v, and accelerations, or forces where nothing mimics.
+    __device__ __forceinline__ void load(const Real* q, const Real* v, const Real* effort) const {
+#pragma unroll 1
+        for (int from = 0; from < TREE_NQ; from += AT_ONCE) {
+            const Part position = fetch_q(q, from), rate = fetch_v(v, from), force = fetch_v(effort, from);
+            spread_q(position, from), spread_v(rate, from);
+            spread<TREE_NV>(force, from, [](Real x, int k, Memory at) { at(effort_slot(k)) = x; });
+        }
+    }
+    // Forces, which stand where the results will.
+    __device__ __forceinline__ void load_forces(const Real* tau) const {
+        const Real* const rows = tau + size_t(first_robot) * NV;
+#pragma unroll 8
+        for (int e = threadIdx.x; e < robots * NV; e += THREADS) first[result_slot(e % NV) * PITCH + e / NV] = rows[e];
+    }
+    // Results.
     __device__ __forceinline__ void store(Real* array) const {
         Real* const rows = array + size_t(first_robot) * NV;
 #pragma unroll 8
-        for (int e = threadIdx.x; e < robots * NV; e += THREADS) rows[e] = first[effort_slot(e % NV) * PITCH + e / NV];
+        for (int e = threadIdx.x; e < robots * NV; e += THREADS) rows[e] = first[result_slot(e % NV) * PITCH + e / NV];
     }
 };
 

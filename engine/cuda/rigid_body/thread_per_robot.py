@@ -1,4 +1,4 @@
-"""Many robots at once, a thread each: ABIA, inverse dynamics and mass matrices, any tree, one launch a call.
+"""Many robots at once, a thread each: ABIA, JSIIA, inverse dynamics and mass matrices, any tree, one launch a call.
 
 External wrenches take two: they come to the bodies (`wrenches`) and then, as forces, to the joints.
 """
@@ -50,10 +50,10 @@ class _Shape(NamedTuple):
         return cls(_IN_SHARED, min(room, _REGISTERS // (_PER_THREAD[itemsize] * WARP)), shared)
 
 
-def preamble(model: Model, dtype: str, additions: bool = False) -> str:
+def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0) -> str:
     """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
     places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
-    return "\n".join([*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions)])
+    return "\n".join([*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices)])
 
 
 class _Many:
@@ -61,17 +61,19 @@ class _Many:
 
     _arrays = 4
     """How many a launch takes."""
+    _matrices = 0
+    """How many mass matrices a robot's numbers hold."""
 
     def __init__(self, model: Model, dtype: str, source: str, kernel: str):
         import cupy
 
-        constants, slots = pack(model, dtype).constants, tree.Layout(model).slots
+        constants, slots = pack(model, dtype).constants, tree.Layout(model, matrices=self._matrices).slots
         itemsize, numbers = constants.itemsize, slots * (WARP + 1)
         self._few = _Shape.for_few(numbers, constants.size, itemsize)
         self._many = _Shape.for_many(numbers, itemsize)
         real = compiler.REAL[dtype]
         names = {shape: f"{kernel}<{real}, {shape.blocks}, {shape.place}>" for shape in (self._few, self._many)}
-        self.module = compiler.load(source, list(names.values()), preamble(model, dtype))
+        self.module = compiler.load(source, list(names.values()), preamble(model, dtype, matrices=self._matrices))
         tree.fill_constant_memory(self.module, model, dtype)
         self._kernels = {shape: self.module.function(name) for shape, name in names.items()}
         self._constants = cupy.asarray(constants)
@@ -113,7 +115,20 @@ class Abia(_Many):
         super().__init__(model, dtype, "rigid_body/aba.cu", "abia")
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
-        """q (batch, tree_nq), v, tau and out (batch, tree_nv)."""
+        """q (batch, nq), v, tau and out (batch, nv)."""
+        self.launch(len(q), q, v, tau, out)
+
+
+class Jsiia(_Many):
+    """Forward dynamics by the mass matrix and its factor: ``(q, v, tau, out)``, also where joints mimic others."""
+
+    _matrices = 1
+
+    def __init__(self, model: Model, dtype: str):
+        super().__init__(model, dtype, "rigid_body/jsiia.cu", "jsiia")
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        """q (batch, nq), v, tau and out (batch, nv)."""
         self.launch(len(q), q, v, tau, out)
 
 
@@ -124,7 +139,7 @@ class InverseDynamics(_Many):
         super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "inverse_dynamics")
 
     def __call__(self, q: Any, v: Any, a: Any, out: Any) -> None:
-        """q (batch, tree_nq), v, a and out (batch, tree_nv): τ into `out`."""
+        """q (batch, nq), v, a and out (batch, nv): τ into `out`."""
         self.launch(len(q), q, v, a, out)
 
 
@@ -136,7 +151,7 @@ class ExternalForces(_Many):
         self._on_bodies = BodyWrenches(model, dtype)
 
     def __call__(self, q: Any, tau: Any, external: Any, out: Any, sign: int = 1) -> None:
-        """q (batch, tree_nq), tau and out (batch, tree_nv); external (1 or batch, links, 6), taken `sign` times."""
+        """q (batch, nq), tau and out (batch, nv); external (1 or batch, links, 6), taken `sign` times."""
         self.launch(len(q), q, tau, self._on_bodies(external, len(q), sign), out)
 
 
@@ -149,5 +164,5 @@ class MassMatrix(_Many):
         super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "mass_matrix")
 
     def __call__(self, q: Any, out: Any) -> None:
-        """q (batch, tree_nq): M into `out` (batch, tree_nv, tree_nv)."""
+        """q (batch, nq): M into `out` (batch, nv, nv)."""
         self.launch(len(q), q, out)

@@ -13,6 +13,15 @@ __device__ __forceinline__ int kind(int i) { return ONE_KIND >= 0 ? ONE_KIND : K
 __device__ __forceinline__ bool is_ball(int i) { return HAS_BALLS && kind(i) == SPHERICAL; }
 __device__ __forceinline__ int q_start(int i) { return SCALAR ? i : Q_START[i]; }
 __device__ __forceinline__ int v_start(int i) { return SCALAR ? i : V_START[i]; }
+// Whether body i's joint mimics another's, whose places in q and v are its own too; and its rate and its coordinate, of x,
+// that one's.
+__device__ __forceinline__ bool follows(int i) { return HAS_MIMIC && FOLLOWS[i]; }
+template <typename Real> __device__ __forceinline__ Real own_rate(int i, Real x) {
+    return HAS_MIMIC ? Real(FACTOR[i]) * x : x;
+}
+template <typename Real> __device__ __forceinline__ Real own_position(int i, Real x) {
+    return HAS_MIMIC ? Real(FACTOR[i]) * x + Real(OFFSET[i]) : x;
+}
 // Whether the body after i hangs on it: then sweeps hand on in registers.
 __device__ __forceinline__ bool continues(int i) { return i + 1 < BODIES && (SERIAL || PARENT[i + 1] == i); }
 // Whether bodies other than the one after i hang on it, which then has `BRANCH_SLOTS` of its own.

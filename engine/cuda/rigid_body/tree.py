@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
+from engine.cuda.rigid_body import joint_space
 from engine.cuda.runtime import header
 from engine.cuda.runtime.compiler import Module
 from engine.model import FREE, REVOLUTE, SPHERICAL, Model
 from engine.model.joints import NQ, NV
-from engine.model.layout import pack
+from engine.model.layout import pack, pack_coupling
 
 CONSTANT_MEMORY = 44 * 1024
 """Up to so many bytes constants stand in constant memory, which holds 64 KiB, the tree's tables among them."""
@@ -19,14 +21,25 @@ _JOINT, _WRENCH, _EFFORT, _OWN_U = 0, 2, 8, 9  # of a body with one coordinate, 
 _FREE_WRENCH, _FREE_EFFORT, _FREE_SLOTS = 7, 13, 19
 _BALL_U, _BALL_ZW, _BALL_OWN_U = 11, 23, 25
 _BRANCH_SLOTS = 27
+_NOTHING = np.zeros(1)  # what a table holds that no kernel of the model reads
 
 
 class Layout:
-    """How the numbers of one robot stand in its slots."""
+    """How the numbers of one robot stand in its slots.
 
-    def __init__(self, model: Model, additions: bool = False):
-        self.parent, self.kind, self.q_start, self.v_start = pack(model).topology.T
+    A body whose joint mimics another's has that one's places in q and v; `factor` and `offset` make its coordinate of
+    that. With `matrices`, the rows of M (`joint_space`) stand so many times behind the slots of the tree passes.
+    """
+
+    def __init__(self, model: Model, additions: bool = False, matrices: int = 0):
+        self.parent, self.kind, q_start, v_start = pack(model).topology.T
+        self.coupling = coupling = pack_coupling(model)
+        self.q_start, self.v_start = coupling.q_index[q_start], coupling.v_index[v_start]
+        self.factor, self.offset = coupling.q_factor[q_start], coupling.q_offset[q_start]
         n = len(self.parent)
+        self.follows, self.mimic = np.zeros(n, bool), model.has_mimic
+        for joint in model.joints:
+            self.follows[joint.bodies] = joint.leader is not None
         self.body_slots, self.ball_slots = _OWN_U + additions, _BALL_OWN_U + 3 * additions
         free, ball = self.kind == FREE, self.kind == SPHERICAL
         widths = np.where(free, _FREE_SLOTS, np.where(ball, self.ball_slots, self.body_slots))
@@ -38,38 +51,50 @@ class Layout:
         youngest = {int(p): i for i, p in enumerate(self.parent)}
         self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
         self.branch_start = int(widths.sum())
-        self.slots = self.branch_start + _BRANCH_SLOTS * len(branching)
-        self.nq, self.nv = int(NQ[self.kind].sum()), int(NV[self.kind].sum())
+        self.matrix = self.branch_start + _BRANCH_SLOTS * len(branching)
+        self.rows = joint_space.rows(model) if matrices else None
+        self.slots = self.matrix + (matrices * self.rows.numbers if self.rows else 0)
+        self.nq, self.nv, self.tree_nq, self.tree_nv = model.nq, model.nv, model.tree_nq, model.tree_nv
         self.serial = not elsewhere.any() and int((self.parent < 0).sum()) == 1
 
     def joint(self) -> np.ndarray:
-        """(nq,): where a coordinate stands."""
+        """(tree_nq,): where a coordinate stands."""
         of_ball = np.array([0, 1, _BALL_ZW, _BALL_ZW + 1])
         runs = (of_ball if kind == SPHERICAL else np.arange(NQ[kind]) for kind in self.kind)
         return np.concatenate([first + _JOINT + run for first, run in zip(self.first, runs, strict=True)])
 
     def rate(self) -> np.ndarray:
-        """(nv,): where a velocity waits to be read, in the place of its body's wrench."""
+        """(tree_nv,): where a velocity waits to be read, in the place of its body's wrench."""
         return self._per_velocity(_WRENCH, _FREE_WRENCH)
 
     def effort(self) -> np.ndarray:
-        """(nv,): where a force or an acceleration stands."""
+        """(tree_nv,): where a force or an acceleration stands."""
         return self._per_velocity(_EFFORT, _FREE_EFFORT)
+
+    def result(self) -> np.ndarray:
+        """(nv,): where a result stands: with M as its right-hand side, else where the forces of leaders do."""
+        if self.rows:
+            return np.asarray(self.matrix + self.rows.start)
+        return np.asarray(self.effort()[np.repeat(~self.follows, NV[self.kind])])
 
     def _per_velocity(self, slot: int, free_slot: int) -> np.ndarray:
         start = self.first + np.where(self.kind == FREE, free_slot, slot)
         return np.concatenate([first + np.arange(n) for first, n in zip(start, NV[self.kind], strict=True)])
 
 
-def preamble(model: Model, dtype: str, additions: bool = False) -> str:
-    """The C++ text that says `model` to tree.cuh."""
-    at = Layout(model, additions)
+def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0) -> str:
+    """The C++ text that says `model` to tree.cuh, and with `matrices` to ltdl.cuh."""
+    at = Layout(model, additions, matrices)
     n = len(at.parent)
     numbers = {
         "BODIES": n,
         "NQ": at.nq,
         "NV": at.nv,
+        "TREE_NQ": at.tree_nq,
+        "TREE_NV": at.tree_nv,
         "SLOTS": at.slots,
+        "MATRIX": at.matrix,
+        "MATRIX_SLOTS": at.rows.numbers if at.rows else 0,
         "BRANCH_START": at.branch_start,
         "ONE_KIND": int(at.kind[0]) if len(set(at.kind)) == 1 else -1,
         "CONSTANT_BYTES": constant_bytes(model, dtype),
@@ -82,7 +107,9 @@ def preamble(model: Model, dtype: str, additions: bool = False) -> str:
     }  # fmt: skip
     flags = {
         "SERIAL": at.serial,
-        "SCALAR": bool(np.all(NV[at.kind] == 1)),
+        "SCALAR": bool(np.all(NV[at.kind] == 1)) and not at.mimic,
+        "HAS_MIMIC": at.mimic,
+        "JOINT_SPACE": matrices > 0,
         "ADDITIONS": additions,
         "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),
     }
@@ -91,16 +118,37 @@ def preamble(model: Model, dtype: str, additions: bool = False) -> str:
         "PARENT": at.parent, "KIND": at.kind, "Q_START": at.q_start, "V_START": at.v_start,
         "FIRST_SLOT": at.first, "BRANCH": at.branch, "LAST": at.last,
     }  # fmt: skip
+    by_velocity = ("ROW_START", "ROW_LEVEL", "ROW_PARENT")
+    rows = (at.rows.start, at.rows.level, at.rows.parent) if at.rows else (_NOTHING,) * 3
     turns = np.repeat(at.kind == REVOLUTE, NQ[at.kind])
-    by_coordinate = {"Q_SLOT": at.joint(), "TURNS": turns, "V_SLOT": at.rate(), "FORCE_SLOT": at.effort()}
+    by_coordinate = {
+        "Q_SLOT": at.joint(), "TURNS": turns, "V_SLOT": at.rate(), "FORCE_SLOT": at.effort(),
+        "RESULT_SLOT": at.result(),
+    }  # fmt: skip
     return "\n".join(
         [
             *header.numbers(numbers | slots),
             *header.flags(flags),
             *(_table(space, name, values) for name, values in by_body.items()),
+            *(_table(space, name, values) for name, values in zip(by_velocity, rows, strict=True)),
             *(_table("__device__", name, values) for name, values in by_coordinate.items()),
+            *_mimics(at, space),
         ]
     )
+
+
+def _mimics(at: Layout, space: str) -> Iterable[str]:
+    """The tables of a model with joints that mimic: by body, and by the tree's coordinates and velocities."""
+    own = at.coupling
+    whole = {"Q_INDEX": own.q_index, "V_INDEX": own.v_index}
+    real = {"Q_FACTOR": own.q_factor, "Q_OFFSET": own.q_offset, "V_FACTOR": own.v_factor}
+    yield _table(space, "FOLLOWS", at.follows if at.mimic else _NOTHING)
+    for name, values in (("FACTOR", at.factor), ("OFFSET", at.offset)):
+        yield _table(space, name, values if at.mimic else _NOTHING, "double")
+    for name, values in whole.items():
+        yield _table("__device__", name, values if at.mimic else _NOTHING)
+    for name, values in real.items():
+        yield _table("__device__", name, values if at.mimic else _NOTHING, "double")
 
 
 def constant_bytes(model: Model, dtype: str) -> int:
@@ -109,8 +157,9 @@ def constant_bytes(model: Model, dtype: str) -> int:
     return size if size <= CONSTANT_MEMORY else 0
 
 
-def _table(space: str, name: str, values: Iterable[int]) -> str:
-    return f"[[maybe_unused]] {space} constexpr int {name}[] = {{{', '.join(str(int(value)) for value in values)}}};"
+def _table(space: str, name: str, values: np.ndarray, kind: Literal["int", "double"] = "int") -> str:
+    numbers = ", ".join(map(repr, values.astype(int if kind == "int" else float).tolist()))
+    return f"[[maybe_unused]] {space} constexpr {kind} {name}[] = {{{numbers}}};"
 
 
 def fill_constant_memory(module: Module, model: Model, dtype: str) -> None:

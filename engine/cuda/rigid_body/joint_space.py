@@ -1,0 +1,79 @@
+"""The joint-space inertia matrix as kernels keep it: a row for each velocity, along its path to the root.
+
+M = Lᵀ D L fills nothing in between branches (Featherstone 2005; 2008, table 6.3), so that row k has entries for k and
+the velocities before it on its path alone. Joints that mimic couple branches: GᵀMG has entries beside the paths of the
+robot's tree, and the paths are those of its elimination tree (Liu 1990), on which all that fills in stands as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from engine.model import Model
+from engine.model.joints import NV
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of M, (nv,) each. Their entries stand one after the other: first the right-hand side, then, from the
+    root on, one for each velocity of the path, the last of which is the diagonal's.
+    """
+
+    parent: np.ndarray
+    """The velocity before it on its path, which is a lower one; -1 at the root."""
+
+    @cached_property
+    def level(self) -> np.ndarray:
+        """Which of its entries is the diagonal's: 1 at the root."""
+        level = np.ones(len(self.parent), np.int64)
+        for k, above in enumerate(self.parent):
+            if above >= 0:
+                level[k] = level[above] + 1
+        return level
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Where its entries begin, row after row."""
+        width = self.level + 1
+        return np.asarray(np.cumsum(width) - width, np.int64)
+
+    @cached_property
+    def numbers(self) -> int:
+        """Entries of all rows."""
+        return int((self.level + 1).sum())
+
+
+@lru_cache(maxsize=64)
+def rows(model: Model) -> Rows:
+    """Those of a model's matrix."""
+    parent = tree_velocities(model)
+    return Rows(_eliminated(parent, model.coupling.v_index, model.nv) if model.has_mimic else parent)
+
+
+def tree_velocities(model: Model) -> np.ndarray:
+    """(tree_nv,): for each velocity of the tree the one before it on its path to the root, or -1."""
+    last = model.v_start + NV[model.kind] - 1
+    parent = np.arange(model.tree_nv) - 1
+    parent[model.v_start] = np.where(model.parent >= 0, last[model.parent], -1)
+    return parent
+
+
+def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int) -> np.ndarray:
+    """The elimination tree of GᵀMG, from the last velocity to the first."""
+    before: list[set[int]] = [set() for _ in range(nv)]
+    for r in range(len(tree)):
+        c = int(tree[r])
+        while c >= 0:
+            low, high = sorted((int(index[r]), int(index[c])))
+            before[high].add(low)
+            c = int(tree[c])
+    parent = np.full(nv, -1, np.int64)
+    for k in range(nv - 1, -1, -1):
+        before[k].discard(k)
+        if before[k]:
+            parent[k] = above = max(before[k])
+            before[above] |= before[k]
+    return parent

@@ -1,0 +1,78 @@
+// The joint-space inertia matrix of one robot by one thread, M = Lᵀ D L along the paths to the root (Featherstone 2005; 2008,
+// table 6.3): nothing fills in between branches, and none of what is not there is computed.
+//
+// joint_space.py says where the entries of a row stand: its right-hand side, then those for the velocities of its path,
+// from the root on, with which it is eliminated as one of them. `first` is the slot at which a matrix begins.
+#pragma once
+
+#include "rigid_body/rnea_crba.cuh"
+
+__device__ __forceinline__ int diagonal(int k) { return ROW_START[k] + ROW_LEVEL[k]; }
+
+// The entries of M of one pair of bodies, from composite_bodies; where joints mimic, those of GᵀMG, added up.
+template <typename Real, class Memory>
+__device__ __forceinline__ void enter(const Memory& at, int first, int i, int c, int j, const Force<Real>& F) {
+    const int row = v_start(i) + c;
+    along_axes(j, F, [&](int r, Real value) {
+        if (i == j && r > c) return;
+        const int column = v_start(j) + r;
+        if constexpr (HAS_MIMIC) {
+            const Real share = own_rate(i, own_rate(j, value)), times = i != j && row == column ? 2 : 1;
+            at(first + ROW_START[max(row, column)] + ROW_LEVEL[min(row, column)]) += times * share;
+        } else {
+            at(first + ROW_START[row] + ROW_LEVEL[column]) = value;
+        }
+    });
+}
+
+// M into the matrix, all but the right-hand side.
+template <typename Real, class Memory, class Robot>
+__device__ __forceinline__ void assemble(const Memory& at, int first, const Robot& robot) {
+    if constexpr (HAS_MIMIC) {
+#pragma unroll 1
+        for (int k = 0; k < NV; ++k)
+            for (int e = 1; e <= ROW_LEVEL[k]; ++e) at(first + ROW_START[k] + e) = 0;
+    }
+    composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) { enter(at, first, i, c, j, F); });
+}
+
+// to[e] −= l · from[e] for e < count.
+template <typename Real, class Memory>
+__device__ __forceinline__ void subtract(const Memory& at, int to, int from, Real l, int count) {
+    constexpr int AT_ONCE = 4;
+    int e = 0;
+#pragma unroll 1
+    for (; e + AT_ONCE <= count; e += AT_ONCE) {
+        Real x[AT_ONCE];
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) x[n] = at(to + e + n) - l * at(from + e + n);
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) at(to + e + n) = x[n];
+    }
+#pragma unroll 1
+    for (; e < count; ++e) at(to + e) -= l * at(from + e);
+}
+
+// L and 1/D in the place of M, and M⁻¹ b in that of the right-hand side b.
+template <typename Real, class Memory> __device__ __forceinline__ void factor_and_solve(const Memory& at, int first) {
+#pragma unroll 1
+    for (int k = NV - 1; k >= 0; --k) {
+        const int row = first + ROW_START[k], level = ROW_LEVEL[k];
+        const Real inverse = inverse_pivot<Real>(at(row + level));
+        at(row + level) = inverse;
+#pragma unroll 1
+        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e) {
+            const Real l = at(row + e) * inverse;
+            subtract(at, first + ROW_START[i], row, l, e + 1);
+            at(row + e) = l;
+        }
+    }
+#pragma unroll 1
+    for (int k = 0; k < NV; ++k) {
+        const int row = first + ROW_START[k], level = ROW_LEVEL[k];
+        Real x = at(row) * at(row + level);
+#pragma unroll 1
+        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e) x -= at(row + e) * at(first + ROW_START[i]);
+        at(row) = x;
+    }
+}

@@ -1,0 +1,192 @@
+"""JSIIA on the GPU for any model, [Y] (6), (7): a block a robot (`jsiia.cu`), or for many small ones a thread each."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from engine.cuda.rigid_body import joint_space, thread_per_robot
+from engine.cuda.runtime import arrays, compiler, device, header
+from engine.model import Model
+from engine.model.joints import BODY_JOINTS
+from engine.model.layout import pack, pack_coupling
+
+BODY_NUMBERS, WRENCH = 28, 6
+"""What stands of a body, and of a velocity of the tree, while a block works on a robot."""
+_THREADS = ((0, 64), (256, 128), (1024, 256), (16384, 512))
+"""The threads of a block, from so many entries of M on."""
+_MOST_THREADS = _THREADS[-1][1]
+_MANY = ((16, 1), (64, 12))
+"""Up to so many velocities, from so many robots for each multiprocessor on, threads of their own are faster."""
+
+
+Made = TypeVar("Made", bound="BlockPerRobot | thread_per_robot.Jsiia")
+
+
+class Tables(NamedTuple):
+    """What `jsiia.cu` reads of a model, in its order: rows of M are numbered depth first by their paths."""
+
+    bodies: np.ndarray
+    children: np.ndarray
+    child: np.ndarray
+    by_depth: np.ndarray
+    first_of_depth: np.ndarray
+    velocities: np.ndarray
+    rows: np.ndarray
+    by_level: np.ndarray
+    first_of_level: np.ndarray
+    entries: np.ndarray
+    first_part: np.ndarray
+    parts: np.ndarray
+    q_index: np.ndarray
+    v_index: np.ndarray
+
+
+def tables(model: Model) -> Tables:
+    """Those of a model in which something moves."""
+    topology, coupling = pack(model).topology, pack_coupling(model)
+    parent, kind = topology[:, 0], topology[:, 1]
+    number, end = depth_first(parent)
+    first_child, child = _grouped(parent, len(parent))
+    children = np.stack([first_child[:-1], first_child[1:], number, end], 1)
+    by_depth, first_of_depth = _by(_levels(parent))
+    axes = [(i, axis) for i, k in enumerate(kind) for axis in BODY_JOINTS[int(k)].columns]
+    above = joint_space.rows(model).parent
+    row, last = depth_first(above)
+    own = np.argsort(row)
+    before = np.where(above[own] >= 0, row[above[own]], -1)
+    level = _levels(before) + 1
+    by_level, first_of_level = _by(level)
+    width = level[by_level] + 1
+    start = np.empty(len(row), np.int64)
+    start[by_level] = np.cumsum(width) - width
+    paths: list[np.ndarray] = []
+    for p, up in enumerate(before):
+        paths.append(np.append(paths[up] if up >= 0 else -1, p))
+    columns = np.concatenate([paths[p] for p in by_level])
+    first_part, parts = _grouped(row[coupling.v_index], len(row))
+    return Tables(
+        topology[:, [1, 0, 2, 3]], children, child, by_depth, first_of_depth, np.array(axes),
+        np.stack([start, level, last[own], own], 1), by_level, first_of_level,
+        np.stack([np.repeat(by_level, width), columns], 1), first_part, parts, coupling.q_index, coupling.v_index,
+    )  # fmt: skip
+
+
+def depth_first(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each node's number depth first, and the one behind the last of those beyond it. Parents come before children."""
+    size = np.ones(len(parent), np.int64)
+    for i in range(len(parent) - 1, -1, -1):
+        if parent[i] >= 0:
+            size[parent[i]] += size[i]
+    number, roots = np.zeros(len(parent), np.int64), 0
+    free = np.zeros(len(parent), np.int64)  # the next number among those beyond a node
+    for i, above in enumerate(parent):
+        number[i] = roots if above < 0 else free[above]
+        if above < 0:
+            roots += size[i]
+        else:
+            free[above] += size[i]
+        free[i] = number[i] + 1
+    return number, number + size
+
+
+def _levels(parent: np.ndarray) -> np.ndarray:
+    """How many come before each node."""
+    level = np.zeros(len(parent), np.int64)
+    for i, above in enumerate(parent):
+        if above >= 0:
+            level[i] = level[above] + 1
+    return level
+
+
+def _by(level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes by levels, and where each level's begin and the last one's end."""
+    return np.argsort(level, kind="stable"), np.append(0, np.cumsum(np.unique(level, return_counts=True)[1]))
+
+
+def _grouped(key: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the members of each group begin and the last one's end, and the members; keys below 0 are of none."""
+    members = np.argsort(key, kind="stable")[np.sum(key < 0) :]
+    return np.searchsorted(key[members], np.arange(groups + 1)), members
+
+
+class BlockPerRobot:
+    """``(q, v, tau, out)``: q̈ of robots, a block each, for contiguous CuPy arrays."""
+
+    def __init__(self, model: Model, dtype: str):
+        self._model, self._type = model, np.dtype(dtype)
+        found, own = tables(model), pack_coupling(model, dtype)
+        self._tables = tuple(arrays.to_device(np.ascontiguousarray(x), "int32") for x in found)
+        reals = own.q_factor, own.q_offset, own.v_factor
+        self._constants, *self._factors = (arrays.to_device(x, dtype) for x in (pack(model, dtype).constants, *reals))
+        entries, depths, levels = len(found.entries), len(found.first_of_depth) - 1, len(found.first_of_level) - 1
+        self._counts = len(model.parent), model.tree_nv, model.nv, entries, depths, levels, model.nq
+        self._numbers = BODY_NUMBERS * len(model.parent) + WRENCH * model.tree_nv + entries + 2 * model.nv
+        self._threads = next(threads for least, threads in reversed(_THREADS) if entries >= least)
+        self._kernel = _kernel(dtype, model.has_mimic)
+        self._launches: dict[int, compiler.Launch] = {}
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        (self._launches.get(len(q)) or self.prepare(len(q)))(q, v, tau, out)
+
+    def prepare(self, batch: int) -> compiler.Launch:
+        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        device.require_count(batch)
+        size, facts = self._numbers * self._type.itemsize, device.properties()
+        shared = size if size <= facts["sharedMemPerBlockOptin"] else 0
+        blocks = batch if shared else min(batch, facts["multiProcessorCount"] * (1024 // self._threads))
+        room = 0 if shared else self._numbers
+        device.require_memory(
+            blocks * room * self._type.itemsize, f"mass matrices of {blocks} robots {self._model.name}"
+        )
+        workspace = arrays.empty((max(1, blocks * room),), self._type.name)
+        counts = (np.int32(x) for x in (*self._counts, batch))
+        rest = self._constants, *self._tables, *self._factors, *counts, workspace, np.int64(room)
+        launch = compiler.Launch(self._kernel, blocks, self._threads, 4, rest, shared)
+        self._launches[batch] = launch
+        return launch
+
+
+class Jsiia:
+    """``jsiia(q, v, tau, out)``: q̈ of any model in which something moves, for contiguous CuPy arrays (batch, …).
+
+    q̈ is not a number where rounding leaves a mass matrix that is not positive definite.
+    """
+
+    def __init__(self, model: Model, dtype: str = "float64"):
+        self._model, self._dtype = model, dtype
+        many = next((many for most, many in _MANY if model.nv <= most), device.MOST_ROBOTS)
+        self._many = many * device.properties()["multiProcessorCount"]
+
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
+        self._for(len(q))(q, v, tau, out)
+
+    def prepare(self, batch: int) -> compiler.Launch:
+        """See `BlockPerRobot.prepare`."""
+        return self._for(batch).prepare(batch)
+
+    def _for(self, batch: int) -> BlockPerRobot | thread_per_robot.Jsiia:
+        return self._threads if batch >= self._many else self._blocks
+
+    @cached_property
+    def _blocks(self) -> BlockPerRobot:
+        return _there(BlockPerRobot(self._model, self._dtype))
+
+    @cached_property
+    def _threads(self) -> thread_per_robot.Jsiia:
+        return _there(thread_per_robot.Jsiia(self._model, self._dtype))
+
+
+def _there(made: Made) -> Made:
+    """Once the tables of its model are there, for calls on any stream."""
+    arrays.wait()
+    return made
+
+
+@lru_cache(maxsize=4)
+def _kernel(dtype: str, mimic: bool) -> compiler.Kernel:
+    name = f"tree_jsiia<{compiler.REAL[dtype]}, {str(mimic).lower()}>"
+    numbers = header.numbers({"BODY_NUMBERS": BODY_NUMBERS, "MOST_THREADS": _MOST_THREADS})
+    return compiler.load("trees/jsiia.cu", [name], "\n".join(numbers)).function(name)
