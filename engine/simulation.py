@@ -288,7 +288,10 @@ class Simulation:
 
 def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> Place:
     """The device to simulate on, and why where it was chosen."""
-    place = choice.place(model, device, algorithm, batch, dtype, advancing(model), "step")
+    able = advancing(model)
+    if dtype != "float64":
+        able["cpu"] = ()
+    place = choice.place(model, device, algorithm, batch, dtype, able, "step")
     if device == "cuda" and (why := capabilities.reason(ALGORITHMS[device][0], model, device)):
         raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
     return place

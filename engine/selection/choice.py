@@ -99,7 +99,7 @@ def place(
     if reason := gpu.why_not():
         return Place("cpu", f"; on the CPU, since {reason}")
     if not served["cpu"]:
-        return Place("cuda", f"; on cuda, which alone serves {model.name} by {algorithm}")
+        return Place("cuda", "; on cuda, which alone does this")
     best = {}
     for where in capabilities.DEVICES:
         verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work), algorithm == "auto")
@@ -114,11 +114,8 @@ def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] |
     """The algorithms asked for that serve the model on a device, compiled."""
     if algorithm == "auto":
         return candidates(model, device, among)
-    return (
-        (algorithm,)
-        if algorithm in capabilities.ALGORITHMS and not capabilities.reason(algorithm, model, device)
-        else ()
-    )
+    known = algorithm in (capabilities.ALGORITHMS if among is None else among)
+    return (algorithm,) if known and not capabilities.reason(algorithm, model, device) else ()
 
 
 def choose(

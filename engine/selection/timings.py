@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from engine import files
+from engine.cpu.rigid_body.aba_batch import FEW
+from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
 
@@ -79,31 +81,38 @@ class Measurements:
         return curves
 
     @cached_property
-    def _reach(self) -> dict[tuple[str, str, str, int], int]:
-        """The largest number of links measured, by (shape, dtype, work, batch)."""
-        reach: dict[tuple[str, str, str, int], int] = {}
-        for row in self.rows:
-            family = row.shape, row.dtype, row.work, row.batch
-            reach[family] = max(reach.get(family, 0), row.links)
+    def _reach(self) -> dict[tuple[str, str, str], dict[int, int]]:
+        """The largest number of links measured, by (shape, dtype, work) and batch, in rising order."""
+        reach: dict[tuple[str, str, str], dict[int, int]] = {}
+        for row in sorted(self.rows, key=lambda row: (row.batch, row.links)):
+            reach.setdefault((row.shape, row.dtype, row.work), {})[row.batch] = row.links
         return reach
 
     def seconds(self, algorithm: str, case: Case) -> float | None:
-        """The time of one call, interpolated; None where the algorithm was not measured, or given up before others.
+        """The time of one call, interpolated; None where the algorithm was not measured as others were around there.
 
         Times are powers of the number of links and of the batch between two measured points (a straight line from
-        logarithm to logarithm), and beyond the last. Beyond the largest batch a robot's share stays as it is.
+        logarithm to logarithm), and beyond the last. Beyond the largest batch a robot's share stays as it is. Robots
+        that go through the lanes of vector instructions count as whole blocks.
         """
         by_batch = self._curves.get((algorithm, case.shape, case.dtype, case.work), {})
-        robots, points = max(1.0, case.batch * self.share) if case.batch > 1 else 1.0, []
-        for batch in _around(list(by_batch), robots):
-            rows = by_batch[batch]
-            if rows[-1].links < min(case.links, self._reach[case.shape, case.dtype, case.work, batch]):
+        reach = self._reach.get((case.shape, case.dtype, case.work), {})
+        robots, points = self._robots(algorithm, case.batch), []
+        for batch in _around(list(reach), robots):
+            rows = by_batch.get(batch, [])
+            if not rows or rows[-1].links < min(case.links, reach[batch]):
                 return None
             points.append((batch, self.machine * _power([(row.links, row.seconds) for row in rows], case.links)))
         if not points:
             return None
         last, most = points[-1]
         return most * robots / last if robots >= last else _power(points, robots)
+
+    def _robots(self, algorithm: str, batch: int) -> float:
+        """How many robots of the machine that was measured a batch takes as long as."""
+        if self.device == "cpu" and algorithm == "abia" and batch > FEW:
+            batch = len(EIGHT) * -(-batch // len(EIGHT))
+        return max(1.0, batch * self.share) if batch > 1 else 1.0
 
     def residual(self, algorithm: str, case: Case) -> float | None:
         """The relative residual at that length, interpolated alike between the largest batches; None without any."""
@@ -114,13 +123,14 @@ class Measurements:
     def basis(self, algorithm: str, case: Case) -> str:
         """In words, the measurements that `seconds` rests on."""
         by_batch = self._curves[algorithm, case.shape, case.dtype, case.work]
-        batches = _around(list(by_batch), case.batch)
+        robots = self._robots(algorithm, case.batch)
+        batches = _around(list(by_batch), robots)
         lengths = _around([row.links for row in by_batch[batches[-1]]], case.links)
-        if batches == [case.batch] and lengths == [case.links]:
+        if batches == [robots] and lengths == [case.links]:
             return f"measured for {case.links}-link {case.shape}s {self.origin}"
-        inside = lengths[0] <= case.links <= lengths[-1] and batches[0] <= case.batch <= batches[-1]
-        links, robots = (" and ".join(map(str, ends)) for ends in (lengths, batches))
-        among = f" in batches of {robots}" if batches != [1] else ""
+        inside = lengths[0] <= case.links <= lengths[-1] and batches[0] <= robots <= batches[-1]
+        links, among = (" and ".join(map(str, ends)) for ends in (lengths, batches))
+        among = f" in batches of {among}" if batches != [1] else ""
         way = "interpolated" if inside else "extrapolated"
         return f"{way} from {case.shape}s of {links} links{among} measured {self.origin}"
 

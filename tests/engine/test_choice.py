@@ -93,7 +93,7 @@ def test_never_measured_takes_the_default_at_once_and_offers_the_measurement(cac
         (
             100,
             4,
-            "dca on up to {cores} threads: 160 µs beside 200 µs for abia for a batch of 4, "
+            "dca on up to {cores} threads: 160 µs beside 283 µs for abia for a batch of 4, "
             "interpolated from chains of 100 links in batches of 1 and 64",
         ),
         (
@@ -205,6 +205,24 @@ def test_interpolation_keeps_measured_points_and_powers():
             2e-6 * links**2 * 8**0.5, rel=1e-12
         )
     assert measured.seconds("cfa", Case("chain", 3, 1, "float64")) is None
+
+
+def test_robots_that_go_through_lanes_count_as_whole_blocks():
+    measured = table()
+    times = [measured.seconds("abia", Case("chain", 10, batch, "float64")) for batch in (2, 3, 4, 8, 9, 16)]
+    assert times == pytest.approx([1e-5 * robots**0.5 for robots in (2, 3, 8, 8, 16, 16)], rel=1e-12)
+    assert measured.seconds("jsiia", Case("chain", 10, 9, "float64")) == pytest.approx(2e-4 * 3, rel=1e-12)
+
+
+def test_what_was_not_measured_as_others_were_around_there_is_no_candidate():
+    every = table(batches=(1, 8, 64)).rows
+    without = tuple(row for row in every if (row.algorithm, row.batch) != ("dca", 8))
+    measured = Measurements(timings.table_path(), without)
+    times = [measured.seconds("dca", Case("chain", 100, batch, "float64")) for batch in (1, 2, 8, 32, 64, 100)]
+    assert [time is None for time in times] == [False, True, True, True, False, False]
+    measured.save()
+    assert choice.choose(engine.chain(1000), batch=8).algorithm == "abia"
+    assert choice.choose(engine.chain(1000), batch=64).algorithm == "dca"
 
 
 def test_a_table_comes_back_from_disk_as_it_was():

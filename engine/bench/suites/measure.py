@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, product
 from time import perf_counter
@@ -143,15 +144,17 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
         chains_alone = not row.trees or "trees" in row.except_on.get(device, ())
         if too_large or (case.shape == "tree" and chains_alone) or _candidate(name, case) in given_up:
             continue
-        fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
-        call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
-        left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
-        if np.isfinite(left):
+        with suppress(MemoryError):  # of the GPU: what finds no room there has no rows
+            fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
+            call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
+            left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
+            if not np.isfinite(left):
+                continue
             found.append((name, "call", left))
             candidates.append((timer.repeated(call), 1))
             if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
-                found.append((name, "step", left))
                 steps, count = _steps(model, case, name, device)
+                found.append((name, "step", left))
                 candidates.append((timer.repeated(steps), count))
     times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if found else ()
     return [

@@ -39,7 +39,6 @@ class Abia:
         self._most, self._dtype = min(checked(threads), cores(), MOST), np.dtype(dtype)
         self._example = (np.zeros((1, 1), dtype),) * 4
         self._packed, self._bodies = pack(model, dtype), len(model.parent)
-        self._worth_a_thread = SHARE * len(EIGHT)
         self.one = aba.for_one(self._packed)
         self._blocks: Blocks | None = None
 
@@ -49,8 +48,8 @@ class Abia:
             return self._in_turn(q, v, tau, out)
         if self._admit(q, v, tau, out) != FITS:
             return NotImplemented
-        threads = len(q) * self._bodies // self._worth_a_thread
-        threads = 1 if threads < 1 else threads if threads < self._most else self._most
+        blocks = -(-len(q) // len(EIGHT))
+        threads = max(1, min(blocks, blocks * self._bodies // SHARE, self._most))
         if self._blocks is None or threads > self._blocks.threads:
             from engine.cpu.rigid_body.aba_threads import Blocks  # with Numba, which takes a second to load
 
