@@ -14,7 +14,9 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -165,6 +167,36 @@ class Children:
             for _ in self._children[self._ready].work(_nothing, stop=stop):
                 yield self._ready
             self._ready += 1
+
+    def share(
+        self, function: Callable[..., Iterator[Any]], works: Sequence[tuple[Any, ...]], stop: Callable[[], bool]
+    ) -> Iterator[int]:
+        """Have the function carry out every work, whoever is free the next; how many are done, now and then.
+
+        Once `stop` answers True all processes are ended, and so is the iterator.
+        """
+        waiting, done, ended = deque(works), list[None](), threading.Event()
+
+        def carry_out(child: Child) -> None:
+            with suppress(IndexError):  # none is left
+                while not (stop() or ended.is_set()):
+                    work = waiting.popleft()
+                    for _ in child.work(function, *work, stop=lambda: stop() or ended.is_set()):
+                        pass
+                    done.append(None)
+
+        with ThreadPoolExecutor(len(self)) as pool:
+            carried_out = [pool.submit(carry_out, child) for child in self._children]
+            try:
+                told = 0
+                while wait(carried_out, LOOK).not_done:
+                    if told < (told := len(done)):
+                        yield told
+            finally:
+                ended.set()
+        for each in carried_out:
+            each.result()
+        yield len(done)
 
 
 def _nothing() -> Iterator[None]:

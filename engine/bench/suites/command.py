@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
@@ -195,6 +196,7 @@ def _beside_pinocchio(rows: list[dict[str, Any]]) -> Table:
 def _measure_choice(args: argparse.Namespace, console: Console) -> int:
     found = []
     for where in ("cpu", "cuda") if device.available() else ("cpu",):
+        began = perf_counter()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(f"measuring on {where}")
 
@@ -204,9 +206,8 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
             table = measure.measure_algorithms(show, where, ship=args.ship)
             assert table is not None  # nothing stops it but Ctrl-C, which raises
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
-        console.print(
-            "\n".join([*measure.summary(where), f"written to {(args.ship and shipped.FOLDER) or table.path}"])
-        )
+        folder, took = (args.ship and shipped.FOLDER) or table.path, perf_counter() - began
+        console.print("\n".join([*measure.summary(where), f"measured in {took:.0f} s, written to {folder}"]))
     if args.json:
         print(json.dumps({"machine": facts.machine(), "tables": found}))
     return DONE

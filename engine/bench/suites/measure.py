@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import chain, product
+from functools import lru_cache, partial
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from engine.bench import timer
 from engine.bench.child import Children
 from engine.bench.states import State, residual, state
+from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
@@ -45,7 +47,20 @@ STEPS = 16
 SECONDS, ROUNDS = 0.006, 7
 """Of one algorithm on one case, at least; it is split into rounds, in which the algorithms take turns."""
 
+PROCESSES = {"cpu": 4, "cuda": 8}
+"""That compile side by side, at most."""
+MODEST = 64
+"""Links of the chains and trees that a CPU's code is tried with: enough that threads share them."""
+
 _Candidate = tuple[str, str, str, int]
+
+
+class Code(NamedTuple):
+    """What an algorithm's calls or steps of some cases are compiled to, much of it the same for all of them."""
+
+    algorithm: str
+    work: Work
+    cases: list[Case]
 
 
 def measure_algorithms(
@@ -53,28 +68,34 @@ def measure_algorithms(
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
     ship: str | None = None,
+    nice: int = 0,
 ) -> Measurements | None:
     """Measure the algorithms on this machine for the automatic choice, and remember it on disk.
 
     With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
 
-    On "cpu" it takes some 20 s, and two minutes more the first time, with all that has to be compiled; on "cuda" some
-    minutes, since kernels are compiled for each length; a call's
-    time there is that until the answer stands in the GPU's memory, from arguments that stood there. `progress` is
-    called with the number of cases done and that of all. It is done in a process of its own, which is ended at once
-    where `stop` answers True: then the answer is None. Whatever interrupts it leaves the table on disk as it was.
+    First all that has to be compiled is, in some processes side by side, or in one at low priority for `nice` above 0;
+    then one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda",
+    where kernels are compiled for each length, a minute or two. A call's time there is that until the answer stands in
+    the GPU's memory, from arguments that stood there. `progress` is called with the number of parts done and that of
+    all. Its processes are ended at once where `stop` answers True: then the answer is None. Whatever interrupts it
+    leaves the table on disk as it was.
     """
-    cases, rows = plan(device), list[Row]()
-    progress(0, len(cases))
-    with Children(1) as children:
-        measured = chain(children.starting(stop), children[0].work(_measured, cases, device, stop=stop))
+    cases, parts, rows = plan(device), code(device), list[Row]()
+    every = len(parts) + len(cases)
+    progress(0, every)
+    with Children(1 if nice else max(1, min(PROCESSES[device], cores()))) as children:
+        for _ in children.starting(stop):
+            pass
+        for done in children.share(_compiled, [(part, device, nice) for part in parts], stop):
+            progress(done, every)
         done = 0
-        for answer in measured:
+        for answer in () if stop() else children[0].work(_measured, cases, device, nice, stop=stop):
             if isinstance(answer, list):
                 rows += answer
                 done += 1
                 if done < len(cases):
-                    progress(done, len(cases))
+                    progress(len(parts) + done, every)
     if done < len(cases):
         return None
     table = Measurements(timings.table_path(device), tuple(rows), device=device)
@@ -82,12 +103,50 @@ def measure_algorithms(
         table.save()
     else:
         shipped.write(shipped.FOLDER / f"{device}-{ship.replace(' ', '-')}.json", table, shipped.machine(device, ship))
-    progress(len(cases), len(cases))
+    progress(every, every)
     return table
 
 
-def _measured(cases: Sequence[Case], device: str) -> Iterator[list[Row]]:
+def code(device: str = "cpu") -> list[Code]:
+    """What is compiled for the measurement, in parts that share nothing.
+
+    On a CPU that is one case's for each number type and shape, on a GPU every length's.
+    """
+    cases = plan(device)
+    if device == "cpu":
+        last = {(case.shape, case.dtype): case for case in cases if case.links <= MODEST}  # of the largest batch
+        cases = list(last.values())
+    parts: dict[tuple[Any, ...], Code] = {}
+    for case in cases:
+        for name, work in _works(case, device):
+            part = parts.setdefault((case.shape, case.links, case.dtype, name, work), Code(name, work, []))
+            part.cases.append(case)
+    return list(parts.values())
+
+
+def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
+    """Have code compiled, to be read from disk when it is measured; each case that is done."""
+    _stand_back(nice)
+    for case in part.cases:
+        with suppress(MemoryError):
+            model = _model(case)
+            if part.work == "step":
+                _simulation(model, case, part.algorithm, device).step()
+            else:
+                fd = ForwardDynamics(model, case.batch, part.algorithm, device, case.dtype)
+                if device == "cpu" or case.batch == 1:
+                    fd(*_state(model, case))
+        yield case
+
+
+def _stand_back(nice: int) -> None:
+    if nice and hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+
+
+def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[list[Row]]:
     """The rows of each case in turn."""
+    _stand_back(nice)
     given_up = set[_Candidate]()
     lag: dict[_Candidate, float] = {}
     for case in cases:
@@ -133,29 +192,26 @@ def _candidate(algorithm: str, case: Case) -> _Candidate:
 
 def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> list[Row]:
     """Every candidate's call of forward dynamics, and its step where a simulation takes it, side by side."""
-    model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
-    at = State(*(x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch)))
-    arguments = at if case.batch > 1 else State(*(x[0] for x in at))
+    model = _model(case)
+    arguments = _state(model, case)
+    at = State(*(x.reshape(case.batch, -1) for x in arguments))
     found: list[tuple[str, Work, float]] = []
-    candidates = []
-    for name in choice.candidates(model, device):
-        row = capabilities.ALGORITHMS[name]
-        too_large = row.largest is not None and case.links > row.largest
-        chains_alone = not row.trees or "trees" in row.except_on.get(device, ())
-        if too_large or (case.shape == "tree" and chains_alone) or _candidate(name, case) in given_up:
+    candidates, residuals = [], dict[str, float]()
+    for name, work in _works(case, device):
+        if _candidate(name, case) in given_up:
             continue
         with suppress(MemoryError):  # of the GPU: what finds no room there has no rows
-            fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
-            call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
-            left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
-            if not np.isfinite(left):
-                continue
-            found.append((name, "call", left))
-            candidates.append((timer.repeated(call), 1))
-            if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
-                steps, count = _steps(model, case, name, device)
-                found.append((name, "step", left))
-                candidates.append((timer.repeated(steps), count))
+            if work == "call":
+                fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
+                call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
+                left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
+                timed = call, 1
+                residuals |= {name: left} if np.isfinite(left) else {}
+            elif name in residuals:
+                timed = _steps(model, case, name, device)
+            if name in residuals:
+                found.append((name, work, residuals[name]))
+                candidates.append((timer.repeated(timed[0]), timed[1]))
     times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if found else ()
     return [
         Row(*case[:3], case.dtype, name, float(time), left, work)
@@ -163,12 +219,41 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
     ]
 
 
+def _works(case: Case, device: str) -> Iterator[tuple[str, Work]]:
+    """What is measured of a case: each algorithm's call, then its step where a simulation takes it."""
+    model = _model(case)
+    for name in choice.candidates(model, device):
+        row = capabilities.ALGORITHMS[name]
+        too_large = row.largest is not None and case.links > row.largest
+        chains_alone = not row.trees or "trees" in row.except_on.get(device, ())
+        if too_large or (case.shape == "tree" and chains_alone):
+            continue
+        yield name, "call"
+        if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
+            yield name, "step"
+
+
+@lru_cache(maxsize=2)
+def _model(case: Case) -> Model:
+    return generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
+
+
+def _state(model: Model, case: Case) -> State:
+    """Random robots, or one as vectors."""
+    at = (x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch))
+    return State(*(x if case.batch > 1 else x[0] for x in at))
+
+
+def _simulation(model: Model, case: Case, algorithm: str, device: str) -> Simulation:
+    return Simulation(model, case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False)
+
+
 _Call = Callable[[], Any]
 
 
 def _steps(model: Model, case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
     """What takes steps of robots that start at rest and waits for them, and how many: fewer where they take long."""
-    simulation = Simulation(model, case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False)
+    simulation = _simulation(model, case, algorithm, device)
     simulation.step()
     simulation.check()
     start = perf_counter()
