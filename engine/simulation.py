@@ -16,6 +16,7 @@ from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
+from engine.cuda.stepping.tree_stepper import TreeStepper
 from engine.frame import FrameReader
 from engine.model import Model, features
 from engine.model.layout import pack
@@ -30,7 +31,7 @@ __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
 ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca")}
 """Those that a step is compiled with, by device."""
-_ON_GPU = {"abia": RobotStepper, "dca": ChainStepper}
+_ON_GPU: dict[str, type[RobotStepper | ChainStepper]] = {"abia": RobotStepper, "dca": ChainStepper}
 
 
 class Diverged(ArithmeticError):
@@ -118,7 +119,7 @@ class Simulation:
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
         names = advancing(model)[self.device]
         if on_divergence == "freeze" and self.device == "cuda":
-            names = tuple(name for name in names if _ON_GPU[name].freezes)
+            names = tuple(name for name in names if _on_gpu(name, model).freezes)
         self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, names, work="step")
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
@@ -128,7 +129,9 @@ class Simulation:
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze",
         )  # fmt: skip
         self._stepper: Stepper = (
-            _ON_GPU[self.algorithm](self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
+            _on_gpu(self.algorithm, model)(self.settings)
+            if self.device == "cuda"
+            else CpuStepper(self.settings, threads)
         )
         self.reset(q, v)
         scalar = model.q_of_v >= 0
@@ -298,9 +301,15 @@ def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) ->
 
 
 def advancing(model: Model) -> dict[str, tuple[str, ...]]:
-    """The algorithms that a simulation of this model advances by, by device; "dca" steps serial chains alone."""
+    """The algorithms that a simulation of this model advances by, by device; the CPU's "dca" steps chains alone."""
     serial = features.serial(model)
-    return {device: tuple(name for name in names if name != "dca" or serial) for device, names in ALGORITHMS.items()}
+    on_cpu = tuple(name for name in ALGORITHMS["cpu"] if name != "dca" or serial)
+    return ALGORITHMS | {"cpu": on_cpu}
+
+
+def _on_gpu(algorithm: str, model: Model) -> type[RobotStepper | ChainStepper | TreeStepper]:
+    """What steps such robots on the GPU: by DCA-ABA chains and trees have steppers of their own."""
+    return TreeStepper if algorithm == "dca" and not features.serial(model) else _ON_GPU[algorithm]
 
 
 def simulation_algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:

@@ -163,9 +163,3 @@ def test_phases_are_timed(fresh):
     assert phases["kinematics"] > 0
     assert phases["acceleration"] > 0
     assert 1e-6 < sum(phases.values()) < 1e-3
-
-
-def test_a_tree_is_refused_with_what_to_use(pytestconfig):
-    model = engine.load(pytestconfig.rootpath / "robots" / "humanoid.urdf")
-    with pytest.raises(ValueError, match=r"dca does not step humanoid on cuda.*; use abia"):
-        engine.Simulation(model, algorithm="dca", device="cuda")

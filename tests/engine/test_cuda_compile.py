@@ -88,7 +88,7 @@ def of_robots(dtype: str, folder: Path):
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
     from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
-    from engine.cuda.stepping import chain_stepper
+    from engine.cuda.stepping import chain_stepper, tree_stepper
     from engine.cuda.trees import dca as trees
     from engine.cuda.trees import jsiia as any_model
 
@@ -100,6 +100,11 @@ def of_chains(dtype: str, clusters: bool):
     yield lambda: chain_stepper.ChainStepper(settings)
     yield lambda: chain_stepper.ChainStepper(dataclasses.replace(settings, freezes=True))
     yield lambda: pushed(chain_stepper.ChainStepper, settings)
+    for model in (engine.tree(9, spherical=0.5), engine.tree(400)):
+        ones = np.ones((1, model.nv))
+        settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, ones, ones, None)
+        yield lambda settings=settings: tree_stepper.TreeStepper(settings)
+    yield lambda: pushed(tree_stepper.TreeStepper, settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for cut in (dca.Cut(1, False, trees.WARPS), *([dca.Cut(16, True, trees.WARPS)] if clusters else [])):

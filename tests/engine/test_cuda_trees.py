@@ -118,6 +118,25 @@ def test_nothing_is_read_before_it_is_there_and_every_body_is_served(n, warps, c
         assert run.done["gain"] == run.done["acceleration"] == n
 
 
+@pytest.mark.parametrize("n", [1, 2, 33, 200])
+def test_a_program_may_go_on_behind_the_poses_and_behind_the_twists(n):
+    for model in of_all_shapes(n):
+        tree, warps = schedule(model.parent, model.kind, 16), 16
+        ends = [*tree.first_step[1:], len(tree.program)]
+        twists = len(tree.ancestors)
+        for warp in range(warps):
+            task = tree.program[:, 0] % (1 << TASK_BITS)
+            first, poses, contraction = tree.first_step[warp], tree.after(1)[warp], tree.after(1 + twists)[warp]
+            assert set(task[first : poses - 1]) <= {Task.START}
+            assert set(task[poses:contraction]) <= {Task.DOUBLE, Task.MEET}
+            assert not {Task.START, Task.DOUBLE} & set(task[contraction : ends[warp]])
+            assert np.sum(task[first:contraction] == Task.MEET) == 1 + twists
+            inward, following = (task[a:b] for a, b in ((contraction, ends[warp]), (ends[warp] - 1, ends[warp])))
+            assert following == Task.END
+            met = np.cumsum(inward == Task.MEET) - (inward == Task.MEET)
+            assert np.all(met[np.isin(inward, [Task.ABSORB, Task.ARTICULATE, Task.REDUCE])] < tree.inward)
+
+
 def test_rounds_grow_as_the_docstring_says():
     def rounds(model: engine.Model, costs: Costs | None = None) -> int:
         return schedule(model.parent, model.kind, 128, costs).rounds
@@ -204,7 +223,3 @@ def test_dca_serves_trees_by_its_name(rng):
     at = state(model, rng)
     fd = engine.ForwardDynamics(model, algorithm="dca", device="cuda")
     assert residual(model, at, fd(*(x[0] for x in at))[None])[0] <= TOLERANCE["float64"]
-    simulation = engine.Simulation(model, device="cuda")
-    assert simulation.algorithm == "abia"
-    with pytest.raises(ValueError, match=r"dca does not step humanoid on cuda, but gives its acc.*; use abia"):
-        engine.Simulation(model, algorithm="dca", device="cuda")

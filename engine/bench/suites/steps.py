@@ -1,9 +1,10 @@
-"""A step of one long chain's simulation, within a run of many: DCA-ABA and ABIA on the GPU, ABIA on one core."""
+"""A step of a chain's or a tree's simulation, within a run of many: DCA-ABA and ABIA on the GPU, ABIA on one core."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -11,13 +12,16 @@ import numpy as np
 from rich.table import Table
 
 from engine.bench.results import NONE, Rows
+from engine.bench.suites import trees
 from engine.cuda.runtime import clock, device
 from engine.model import Model, generate
 from engine.simulation import Simulation
 
 CASES = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""
-MOST_ROWS = len(CASES)
+TREES = (("binary", 255), ("binary", 4096), ("random", 1024), ("snake", 1000))
+"""Robots that branch or float, as `trees.Case` makes them: each without anything on its joints, and with."""
+MOST_ROWS = len(CASES) + 2 * len(TREES)
 STEPS, RUNS, DT = 1000, 5, 1e-5
 WALKED = 50
 """Steps of a run in which a thread walks the chain, or a core does."""
@@ -32,7 +36,12 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     device.require()
     for batch, n, held in CASES:
         key = f"steps-{n}x{batch}{'-held' if held else ''}"
-        yield finished.get(key) or {"key": key, "links": n, "batch": batch, "held": held, **_measure(batch, n, held)}
+        row = {"key": key, "shape": "chain", "links": n, "batch": batch, "held": held}
+        yield finished.get(key) or {**row, **_measure(batch, chain(n, held))}
+    for (shape, n), held in product(TREES, (False, True)):
+        key = f"steps-{shape}-{n}{'-held' if held else ''}"
+        row = {"key": key, "shape": shape, "links": n, "batch": 1, "held": held}
+        yield finished.get(key) or {**row, **_measure(1, tree(shape, n, held))}
 
 
 def chain(n: int, held: bool) -> Model:
@@ -48,9 +57,27 @@ def chain(n: int, held: bool) -> Model:
     )  # fmt: skip
 
 
-def _measure(batch: int, n: int, held: bool) -> dict[str, Any]:
-    model = chain(n, held)
-    q = np.random.default_rng(n).uniform(-0.2, 0.2, (batch, n))
+def tree(shape: str, n: int, held: bool) -> Model:
+    """The same of a robot of that shape; nothing acts on the joint by which it floats, if it does."""
+    model = trees.Case(shape, n).model()
+    rows, near = model.constrained, np.where(model.q_of_v >= 0, 0.2, np.inf)
+    if not held:
+        return dataclasses.replace(model, friction=0.0 * rows, damping=0.0 * rows)
+    load = model.mass.copy()
+    for i in range(n - 1, 0, -1):
+        if model.parent[i] >= 0:
+            load[model.parent[i]] += load[i]
+    load = np.repeat(load, np.diff([*model.v_start, model.nv]))
+    return dataclasses.replace(
+        model, friction=0.3 * load * np.random.default_rng(n).random(model.nv) * rows, damping=0.01 * rows, lower=-near,
+        upper=near, velocity_limit=np.where(rows, 2.0, np.inf), effort_limit=np.where(rows, 3 * load, np.inf),
+    )  # fmt: skip
+
+
+def _measure(batch: int, model: Model) -> dict[str, Any]:
+    rng, rows = np.random.default_rng(len(model.parent)), model.q_of_v >= 0
+    q = np.tile(model.neutral(), (batch, 1))
+    q[:, model.q_of_v[rows]] = rng.uniform(-0.2, 0.2, (batch, rows.sum()))
     times, ends = {}, {}
     for algorithm, where, steps in (("dca", "cuda", STEPS), ("abia", "cuda", WALKED), ("abia", "cpu", WALKED)):
         threads = None if where == "cuda" else 1
@@ -81,10 +108,14 @@ def _seconds(simulation: Simulation, q: np.ndarray, steps: int, where: str) -> f
 def table(rows: list[dict[str, Any]]) -> Table:
     """Cases down, algorithms across, µs a step."""
     names = list(dict.fromkeys(name for row in rows for name in row["us"]))
-    shown = Table("chains × links", "limits and friction", *(f"{name}, µs" for name in names), "apart")
+    shown = Table("robots × links", "limits and friction", *(f"{name}, µs" for name in names), "apart")
     for row in rows:
         cells = (f"{row['us'][name]:,.1f}" for name in names)
-        shown.add_row(
-            f"{row['batch']} × {row['links']}", "on" if row["held"] else "none", *cells, f"{row['apart']:.0e}"
-        )
+        size = f"{row['batch']} × {row['links']}{_kind(row)}"
+        shown.add_row(size, "on" if row["held"] else "none", *cells, f"{row['apart']:.0e}")
     return shown
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """The shape of a row's robots, where they are no chains."""
+    return "" if row.get("shape", "chain") == "chain" else f", {row['shape']}"

@@ -5,6 +5,10 @@
 //     I = J + Σ shares,  p = −ad_Vᵀ J V + Σ shares,  U = I S,  D = SᵀU,  u = τ − Sᵀp
 //     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
 //     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
+//
+// With ADDITIONS, what simulation adds: `extra` joins D, and a locked joint has the acceleration `target`, whatever force
+// that takes, which it answers in place of q̈. A ball joint is then three joints about x, y and z, of which the first two
+// carry nothing; a free joint takes no additions.
 #pragma once
 
 #include "trees/memory.cuh"
@@ -72,7 +76,7 @@ FUNCTION void double_travel(const Tree<Real>& tree, int i, int round) {
     tree.put(TWIST, i, travel.V);
 }
 
-// G and g of one velocity of a joint.
+// G and g of one velocity of a joint; with ADDITIONS, of a body that is absorbed, U and u.
 template <typename Real> struct Gain { Force<Real> G; Real g; };
 
 FUNCTION void to_parent(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p) {
@@ -100,6 +104,36 @@ FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, co
     to_parent(tree, i, T, Inertia<Real>{{}, {}, C}, Force<Real>{torque, p.f + mul_t(I.B, k) + mul(C, c.v)});
 }
 
+// With ADDITIONS: the ABA's step past velocity j of a joint, from I and p beyond its axis to those before it, where
+// U = I S has the number `own` on that axis, and p the number `push`.
+FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real>& U, Real own, Real push, Inertia<Real>& I,
+                          Force<Real>& p) {
+    const int k = tree.v_start(i) + j;
+    const Real u = tree.tau[k] - push;
+    tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
+    Real d = reciprocal(own + tree.extra[k]), rate = d * u;
+    if (tree.locked[k] != 0) d = 0, rate = tree.target[k];
+    I = less_rank_one(I, U, d);
+    p = p + rate * U;
+}
+FUNCTION void absorb_axes(const Tree<Real>& tree, int i, const Pose<Real>& T, Inertia<Real> I, Force<Real> p,
+                          const Motion<Real>& c) {
+    const int kind = tree.kind(i);
+    const Matrix<Real> A = full(I.A), Bt = transpose(I.B);
+    if (kind == PRISMATIC) {
+        const Force<Real> U = {Bt.z, {I.C.xz, I.C.yz, I.C.zz}};
+        absorb_axis(tree, i, 0, U, U.f.z, p.f.z, I, p);
+    } else {
+        const bool ball = BALLS && kind == SPHERICAL;
+        absorb_axis(tree, i, ball ? 2 : 0, {A.z, I.B.z}, A.z.z, p.n.z, I, p);
+        if (ball) {
+            absorb_axis(tree, i, 1, {full(I.A).y, I.B.y}, I.A.yy, p.n.y, I, p);
+            absorb_axis(tree, i, 0, {full(I.A).x, I.B.x}, I.A.xx, p.n.x, I, p);
+        }
+    }
+    to_parent(tree, i, T, I, p + times(I, c));
+}
+
 // The ABA's step from body i to its parent, all its children being done.
 FUNCTION void absorb(const Tree<Real>& tree, int i) {
     const int kind = tree.kind(i);
@@ -109,12 +143,15 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
     const Real* effort = tree.tau + tree.v_start(i);
     const Share<Real> beyond = shares_of(tree, i);
     const Inertia<Real> I = beyond.I + J;
-    const Force<Real> p = beyond.p + wrench(J, V, Motion<Real>{});
+    Force<Real> p = beyond.p + wrench(J, V, Motion<Real>{});
+    if constexpr (HAS_WRENCHES) p = p - tree.external(i);
     tree.put(BIAS, i, c);
     if (kind == FREE) {  // accelerates as its own force has it, whatever carries it, and passes that force on
         const Force<Real> force = {vector(effort), vector(effort + 3)};
         tree.put(ACCELERATION, i, solve6(I, force - p));
         to_parent(tree, i, T, Inertia<Real>{}, force);
+    } else if (ADDITIONS) {
+        absorb_axes(tree, i, T, I, p, c);
     } else if (kind == SPHERICAL) {
         absorb_ball(tree, i, T, I, p, c, vector(effort));
     } else {
@@ -125,6 +162,32 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
         tree.put(GAIN, i, Gain<Real>{-d * U, d * (u - dot(U, c))});
         const Inertia<Real> rest = less_rank_one(I, U, d);
         to_parent(tree, i, T, rest, p + (d * u) * U + times(rest, c));
+    }
+}
+
+// With ADDITIONS: q̈, or the reaction, of velocity j of a joint along `axis`, 0 to 5, and the acceleration a behind it.
+FUNCTION void accelerate_axis(const Tree<Real>& tree, int i, int j, int axis, Motion<Real>& a) {
+    const int k = tree.v_start(i) + j, of_three = axis % 3;
+    const Gain<Real> gain = tree.template get<Gain<Real>>(GAIN + 7 * j, i);
+    const Vector<Real> U = axis < 3 ? gain.G.n : gain.G.f;
+    Vector<Real>& moved = axis < 3 ? a.o : a.v;
+    const Real own = of_three == 0 ? U.x : of_three == 1 ? U.y : U.z;
+    const Real D = own + tree.extra[k], left = gain.g - dot(gain.G, a);
+    const bool locked = tree.locked[k] != 0;
+    const Real rate = locked ? tree.target[k] : left * reciprocal(D);
+    tree.qdd[k] = locked ? D * rate - left : rate;
+    (of_three == 0 ? moved.x : of_three == 1 ? moved.y : moved.z) += rate;
+}
+FUNCTION void accelerate_axes(const Tree<Real>& tree, int i, Motion<Real>& a) {
+    const int kind = tree.kind(i);
+    if (BALLS && kind == SPHERICAL) {
+        accelerate_axis(tree, i, 0, 0, a);
+        accelerate_axis(tree, i, 1, 1, a);
+        accelerate_axis(tree, i, 2, 2, a);
+    } else if (kind == PRISMATIC) {
+        accelerate_axis(tree, i, 0, 5, a);
+    } else {
+        accelerate_axis(tree, i, 0, 2, a);
     }
 }
 
@@ -143,7 +206,9 @@ FUNCTION void accelerate(const Tree<Real>& tree, int i) {
         const Gain<Real> gain = tree.template get<Gain<Real>>(GAIN + j * 7, i);
         return qdd[j] = dot(gain.G, carried) + gain.g;
     };
-    if (kind == SPHERICAL) {
+    if constexpr (ADDITIONS) {
+        accelerate_axes(tree, i, a);
+    } else if (kind == SPHERICAL) {
         const Real x = rate(0), y = rate(1), z = rate(2);
         a.o = a.o + Vector<Real>{x, y, z};
     } else if (kind == REVOLUTE) {

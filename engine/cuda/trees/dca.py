@@ -73,14 +73,15 @@ class Dca:
         processors, model, size = facts["multiProcessorCount"], self._model, self._type.itemsize
         cut = cut_for(len(model.parent), batch, processors, facts["major"] >= 9)
         tables = self._tables.get(cut.blocks) or self._prepared(cut)
-        found, fields_ = tables.schedule, fields(self._balls)["FIELDS"]
+        found = tables.schedule
         groups = min(batch, max(1, processors // cut.blocks))
-        numbers = fields_ * tables.stride + chains.ELEMENT * found.elements + chains.MAP * found.maps
+        numbers = workspace(found, self._balls)
         device.require_memory(groups * numbers * size, f"the workspace of {batch} robots of {len(model.parent)} bodies")
-        room = max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
+        room = warp_room(found, cut)
         counts = tables.stride, found.elements, room, model.nq, model.nv, batch
         rest = (
-            tables.constants, *self._gravity, *tables.indices, arrays.empty((groups * numbers,), self._type.name),
+            tables.constants, *self._gravity, *tables.indices, arrays.to_device(found.first_step),
+            arrays.empty((groups * numbers,), self._type.name),
             np.int64(numbers), *(np.int32(x) for x in counts),
         )  # fmt: skip
         launch = compiler.Launch(
@@ -92,15 +93,32 @@ class Dca:
 
     def _prepared(self, cut: chains.Cut) -> _Tables:
         model = self._model
-        found = schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
-        self._tables[cut.blocks] = _Tables(found, *tables(model, found, self._type))
+        found = scheduled(model, cut)
+        constants = arrays.to_device(by_places(pack(model).constants, found, self._type))
+        self._tables[cut.blocks] = _Tables(found, constants, tables(model, found), padded(found.slots))
         return self._tables[cut.blocks]
 
 
-def cut_for(n: int, batch: int, processors: int, clusters: bool) -> chains.Cut:
-    """The group of blocks for each of `batch` robots of n bodies."""
+def cut_for(n: int, batch: int, processors: int, clusters: bool, additions: bool = False) -> chains.Cut:
+    """The group of blocks for each of `batch` robots of n bodies, see `chains.Cut`."""
     count = blocks(n, batch, processors, clusters)
-    return chains.Cut(count, count > 1, WARPS)
+    return chains.Cut(count, count > 1, WARPS, additions)
+
+
+def scheduled(model: Model, cut: chains.Cut) -> Schedule:
+    """The schedule of a model for a group of that cut."""
+    return schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
+
+
+def workspace(found: Schedule, balls: bool) -> int:
+    """The numbers that a group works in."""
+    bodies = fields(balls)["FIELDS"] * padded(found.slots)
+    return bodies + chains.ELEMENT * found.elements + chains.MAP * found.maps
+
+
+def warp_room(found: Schedule, cut: chains.Cut) -> int:
+    """The numbers in shared memory of a warp."""
+    return max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
 
 
 def padded(slots: int) -> int:
@@ -108,28 +126,34 @@ def padded(slots: int) -> int:
     return -(-slots // 32) * 32
 
 
-def tables(model: Model, found: Schedule, dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...], int]:
-    """The model's constants by places, the schedule's tables in the kernel's order, and the stride, on the GPU."""
+def by_places(constants: np.ndarray, found: Schedule, dtype: np.dtype[Any]) -> np.ndarray:
+    """Packed constants (…, n + 1, CONSTANTS) as memory.cuh reads them: (…, CONSTANTS, stride)."""
+    rows = np.zeros((*constants.shape[:-2], CONSTANTS, padded(found.slots)), dtype)
+    rows[..., : len(found.body)] = np.swapaxes(constants[..., found.body, :], -1, -2)
+    return rows
+
+
+def tables(model: Model, found: Schedule) -> tuple[Any, ...]:
+    """The schedule's tables on the GPU, in the kernel's order; without its warps' beginnings."""
     stride, n = padded(found.slots), len(found.body)
-    constants = np.zeros((CONSTANTS, stride), dtype)
-    constants[:, :n] = pack(model).constants[found.body].T
-    bodies = np.zeros((4, stride), np.int32)
-    bodies[:, :n] = model.kind[found.body], model.q_start[found.body], model.v_start[found.body], found.parent
+    bodies = np.zeros((5, stride), np.int32)
+    of_model = (x[found.body] for x in (model.kind, model.q_start, model.v_start))
+    bodies[:, :n] = np.stack([*of_model, found.parent, found.body])
     ancestors = np.full((*found.ancestors.shape[:2], stride), -1, np.int32)
     ancestors[..., :n] = found.ancestors
-    every = bodies, found.first_share, found.shares, ancestors, found.links, found.program, found.first_step
-    return arrays.to_device(constants), tuple(arrays.to_device(_not_empty(x)) for x in every), stride
+    every = bodies, found.first_share, found.shares, ancestors, found.links, found.program
+    return tuple(arrays.to_device(_not_empty(x)) for x in every)
 
 
 def _not_empty(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x if x.size else np.zeros(4, x.dtype))
 
 
-def preamble(balls: bool) -> str:
-    """What memory.cuh takes as known beside what chains/dca.cuh does."""
+def preamble(balls: bool, wrenches: bool = False) -> str:
+    """What memory.cuh takes as known beside what chains/dca.cuh does; `wrenches`: some act on bodies from outside."""
     tasks = ["namespace task {", *header.numbers({task.name: task.value for task in Task}), "}"]
     numbers = header.numbers({**fields(balls), "INERTIA_NUMBERS": _INERTIA})
-    return "\n".join([*tasks, *numbers, *header.flags({"BALLS": balls})])
+    return "\n".join([*tasks, *numbers, *header.flags({"BALLS": balls, "HAS_WRENCHES": wrenches})])
 
 
 @lru_cache(maxsize=32)

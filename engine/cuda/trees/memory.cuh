@@ -19,10 +19,13 @@ template <typename Real> struct Room {
           scratch(reinterpret_cast<Six<Real>*>(reinterpret_cast<Real*>(link) + numbers - SCRATCH_NUMBERS)) {}
 };
 
+// Where articulated chunks keep their bodies' poses, seen from the body before the chunk: journeys are over by then.
+constexpr int CHUNK_POSE = JOURNEY;
+
 // The tables of dca.py, and the numbers of the robot that the group works on.
 template <typename Real> struct Tree {
     const Real* constants;  // (CONSTANTS, stride), by places
-    const int* bodies;      // (4, stride): kind, where q and v start, the place of the parent
+    const int* bodies;      // (5, stride): kind, where q and v start, the place of the parent, which body it is
     const int *first_share, *shares;  // whose shares a place or a sum adds up: shares[first_share[i]] …
     const int* ancestors;   // (rounds, 3, stride), −1 before the base
     const int* links;       // the velocities of bodies that lie on stretches: 4 · place + which of its body's
@@ -32,11 +35,17 @@ template <typename Real> struct Tree {
     Real *qdd, *numbers;
     Element<Real>* elements;
     Map<Real>* maps;
+    // What steps add, by velocities: to D; the acceleration of a locked joint; 1 where it is locked. And the wrenches on
+    // bodies from outside, (bodies, 6, batch), from this robot's on; nothing where none act.
+    const Real *extra, *target, *locked, *wrenches;
+    int batch;
 
     __device__ __forceinline__ int kind(int i) const { return bodies[i]; }
     __device__ __forceinline__ int q_start(int i) const { return bodies[stride + i]; }
     __device__ __forceinline__ int v_start(int i) const { return bodies[2 * stride + i]; }
     __device__ __forceinline__ int parent(int i) const { return bodies[3 * stride + i]; }
+
+    __device__ __forceinline__ int body_of(int i) const { return bodies[4 * stride + i]; }
 
     template <class State> __device__ __forceinline__ State get(int field, int i) const {
         State x;
@@ -57,6 +66,12 @@ template <typename Real> struct Tree {
     __device__ __forceinline__ Body<Real> body(int i) const {
         const Vector<Real> a = three(i, packed::INERTIA), b = three(i, packed::INERTIA + 3);
         return {constant(i, packed::MASS), three(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
+    }
+    __device__ __forceinline__ Force<Real> external(int i) const {
+        if (wrenches == nullptr) return {};
+        const Real* first = wrenches + size_t(body_of(i)) * 6 * batch;
+        const auto part = [&](int k) { return first[size_t(k) * batch]; };
+        return {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
     }
     // The acceleration of a place, against free fall that of the base.
     __device__ __forceinline__ Motion<Real> acceleration(int i) const {

@@ -86,11 +86,19 @@ class Schedule:
     longest: int
     """The most links of a chunk, 0 where there is none."""
     rounds: int
+    inward: int
+    """The rounds of the contraction after which every body knows all beyond it."""
     tasks: Counter[Task]
 
     @property
     def slots(self) -> int:
         return len(self.first_share) - 1
+
+    def after(self, meetings: int) -> Indices:
+        """(warps,): where in `program` each warp goes on after so many meetings."""
+        met = np.cumsum(self.program[:, 0] == Task.MEET)
+        before = met[self.first_step] - (self.program[self.first_step, 0] == Task.MEET)
+        return np.asarray(np.searchsorted(met, before + meetings) + 1, np.int32)
 
 
 def schedule(parent: Sequence[int], kind: Sequence[int], warps: int, costs: Costs | None = None) -> Schedule:
@@ -128,8 +136,13 @@ class _Scheduler:
         longest = max((width(tree.kind, chunk) for stretch in tree.stretches for chunk in stretch.chunks), default=0)
         return Schedule(
             self.body, parent, first_share, shares, ancestors, np.array(self.links, np.int32), program, first_step,
-            tree.elements, tree.maps, longest, len(self.rounds), tasks,
+            tree.elements, tree.maps, longest, len(self.rounds), self._inward(), tasks,
         )  # fmt: skip
+
+    def _inward(self) -> int:
+        units: list[Group | Stretch] = [*self.groups, *self.tree.stretches]
+        last = max(unit.round for unit in units)
+        return sum(0 < when <= last for when in self.rounds)
 
     def _at(self, when: int, *steps: Step) -> None:
         self.rounds.setdefault(when, []).append(list(steps))

@@ -53,6 +53,7 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
         if (x.last) {
             const Body<Real> J = body_to_parent(x.T, tree.body(x.body));
             I = full(J), p = wrench(J, V, a);
+            if constexpr (HAS_WRENCHES) p = p - force_to_parent(x.T, tree.external(x.body));
             if (tree.first_share[x.body] < tree.first_share[x.body + 1]) {
                 const Share<Real> beside = shares_of(tree, x.body);
                 const Inertia<Real> more = inertia_to_parent(x.T, beside.I);
@@ -72,6 +73,9 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
 #pragma unroll
         for (int k = 0; k < 6; ++k) at.JS[k] = JS[k];
         at.JS[6] = dot(p, x.S) - tree.tau[x.velocity];
+#if ADDITIONS
+        at.extra = tree.extra[x.velocity], at.target = tree.target[x.velocity], at.locked = tree.locked[x.velocity];
+#endif
     }
     __syncwarp();
     return a;
@@ -108,12 +112,16 @@ __device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Re
     if (x.here) {
         const Real* G = link[lane].G;
         const int which = x.velocity - tree.v_start(x.body);
-        tree.put(GAIN + which * 7, x.body, Gain<Real>{{{G[0], G[1], G[2]}, {G[3], G[4], G[5]}}, G[6]});
+        Real g = G[6];
+#if ADDITIONS
+        if (link[lane].locked != 0) g += link[lane].D * link[lane].target;
+#endif
+        tree.put(GAIN + which * 7, x.body, Gain<Real>{{{G[0], G[1], G[2]}, {G[3], G[4], G[5]}}, g});
     }
-    if (x.last) tree.put(POSE, x.body, x.T), tree.put(BIAS, x.body, a);  // seen from the body before the chunk, from here on
+    if (x.last) tree.put(CHUNK_POSE, x.body, x.T), tree.put(BIAS, x.body, a);
 }
 
-// q̈ and the accelerations of a chunk's bodies from that of the body at place `parent`, which `map` carries to the chunk.
+// q̈, or a locked joint's reaction, and the accelerations of a chunk's bodies from that of the body at place `parent`, which `map` carries to the chunk.
 template <typename Real>
 __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int first, int length, int map, int parent, int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
@@ -123,10 +131,13 @@ __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int fir
     Motion<Real> drive = {};
     if (x.here) {
         const Gain<Real> gain = tree.template get<Gain<Real>>(GAIN + (x.velocity - tree.v_start(x.body)) * 7, x.body);
-        const Real rate = dot(gain.G, before) + gain.g;
-        x.T = tree.template get<Pose<Real>>(POSE, x.body);
+        Real rate = dot(gain.G, before) + gain.g;
+        x.T = tree.template get<Pose<Real>>(CHUNK_POSE, x.body);
         const Motion<Real> S = axis_of(tree, x);
         tree.qdd[x.velocity] = rate;
+#if ADDITIONS
+        if (tree.locked[x.velocity] != 0) rate = tree.target[x.velocity];  // what it answers is the reaction
+#endif
         drive = {rate * S.o, rate * S.v};
     }
     drive = scanned<Real>(drive, lane, length, [](const Motion<Real>& a, const Motion<Real>& b) { return a + b; });

@@ -1,0 +1,109 @@
+// The rounds that find v⁺ of a robot under its joint constraints, where the robot's joints are spread over a group of threads:
+// those of joint_constraints.cuh, in each of which the group solves for all accelerations once more.
+#pragma once
+
+#include "constraints/active_set.cuh"
+
+// One velocity of a joint as a row of the constraints.
+template <typename Real> struct Row {
+    int number;             // which of the robot's velocities
+    Interval<Real> within;  // where v⁺ may lie
+    Real friction;
+    Real drive;             // its other force
+    Real v;                 // its velocity before the step
+    Mode mode;
+    Real answer;            // q̈ in this mode, or the reaction where it is held
+    Real feasible;          // the velocity of a descent
+
+    // v⁺ in this mode.
+    __device__ __forceinline__ Real next(Real dt) const {
+        return is_held(mode) ? held_at(mode, within) : v + dt * answer;
+    }
+    // Its force in this mode, and the acceleration that holds it there, if it is held.
+    __device__ __forceinline__ Real force() const {
+        return drive - (mode == FORWARD ? friction : mode == BACKWARD ? -friction : Real(0));
+    }
+    __device__ __forceinline__ Real target(Real rate) const { return (held_at(mode, within) - v) * rate; }
+    // The mode that it asks for.
+    __device__ __forceinline__ Mode wanted(Real dt) const {
+        return is_held(mode) ? released(mode, answer, within, friction, drive)
+                             : stopped(mode, next(dt), v, within, friction);
+    }
+};
+
+// The greatest of some values, and the number of the row that has it; the least number where several have.
+template <typename Real> struct Greatest {
+    Real value;
+    int number;
+
+    __device__ __forceinline__ void consider(Real other, int which) {
+        if (other > value || (other == value && which < number)) value = other, number = which;
+    }
+};
+
+// The modes to begin with. `rows.each(f)` calls f(row) for each of the thread's rows, and keeps what f changes.
+template <typename Real, class Rows> __device__ __forceinline__ void initial_active_set(const Rows& rows) {
+    rows.each([&](Row<Real>& row) { row.mode = initial_mode(row.v, row.within, row.friction); });
+}
+
+// One step of the descent towards the least of the constraints' energy; answers whether there is still to go.
+template <typename Real, class Rows> __device__ __forceinline__ bool descend(const Rows& rows, Real dt) {
+    const auto ahead = [&](const Row<Real>& row) {
+        const Real next = row.next(dt);
+        return is_held(row.mode) ? Way<Real>{1, next, row.mode}
+                                 : way(row.mode, row.feasible, next, row.within, row.friction);
+    };
+    Greatest<Real> nearest = {-1, -1};
+    rows.each([&](Row<Real>& row) { nearest.consider(-ahead(row).share, row.number); });
+    nearest = rows.greatest(nearest);
+    const Real share = -nearest.value;
+    Greatest<Real> strongest = {-1, -1};
+    rows.each([&](Row<Real>& row) {
+        if (share < 1 && row.number == nearest.number) {
+            const Way<Real> found = ahead(row);
+            row.feasible = found.edge, row.mode = found.mode;
+        } else {
+            row.feasible += share * (row.next(dt) - row.feasible);
+        }
+        if (share < 1 || !is_held(row.mode) || !(row.within.low < row.within.high)) return;
+        if (row.wanted(dt) != row.mode)
+            strongest.consider(pull(row.mode, row.answer, row.within, row.friction), row.number);
+    });
+    if (share < 1) return true;
+    strongest = rows.greatest(strongest);
+    if (strongest.number < 0) return false;
+    rows.each([&](Row<Real>& row) {
+        if (row.number == strongest.number) row.mode = row.wanted(dt);
+    });
+    return true;
+}
+
+// All rounds, from the initial active set: `solve(number)` brings the rows' answers in their modes. Answers whether v⁺ is
+// `feasible`, else it is `next`. `rows.greatest(x)` answers the greatest of all threads' x, to all of them. `count` are the
+// rows of all threads; where there are none, the first answers are the last.
+template <typename Real, class Rows, class Solve>
+__device__ __forceinline__ bool solve_constrained(const Rows& rows, Real dt, int count, const Solve& solve) {
+#pragma unroll 1
+    for (int number = 0;; ++number) {
+        solve(number);
+        if (count == 0) return false;
+        if (number > BLOCK_PIVOTS) {
+            const bool going = descend(rows, dt);
+            if (!going || number >= BLOCK_PIVOTS + DESCENT * count) return true;
+            continue;
+        }
+        Greatest<Real> changed = {0, 0};
+        rows.each([&](Row<Real>& row) {
+            const Mode then = row.wanted(dt);
+            if (then != row.mode) changed.value = 1;
+            if (number == BLOCK_PIVOTS) row.feasible = row.next(dt);
+            row.mode = then;
+        });
+        if (!(rows.greatest(changed).value > 0)) return false;
+        if (number < BLOCK_PIVOTS) continue;
+        rows.each([&](Row<Real>& row) {  // begin the descent: the last velocity tried, brought into its bounds
+            row.feasible = clip(row.feasible, row.within.low, row.within.high);
+            row.mode = feasible_mode(row.feasible, row.within, row.friction);
+        });
+    }
+}

@@ -1,0 +1,38 @@
+// What acts on one velocity of a joint beside its constraints.
+#pragma once
+
+// A joint's rows of `StepSettings.joints`, `stride` apart, by their names in joint_row.
+template <typename Real> struct JointRow {
+    const Real* first;
+    int stride;
+
+    __device__ __forceinline__ Real operator()(int row) const { return first[(size_t)row * stride]; }
+};
+
+// Its force, and the implicit part's share of the matrix.
+template <typename Real> struct JointForce { Real force, extra; };
+
+// Controls `torque` and gains, clipped, less damping, at coordinate q (0 where there is none) and velocity v. Implicit gains
+// pull from where v takes q in the step, and join the matrix unless the effort is clipped.
+template <typename Real>
+__device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q, Real v,
+                                                        Real dt) {
+    constexpr bool IMPLICIT = INTEGRATOR == integrator::IMPLICIT;
+    Real drive = torque, extra = 0;
+    if constexpr (HAS_GAINS) {
+        const Real kp = row(joint_row::KP), kd = row(joint_row::KD), ahead = IMPLICIT ? q + dt * v : q;
+        drive += kp * (target - ahead) - kd * v;
+        if constexpr (IMPLICIT) extra = dt * (kd + dt * kp);
+    }
+    if constexpr (HAS_EFFORT_LIMITS) {
+        const Real most = row(joint_row::EFFORT_LIMIT);
+        if (!(fabs(drive) <= most)) extra = 0;
+        drive = clip(drive, -most, most);
+    }
+    if constexpr (HAS_DAMPING) {
+        const Real damping = row(joint_row::DAMPING);
+        drive -= damping * v;
+        if constexpr (IMPLICIT) extra += dt * damping;
+    }
+    return {drive, extra};
+}

@@ -1,0 +1,85 @@
+// How a joint's coordinates move with its velocities: the text of engine/cpu/stepping/integrators.py. `q(j)` are references to
+// the joint's coordinates, `v(j)` its velocities; where no robot has BALLS nothing is made for them.
+#pragma once
+
+#include "rigid_body/spatial.cuh"
+
+template <typename Real> __device__ __forceinline__ Quaternion<Real> unit(Quaternion<Real> x) {
+    const Real n = 1 / sqrt(x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w);
+    return {n * x.x, n * x.y, n * x.z, n * x.w};
+}
+// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
+template <typename Real>
+__device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
+    const Real half = dt / 2, angle2 = half * half * dot(omega, omega);
+    Real k = half * (1 - angle2 / 6), c = 1 - angle2 / 2 + angle2 * angle2 / 24;
+    if (angle2 >= Real(1e-8)) {
+        const Real angle = sqrt(angle2);
+        sincos_of(angle, k, c);
+        k *= half / angle;
+    }
+    const Vector<Real> a = k * omega;
+    const Quaternion<Real> moved = {q.x * c + q.w * a.x + q.y * a.z - q.z * a.y,
+                                    q.y * c + q.w * a.y + q.z * a.x - q.x * a.z,
+                                    q.z * c + q.w * a.z + q.x * a.y - q.y * a.x,
+                                    q.w * c - q.x * a.x - q.y * a.y - q.z * a.z};
+    return unit(moved);
+}
+
+template <typename Real, class Q> __device__ __forceinline__ Quaternion<Real> quaternion(const Q& q, int first) {
+    return {q(first), q(first + 1), q(first + 2), q(first + 3)};
+}
+template <typename Real, class Q> __device__ __forceinline__ void store(const Q& q, int first, const Quaternion<Real>& x) {
+    q(first) = x.x, q(first + 1) = x.y, q(first + 2) = x.z, q(first + 3) = x.w;
+}
+
+// q moved by v for dt; a free joint's position along the mean rotation.
+template <typename Real, bool BALLS, class Q, class V>
+__device__ __forceinline__ void advance_joint(int kind, const Q& q, const V& v, Real dt) {
+    if constexpr (BALLS) {
+        if (kind == SPHERICAL) {
+            store(q, 0, quaternion_step(quaternion<Real>(q, 0), Vector<Real>{v(0), v(1), v(2)}, dt));
+            return;
+        }
+    }
+    if (kind != FREE) {
+        q(0) += dt * v(0);
+        return;
+    }
+    const Vector<Real> omega = {v(0), v(1), v(2)};
+    const Quaternion<Real> turn = quaternion<Real>(q, 3);
+    const Matrix<Real> R = rotation_from_quaternion(quaternion_step(turn, omega, dt / 2));
+    const Vector<Real> p = Vector<Real>{q(0), q(1), q(2)} + dt * mul(R, Vector<Real>{v(3), v(4), v(5)});
+    q(0) = p.x, q(1) = p.y, q(2) = p.z;
+    store(q, 3, quaternion_step(turn, omega, dt));
+}
+
+// q̇ by `put(j, rate)`; a quaternion's is ½ x ∘ (ω, 0).
+template <typename Real, bool BALLS, class Q, class V, class Put>
+__device__ __forceinline__ void joint_rates(int kind, const Q& q, const V& v, const Put& put) {
+    const auto turn = [&](int j, const Quaternion<Real>& x, const Vector<Real>& w) {
+        put(j, (x.w * w.x + x.y * w.z - x.z * w.y) / 2);
+        put(j + 1, (x.w * w.y + x.z * w.x - x.x * w.z) / 2);
+        put(j + 2, (x.w * w.z + x.x * w.y - x.y * w.x) / 2);
+        put(j + 3, -(x.x * w.x + x.y * w.y + x.z * w.z) / 2);
+    };
+    if (kind == FREE) {
+        const Vector<Real> w = {v(0), v(1), v(2)}, u = {v(3), v(4), v(5)};
+        const Quaternion<Real> x = quaternion<Real>(q, 3);
+        const Vector<Real> linear = mul(rotation_from_quaternion(x), u);
+        put(0, linear.x), put(1, linear.y), put(2, linear.z);
+        turn(3, x, w);
+    } else if (BALLS && kind == SPHERICAL) {
+        turn(0, quaternion<Real>(q, 0), Vector<Real>{v(0), v(1), v(2)});
+    } else {
+        put(0, v(0));
+    }
+}
+
+// Quaternions among q back to unit length.
+template <typename Real, bool BALLS, class Q> __device__ __forceinline__ void normalise_joint(int kind, const Q& q) {
+    if (kind == FREE) store(q, 3, unit(quaternion<Real>(q, 3)));
+    if constexpr (BALLS) {
+        if (kind == SPHERICAL) store(q, 0, unit(quaternion<Real>(q, 0)));
+    }
+}
