@@ -3,6 +3,7 @@
 // last.
 #include "constraints/joint_constraints.cuh"
 #include "stepping/divergence.cuh"
+#include "stepping/joint_motion.cuh"
 
 extern "C" {
 __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
@@ -55,57 +56,23 @@ __device__ __forceinline__ void solve(const Joints& joints, const Robot& robot, 
     for (int number = 0; !round<Real>(joints, robot, watch, number, feasible); ++number) {}
 }
 
-template <typename Real> __device__ __forceinline__ Quaternion<Real> unit(Quaternion<Real> x) {
-    const Real n = 1 / sqrt(x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w);
-    return {n * x.x, n * x.y, n * x.z, n * x.w};
-}
-// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
-template <typename Real>
-__device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
-    const Real half = dt / 2, angle2 = half * half * dot(omega, omega);
-    Real k = half * (1 - angle2 / 6), c = 1 - angle2 / 2 + angle2 * angle2 / 24;
-    if (angle2 >= Real(1e-8)) {
-        const Real angle = sqrt(angle2);
-        sincos_of(angle, k, c);
-        k *= half / angle;
-    }
-    const Vector<Real> a = k * omega;
-    const Quaternion<Real> moved = {q.x * c + q.w * a.x + q.y * a.z - q.z * a.y,
-                                    q.y * c + q.w * a.y + q.z * a.x - q.x * a.z,
-                                    q.z * c + q.w * a.z + q.x * a.y - q.y * a.x,
-                                    q.w * c - q.x * a.x - q.y * a.y - q.z * a.z};
-    return unit(moved);
+// The numbers of a joint, from slot `first` on.
+template <typename Real, int PITCH> struct Numbers {
+    Slots<Real, PITCH> at;
+    int first;
+
+    __device__ __forceinline__ Real& operator()(int j) const { return at(first + j); }
+};
+template <typename Real, int PITCH>
+__device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>& at, int first) {
+    return {at, first};
 }
 
-template <typename Real, class Memory> __device__ __forceinline__ Quaternion<Real> quaternion(const Memory& at, int s) {
-    return {at(s), at(s + 1), at(s + 2), at(s + 3)};
-}
-template <typename Real, class Memory>
-__device__ __forceinline__ void store(const Memory& at, int s, const Quaternion<Real>& x) {
-    at(s) = x.x, at(s + 1) = x.y, at(s + 2) = x.z, at(s + 3) = x.w;
-}
-
-// q moved by v for dt; a free joint's position along the mean rotation.
-template <typename Real, class Memory> __device__ __forceinline__ void advance_q(const Memory& at, Real dt) {
+// q moved by v for dt.
+template <typename Real, int PITCH> __device__ __forceinline__ void advance_q(const Slots<Real, PITCH>& at, Real dt) {
     EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
-        const int q = Q + q_start(i), v = V + v_start(i);
-        if constexpr (HAS_BALLS) {
-            if (is_ball(i)) {
-                store(at, q, quaternion_step(quaternion<Real>(at, q), at.vector(v), dt));
-                continue;
-            }
-        }
-        if (kind(i) != FREE) {
-            at(q) += dt * at(v);
-            continue;
-        }
-        const Motion<Real> u = at.motion(v);
-        const Quaternion<Real> turn = quaternion<Real>(at, q + 3);
-        const Matrix<Real> R = rotation_from_quaternion(quaternion_step(turn, u.o, dt / 2));
-        at.store(q, at.vector(q) + dt * mul(R, u.v));
-        store(at, q + 3, quaternion_step(turn, u.o, dt));
-    }
+    for (int i = 0; i < BODIES; ++i)
+        advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(at, V + v_start(i)), dt);
 }
 
 // How many velocities a body has.
@@ -148,25 +115,10 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
     };
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
-        const int q = q_start(i), k = v_start(i), width = kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1;
-        const auto turn = [&](int q, const Quaternion<Real>& x, const Vector<Real>& w) {
-            move(q, (x.w * w.x + x.y * w.z - x.z * w.y) / 2);
-            move(q + 1, (x.w * w.y + x.z * w.x - x.x * w.z) / 2);
-            move(q + 2, (x.w * w.z + x.x * w.y - x.y * w.x) / 2);
-            move(q + 3, -(x.x * w.x + x.y * w.y + x.z * w.z) / 2);
-        };
-        if (kind(i) == FREE) {
-            const Motion<Real> u = at.motion(V_STAGE + k);
-            const Quaternion<Real> x = quaternion<Real>(at, Q_STAGE + q + 3);
-            const Vector<Real> w = u.o, linear = mul(rotation_from_quaternion(x), u.v);
-            move(q, linear.x), move(q + 1, linear.y), move(q + 2, linear.z);
-            turn(q + 3, x, w);
-        } else if (is_ball(i)) {
-            turn(q, quaternion<Real>(at, Q_STAGE + q), at.vector(V_STAGE + k));
-        } else {
-            move(q, at(V_STAGE + k));
-        }
-        for (int j = 0; j < width; ++j) {
+        const int q = q_start(i), k = v_start(i);
+        joint_rates<Real, HAS_BALLS>(kind(i), numbers(at, Q_STAGE + q), numbers(at, V_STAGE + k),
+                                     [&](int j, Real rate) { move(q + j, rate); });
+        for (int j = 0; j < dofs(i); ++j) {
             const Real rate = stage.v_next(i, k + j);
             at(V_SUM + k + j) += weight * rate;
             at(V_STAGE + k + j) = at(V + k + j) + ahead * rate;
@@ -196,12 +148,7 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         at(V + k) = before + dt / 6 * at(V_SUM + k);
         if constexpr (FREEZES) at(V_SUM + k) = before;
     }
-    for (int i = 0; i < BODIES; ++i) {
-        if (kind(i) == FREE) store(at, Q_STAGE + q_start(i) + 3, unit(quaternion<Real>(at, Q_STAGE + q_start(i) + 3)));
-        if constexpr (HAS_BALLS) {
-            if (is_ball(i)) store(at, Q_STAGE + q_start(i), unit(quaternion<Real>(at, Q_STAGE + q_start(i))));
-        }
-    }
+    for (int i = 0; i < BODIES; ++i) normalise_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q_STAGE + q_start(i)));
     if constexpr (HAS_CONSTRAINTS) {
         const Joints<Real, PITCH, Role::CORRECTION> correction = {step, at, step.table, dt, step.rate};
         solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
