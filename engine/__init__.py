@@ -37,6 +37,7 @@ from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, 
 from engine.model.generate import chain, tree
 from engine.parameters import Parameters
 from engine.rollout import Trajectory, rollout
+from engine.scene import Plane, Scene, slope
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -110,8 +111,10 @@ __all__ = [
     "Model",
     "ModelError",
     "Parameters",
+    "Plane",
     "Point",
     "Scaling",
+    "Scene",
     "Simulation",
     "SuggestedStep",
     "Trajectory",

@@ -22,6 +22,7 @@ from engine.model import Model, features
 from engine.model.layout import pack
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
+from engine.scene import Scene
 from engine.selection import capabilities, choice
 from engine.selection.choice import Place
 from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
@@ -104,6 +105,7 @@ class Simulation:
         timed: bool = True,
         threads: int | None = None,
         on_divergence: str = "raise",
+        scene: Scene | None = None,
     ):
         if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
             raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
@@ -126,7 +128,7 @@ class Simulation:
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
-            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze",
+            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
         )  # fmt: skip
         self._stepper: Stepper = (
             _on_gpu(self.algorithm, model)(self.settings)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.model import FREE, SPHERICAL, Model
 from engine.parameters import Parameters
+from engine.scene import Scene
 from engine.validation import Array
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
@@ -46,6 +47,7 @@ class StepSettings:
     parameters: Parameters | None
     freezes: bool = False
     """A robot that diverges stays as it was before that step, and the others go on."""
+    scene: Scene | None = None
 
     @cached_property
     def joints(self) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
+from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
 from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
 from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
@@ -188,10 +189,41 @@ def _normalise(x, a):
 
 
 @inline
-def _euler_step(integrator, robots, rows, rotations, scratch, dynamics, loads, phases):
+def _part(touch, robot):
+    """Nothing touches: the impulses of the step before are forgotten."""
+    if touch.told[robot, 1] > 0.0:
+        fill(touch.memory[robot], 0.0)
+        for j in range(touch.joint_memory.shape[1]):
+            touch.joint_memory[robot, j] = 0.0
+        touch.told[robot, 0], touch.told[robot, 1] = 0.0, 0.0
+
+
+@inline
+def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamics, loads, touch):
+    """v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane."""
+    q, v, ground = robots.q[0], robots.v[0], touch.ground
+    overlap = contact_velocity(
+        given, count, q, v, scratch.forces, rows, dynamics, loads, ground,
+        touch.memory[robot], touch.joint_memory[robot], touch.told[robot],
+    )  # fmt: skip
+    copy_row(ground.free, v)
+    if overlap:
+        for j in range(v.size):
+            ground.free[j] += ground.shift[j] / rows.dt
+    _advance(q, ground.free, rows.dt, rows.q_of_v, rotations)
+
+
+@inline
+def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
+    if len(touch) > 0:
+        count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        if count > 0:
+            _contact_step(count, False, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
+            return
+        _part(touch, robot)
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
@@ -248,13 +280,22 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
 
 
 @kernel
-def _rk4_step(robots, rows, rotations, scratch, dynamics, loads, phases):
+def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
-    Friction and limits, where there are any, then correct the velocity at the step's end.
+    Friction and limits, where there are any, then correct the velocity at the step's end. Where anything touches, that
+    velocity takes the coordinates from where the step began: the step is of first order there.
     """
     q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
     _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
+    if len(touch) > 0:
+        count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        if count > 0:
+            for j in range(v.shape[1]):
+                touch.ground.free[j] = v[0, j] + dt / 6.0 * stages.v_sum[0, j]
+            _contact_step(count, True, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
+            return
+        _part(touch, robot)
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
             stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]
@@ -339,13 +380,15 @@ def _freeze(block, freezing, start):
 
 
 @kernel
-def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing):
+def run(
+    robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing, touch
+):
     """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
     phases (5,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
-    tuple, a divergence ends no steps but those of its robot.
+    tuple, a divergence ends no steps but those of its robot. `touch` is what robots touch, if anything (one lane).
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
@@ -366,9 +409,9 @@ def run(robots, controls, wrenches, record, steps, integrator, rows, rotations, 
                 going = _stand_in(block, freezing, start)
             if going >= 0:
                 if integrator == "rk4":
-                    _rk4_step(block, rows, rotations, scratch, dynamics, loads, timed)
+                    _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
                 else:
-                    _euler_step(integrator, block, rows, rotations, scratch, dynamics, loads, timed)
+                    _euler_step(integrator, start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
             if timed.size:
                 timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
             if len(freezing) > 0:

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
+from engine.cpu.constraints.contact_dynamics import Touch, ground
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
@@ -26,7 +27,10 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
+from engine.model import Model
+from engine.model.generate import chain
 from engine.model.layout import pack
+from engine.scene import Scene
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
 
@@ -44,7 +48,7 @@ RUNS = 4
 class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
-    `wrenches`: those from outside act. `freezes`: as in `StepSettings`.
+    `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: there is something to touch.
     """
 
     integrator: str
@@ -52,6 +56,7 @@ class Code(NamedTuple):
     lanes: int
     wrenches: bool = False
     freezes: bool = False
+    contact: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -60,8 +65,10 @@ class Code(NamedTuple):
         algorithm = settings.algorithm
         if algorithm == "dca" and dca_step.blocks(len(settings.model.parent), 1) == 0:
             algorithm = "abia"
-        together = settings.batch > FEW and algorithm == "abia" and alike
-        return cls(settings.integrator, algorithm, len(EIGHT if together else ONE), freezes=settings.freezes)
+        contact = settings.scene is not None and settings.scene.ground is not None
+        together = settings.batch > FEW and algorithm == "abia" and alike and not contact
+        lanes = len(EIGHT if together else ONE)
+        return cls(settings.integrator, algorithm, lanes, freezes=settings.freezes, contact=contact)
 
     @property
     def seconds(self) -> float:
@@ -99,8 +106,16 @@ class Code(NamedTuple):
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
             example(self.algorithm, (0,) * self.lanes), whole, freezing,
+            _touch(chain(1), Scene(), 1) if self.contact else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
+
+
+def _touch(model: Model, scene: Scene, batch: int) -> Touch:
+    """Contact of a batch that touches nothing yet."""
+    room = ground(model, scene)
+    shape = batch, max(len(room.points.radius), 1), 3
+    return Touch(room, np.zeros(shape), np.zeros((batch, model.nv)), np.zeros((batch, 2)))
 
 
 def _dca_group() -> ModuleType:
@@ -114,6 +129,7 @@ class _Workplace(NamedTuple):
 
     scratch: Scratch
     dynamics: Dynamics
+    touch: Touch | tuple[()]
 
 
 _pool = OnePerProcess(lambda: ThreadPoolExecutor(cores(), "simulation"))
@@ -141,6 +157,7 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = None
+        self._touch = _touch(model, settings.scene, batch) if code.contact and settings.scene else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
         self._diverged = 0
@@ -177,12 +194,19 @@ class Stepper:
         place = scratch(len(lanes), model.nq, model.nv)
         if self._wrench is not None:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
-        return _Workplace(place, dynamics(algorithm, model, lanes))
+        touch: Touch | tuple[()] = ()
+        if self._touch is not None:
+            assert self._settings.scene is not None
+            touch = self._touch._replace(ground=ground(model, self._settings.scene))
+        return _Workplace(place, dynamics(algorithm, model, lanes), touch)
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._frozen[:] = 0
+        if self._touch is not None:
+            for array in (self._touch.memory, self._touch.joint_memory, self._touch.told):
+                array[:] = 0
 
     def advance(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
@@ -233,7 +257,9 @@ class Stepper:
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
-        rows, dynamics = self._rows, place.dynamics
+        rows, dynamics, touch = self._rows, place.dynamics, place.touch
+        if touch:
+            touch = Touch(touch.ground, touch.memory[block], touch.joint_memory[block], touch.told[block])
         if not self._alike:
             rows = rows._replace(joints=_row(settings.joints, block))
             dynamics = dynamics._replace(constants=_row(self._constants, block))
@@ -248,7 +274,7 @@ class Stepper:
                 settings.integrator, rows, settings.rotations,
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
-                self._freezing(block),
+                self._freezing(block), touch,
             )
         )  # fmt: skip
 

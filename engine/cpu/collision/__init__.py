@@ -1,0 +1,1 @@
+"""Where a robot's shapes touch, or nearly touch, what is around them."""

@@ -1,0 +1,6 @@
+"""Scenes: the ground, and what of a robot can touch it."""
+
+from engine.scene.points import Points, points
+from engine.scene.scene import Plane, Scene, slope
+
+__all__ = ["Plane", "Points", "Scene", "points", "slope"]

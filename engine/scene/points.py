@@ -1,0 +1,86 @@
+"""The points of a robot that can touch the ground: what its collision shapes are, for a contact with a surface.
+
+A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its two rims. Of
+those of one shape at most four are kept as contacts at a time, so their number is known before anything moves.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model import WORLD, Collision, Model
+from engine.scene.scene import Scene
+
+KEPT = 4
+"""Contacts of a shape with one surface, at most."""
+_RIM = 3
+
+
+class Points(NamedTuple):
+    """The points of m shapes, P in all; those of shape s are `first[s]` … `first[s + 1]`.
+
+    `body` (m,) carries the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about it, m.
+    `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
+    """
+
+    first: NDArray[np.int64]
+    body: NDArray[np.int64]
+    position: NDArray[np.floating]
+    radius: NDArray[np.floating]
+    axis: NDArray[np.floating]
+    rim: NDArray[np.floating]
+    friction: NDArray[np.floating]
+    restitution: NDArray[np.floating]
+
+    @property
+    def capacity(self) -> int:
+        """Contacts that there can be at a time."""
+        return int(np.minimum(np.diff(self.first), KEPT).sum())
+
+
+def points(model: Model, scene: Scene) -> Points:
+    """The points of a model's collision shapes; a shape that does not move has none."""
+    shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
+    found = [_of_shape(model, shape) for shape in shapes]
+    first = np.cumsum([0, *(len(radius) for _, radius, _, _ in found)])
+    columns = zip(*found, strict=True) if found else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
+    position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
+    body = np.array([model.link_body[shape.link] for shape in shapes], np.int64)
+    m = len(shapes)
+    return Points(first, body, position, radius, axis, rim, np.full(m, scene.friction), np.full(m, scene.restitution))
+
+
+def _of_shape(model: Model, shape: Collision) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, radii, axes and rims of a shape's points, in its body's frame."""
+    R = model.link_rotation[shape.link] @ shape.pose[:3, :3]
+    p = model.link_rotation[shape.link] @ shape.pose[:3, 3] + model.link_position[shape.link]
+    local, radius, rim = _LOCAL[shape.shape](shape)
+    count = len(local)
+    axis = np.tile(R[:, 2] if rim else np.zeros(3), (count, 1))
+    return local @ R.T + p, np.full(count, radius), axis, np.full(count, rim)
+
+
+def _box(shape: Collision) -> tuple[np.ndarray, float, float]:
+    corners = np.array(list(product((-0.5, 0.5), repeat=3)))
+    return corners * shape.size, 0.0, 0.0
+
+
+def _sphere(shape: Collision) -> tuple[np.ndarray, float, float]:
+    return np.zeros((1, 3)), shape.size[0], 0.0
+
+
+def _capsule(shape: Collision) -> tuple[np.ndarray, float, float]:
+    radius, length = shape.size
+    return np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius, 0.0
+
+
+def _cylinder(shape: Collision) -> tuple[np.ndarray, float, float]:
+    radius, length = shape.size
+    return np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius
+
+
+_LOCAL = {"box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}

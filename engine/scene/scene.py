@@ -1,0 +1,48 @@
+"""`Scene`: what robots stand on, and by which laws they touch it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Ground without end: the points x with n·x = offset (m), on the side to which the unit vector n points."""
+
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        normal = np.asarray(self.normal, float)
+        if normal.shape != (3,) or not np.all(np.isfinite(normal)) or not np.linalg.norm(normal) > 0:
+            raise ValueError(f"a plane's normal is {self.normal}; expected three numbers, not all zero")
+        if not np.isfinite(self.offset):
+            raise ValueError(f"a plane's offset is {self.offset}; expected a number in m")
+        unit = normal / np.linalg.norm(normal)
+        object.__setattr__(self, "normal", (float(unit[0]), float(unit[1]), float(unit[2])))
+
+
+def slope(angle: float) -> Plane:
+    """A plane through the origin that rises towards −x by an angle in rad."""
+    return Plane((float(np.sin(angle)), 0.0, float(np.cos(angle))))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The ground under a robot, and friction and restitution of all that touches it.
+
+    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back;
+    a shape of the robot that names its own has that instead.
+    """
+
+    ground: Plane | None = Plane()
+    friction: float = 0.8
+    restitution: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.friction) and self.friction >= 0):
+            raise ValueError(f"the scene's friction is {self.friction}; expected a coefficient of at least 0")
+        if not 0 <= self.restitution <= 1:
+            raise ValueError(f"the scene's restitution is {self.restitution}; expected 0 to 1")
