@@ -41,7 +41,7 @@ _HALVINGS = 4
 class Ground(NamedTuple):
     """What robots of a model can touch, and what a contact step works in, for one robot at a time.
 
-    `rows` and `half` (N, nv) are J and J L⁻¹, `free` (nv,) the velocity, `shift` (nv,) a displacement.
+    `rows` (N, nv) are J, `half` (nv, N) (J L⁻¹)ᵀ, `free` (nv,) the velocity, `shift` (nv,) a displacement.
     """
 
     points: Points
@@ -91,7 +91,7 @@ def ground(model: Model, scene: Scene) -> Ground:
     return Ground(
         found, np.array([*scene.ground.normal, scene.ground.offset]), ltdl.velocities_above(model), contacts(C),
         Bodies(np.zeros((n, 9)), np.zeros((n, 3))), jsiia.dense(model), coupling.v_index, coupling.v_factor,
-        np.zeros((N, nv)), np.zeros((N, nv)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
+        np.zeros((N, nv)), np.zeros((nv, N)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
         np.zeros(nv, np.int64), np.zeros(N), np.zeros(N), system, overlap, room(N), np.zeros(3, np.int64),
     )  # fmt: skip
 
@@ -203,23 +203,24 @@ def _joint_rows(first, law_first, q, rows, ground):
 
 @kernel
 def _delassus(n, ground):
-    """W = J L⁻¹ into `half`, and G = W D⁻¹ Wᵀ."""
-    G, M, half = ground.system.G, ground.dense.M, ground.half
+    """W = J L⁻¹, whose transpose into `half`, and G = W D⁻¹ Wᵀ."""
+    G, M, half, row = ground.system.G, ground.dense.M, ground.half, ground.column
     nv = ground.free.size
     for k in range(n):
-        row = half[k]
         for j in range(nv):
             row[j] = ground.rows[k, j]
         ltdl.solve_transposed(M, ground.above, row)
-    for k in range(n):
         for j in range(nv):
-            ground.column[j] = half[k, j] / M[j, j]
-        for i in range(k + 1):
-            total = 0.0
-            for j in range(nv):
-                total += half[i, j] * ground.column[j]
-            G[k, i] = total
-            G[i, k] = total
+            half[j, k] = row[j]
+        for i in range(n):
+            G[k, i] = 0.0
+    for j in range(nv):
+        inverse = 1.0 / M[j, j]
+        for k in range(n):
+            share = half[j, k] * inverse
+            if share != 0.0:
+                for i in range(n):
+                    G[k, i] += share * half[j, i]
 
 
 @inline
@@ -254,15 +255,12 @@ def _work(n, ground):
 @inline
 def _apply(n, impulses, ground, out):
     """out ← M̃⁻¹ Jᵀ λ, by W."""
-    M = ground.dense.M
+    M, half = ground.dense.M, ground.half
     for j in range(out.size):
-        out[j] = 0.0
-    for k in range(n):
-        if impulses[k] != 0.0:
-            for j in range(out.size):
-                out[j] += ground.half[k, j] * impulses[k]
-    for j in range(out.size):
-        out[j] /= M[j, j]
+        total = 0.0
+        for k in range(n):
+            total += half[j, k] * impulses[k]
+        out[j] = total / M[j, j]
     ltdl.solve_lower(M, ground.above, out)
 
 

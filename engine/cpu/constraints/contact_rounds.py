@@ -48,21 +48,21 @@ def room(rows: int) -> Room:
 
 
 @inline
-def velocities(system, n, impulses, u):
-    """u = G λ + b."""
-    G, b = system.G, system.b
-    for k in range(n):
-        total = b[k]
-        for j in range(n):
-            total += G[k, j] * impulses[j]
-        u[k] = total
-
-
-@inline
 def _move(G, n, k, d, u):
     """u, where impulse k grows by d; G is symmetric."""
     for j in range(n):
         u[j] += G[k, j] * d
+
+
+@inline
+def velocities(system, n, impulses, u):
+    """u = G λ + b."""
+    G, b = system.G, system.b
+    for k in range(n):
+        u[k] = b[k]
+    for k in range(n):
+        if impulses[k] != 0.0:
+            _move(G, n, k, impulses[k], u)
 
 
 @kernel
