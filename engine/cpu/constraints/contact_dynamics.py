@@ -9,133 +9,21 @@ that comes in faster than `IMPACT`, Newton's law of restitution. Overlap is take
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.cpu.chains import jsiia
-from engine.cpu.chains.jsiia import Dense
 from engine.cpu.collision.frames import world_poses
-from engine.cpu.collision.ground import Bodies, Contacts, contacts, ground_contacts
-from engine.cpu.constraints.contact_law import System
-from engine.cpu.constraints.contact_rounds import Room, room, rounds
+from engine.cpu.collision.ground import ground_contacts
+from engine.cpu.constraints.contact_rounds import rounds
+from engine.cpu.constraints.contact_rows import contact_rows, delassus, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import TOLERANCE, solve
-from engine.cpu.constraints.joint_constraints import bounds, is_row
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import cross, dot, load3, load9, store3
+from engine.cpu.rigid_body.spatial import dot, load3, load9, mul_t, store3
 from engine.cpu.runtime.native import inline, kernel
-from engine.model import FREE, PRISMATIC, REVOLUTE, Model
-from engine.model.layout import pack_coupling
-from engine.scene import Points, Scene, points
-from engine.step_settings import FRICTION
 
-IMPACT = 0.015
-"""m/s: what comes in slower rests, whatever its restitution."""
 _BACK, _OVERLAP = 0.5, 1e-8  # β, the share of an overlap that a step takes back; m, what is no overlap
-_REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes part at first
 _HALVINGS = 4
-
-
-class Ground(NamedTuple):
-    """What robots of a model can touch, and what a contact step works in, for one robot at a time.
-
-    `rows` (N, nv) are J, `half` (nv, N) (J L⁻¹)ᵀ, `free` (nv,) the velocity, `shift` (nv,) a displacement.
-    """
-
-    points: Points
-    plane: NDArray[np.floating]
-    above: NDArray[np.int64]
-    contacts: Contacts
-    bodies: Bodies
-    dense: Dense
-    coupling_index: NDArray[np.int64]
-    coupling_factor: NDArray[np.floating]
-    rows: NDArray[np.floating]
-    half: NDArray[np.floating]
-    column: NDArray[np.floating]
-    free: NDArray[np.floating]
-    shift: NDArray[np.floating]
-    impulses: NDArray[np.floating]
-    joint_of: NDArray[np.int64]
-    offset: NDArray[np.floating]
-    before: NDArray[np.floating]
-    system: System
-    overlap: System
-    solver: Room
-    count: NDArray[np.int64]
-
-
-class Touch(NamedTuple):
-    """Contact of a batch of robots: what they work in, and their impulses of the step before, in the world.
-
-    `memory` (batch, P, 3) by point, `joint_memory` (batch, nv); `told` (batch, 2) is the residual of the last step and
-    how many contacts it had.
-    """
-
-    ground: Ground
-    memory: NDArray[np.floating]
-    joint_memory: NDArray[np.floating]
-    told: NDArray[np.floating]
-
-
-def ground(model: Model, scene: Scene) -> Ground:
-    """What robots of a model work in, in a scene that has a ground."""
-    assert scene.ground is not None
-    found = points(model, scene)
-    C, nv, n, coupling = found.capacity, model.nv, len(model.parent), pack_coupling(model)
-    N, P = 3 * C + nv, max(C, 1)
-    system = System(np.zeros((N, N)), np.zeros(N), np.zeros(P), np.zeros((max(nv + C, 1), 3)))
-    overlap = System(np.zeros((P, P)), np.zeros(P), np.zeros(1), np.tile([0.0, 0.0, np.inf], (P, 1)))
-    return Ground(
-        found, np.array([*scene.ground.normal, scene.ground.offset]), ltdl.velocities_above(model), contacts(C),
-        Bodies(np.zeros((n, 9)), np.zeros((n, 3))), jsiia.dense(model), coupling.v_index, coupling.v_factor,
-        np.zeros((N, nv)), np.zeros((nv, N)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
-        np.zeros(nv, np.int64), np.zeros(N), np.zeros(N), system, overlap, room(N), np.zeros(3, np.int64),
-    )  # fmt: skip
-
-
-@inline
-def _jacobian_row(row, direction, x, body, topology, ground):
-    """The velocity of a body's point x along a direction, of the robot's velocities, into `row` (nv,)."""
-    for j in range(row.size):
-        row[j] = 0.0
-    index, factor = ground.coupling_index, ground.coupling_factor
-    i = body
-    while i >= 0:
-        R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
-        kind, start = topology[i, 1], topology[i, 3]
-        arm = cross((x[0] - p[0], x[1] - p[1], x[2] - p[2]), direction)
-        turn = (
-            R[0] * arm[0] + R[3] * arm[1] + R[6] * arm[2],
-            R[1] * arm[0] + R[4] * arm[1] + R[7] * arm[2],
-            R[2] * arm[0] + R[5] * arm[1] + R[8] * arm[2],
-        )
-        d = direction
-        shift = (
-            R[0] * d[0] + R[3] * d[1] + R[6] * d[2],
-            R[1] * d[0] + R[4] * d[1] + R[7] * d[2],
-            R[2] * d[0] + R[5] * d[1] + R[8] * d[2],
-        )
-        if kind == REVOLUTE:
-            row[index[start]] += factor[start] * turn[2]
-        elif kind == PRISMATIC:
-            row[index[start]] += factor[start] * shift[2]
-        else:
-            for r in range(3):
-                row[index[start + r]] += factor[start + r] * turn[r]
-                if kind == FREE:
-                    row[index[start + 3 + r]] += factor[start + 3 + r] * shift[r]
-        i = topology[i, 0]
-
-
-@inline
-def _product(row, x):
-    total = 0.0
-    for j in range(x.size):
-        total += row[j] * x[j]
-    return total
 
 
 @inline
@@ -159,88 +47,6 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
         ltdl.solve(dense.M, ground.above, free)
         for j in range(free.size):
             free[j] = v[j] + dt * free[j]
-
-
-@inline
-def _contact_rows(count, v, topology, ground):
-    """J of the contacts, and of each the velocity before the step."""
-    touching, mu = ground.contacts, ground.system.mu
-    frictional = 0
-    for i in range(count):
-        shape = touching.shape[i]
-        body, x = ground.points.body[shape], load3(touching.at[i], 0, 1)
-        rubs = ground.points.friction[shape] > 0.0
-        if rubs:
-            mu[i] = ground.points.friction[shape]
-            frictional += 1
-        for r in range(3 if rubs else 1):
-            k = 3 * i + r if rubs else 2 * frictional + i
-            _jacobian_row(ground.rows[k], load3(touching.frame[i], 3 * r, 1), x, body, topology, ground)
-            ground.before[k] = _product(ground.rows[k], v)
-    return frictional
-
-
-@inline
-def _joint_rows(first, law_first, q, rows, ground):
-    """Rows for the joints that rub, or may come to a limit; answers how many. `joint_of` says which they are."""
-    found, laws = 0, ground.system.joints
-    for j in range(ground.free.size):
-        if not is_row(rows, j):
-            continue
-        low, high = bounds(rows, j, q)
-        friction, after = rows.joints[FRICTION, j], ground.free[j]
-        if friction > 0.0 or after < low + _REACH or after > high - _REACH:
-            row = ground.rows[first + found]
-            for k in range(row.size):
-                row[k] = 0.0
-            row[j] = 1.0
-            place = law_first + found
-            laws[place, 0], laws[place, 1], laws[place, 2] = friction * rows.dt, low, high
-            ground.joint_of[found] = j
-            found += 1
-    return found
-
-
-@kernel
-def _delassus(n, ground):
-    """W = J L⁻¹, whose transpose into `half`, and G = W D⁻¹ Wᵀ."""
-    G, M, half, row = ground.system.G, ground.dense.M, ground.half, ground.column
-    nv = ground.free.size
-    for k in range(n):
-        for j in range(nv):
-            row[j] = ground.rows[k, j]
-        ltdl.solve_transposed(M, ground.above, row)
-        for j in range(nv):
-            half[j, k] = row[j]
-        for i in range(n):
-            G[k, i] = 0.0
-    for j in range(nv):
-        inverse = 1.0 / M[j, j]
-        for k in range(n):
-            share = half[j, k] * inverse
-            if share != 0.0:
-                for i in range(n):
-                    G[k, i] += share * half[j, i]
-
-
-@inline
-def _right_side(count, frictional, n, share, dt, ground):
-    """b = J v_f + c, c for the gaps and for `share` of the restitution; answers whether any contact springs back."""
-    touching, b, springs = ground.contacts, ground.system.b, False
-    for k in range(n):
-        ground.offset[k] = 0.0
-        b[k] = _product(ground.rows[k], ground.free)
-    for i in range(count):
-        k = 3 * i if i < frictional else 2 * frictional + i
-        gap, before = touching.gap[i], ground.before[k]
-        c = gap / dt if gap > 0.0 else 0.0
-        e = share * ground.points.restitution[touching.shape[i]]
-        if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
-            springs = True
-            c = min(c, e * before)
-        ground.offset[k] = c
-        b[k] += c
-    return springs
 
 
 @inline
@@ -280,7 +86,7 @@ def _take_back(count, frictional, ground):
         work.impulses[i] = 0.0
         for j in range(count):
             problem.G[i, j] = G[k, 3 * j if j < frictional else 2 * frictional + j]
-    rounds(problem, 0, count, work, TOLERANCE, 8, True, ground.count)
+    rounds(problem, 0, count, work, TOLERANCE, 8, True, ground.work)
     for k in range(3 * frictional + (count - frictional)):
         ground.offset[k] = 0.0
     for i in range(count):
@@ -316,12 +122,7 @@ def _remember(count, frictional, n, memory, joint_memory, ground):
         x = (impulses[k], 0.0, 0.0)
         if i < frictional:
             x = (impulses[k], impulses[k + 1], impulses[k + 2])
-        frame = load9(touching.frame[i], 0, 1)
-        world = (
-            frame[0] * x[0] + frame[3] * x[1] + frame[6] * x[2],
-            frame[1] * x[0] + frame[4] * x[1] + frame[7] * x[2],
-            frame[2] * x[0] + frame[5] * x[1] + frame[8] * x[2],
-        )
+        world = mul_t(load9(touching.frame[i], 0, 1), x)
         store3(memory[touching.point[i]], 0, 1, world)
     first = 2 * frictional + count
     for k in range(first, n):
@@ -352,20 +153,20 @@ def contact_velocity(given, count, q, v, forces, rows, dynamics, loads, ground, 
     impulses of the step before, and then of this one. `told` (2,): the residual, and the number of contacts.
     """
     _free_velocity(given, v, forces, rows, dynamics, loads, ground)
-    frictional = _contact_rows(count, v, dynamics.topology, ground)
+    frictional = contact_rows(count, v, dynamics.topology, ground)
     first = 2 * frictional + count
-    joints = _joint_rows(first, count - frictional, q, rows, ground)
+    joints = joint_rows(first, count - frictional, q, rows, ground)
     n = first + joints
     for i in range(count - frictional):
         ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
-    _delassus(n, ground)
+    delassus(n, ground)
     _warm(count, frictional, n, memory, joint_memory, ground)
     share, left = 1.0, 0.0
     for attempt in range(_HALVINGS + 2):
-        springs = _right_side(count, frictional, n, share, rows.dt, ground)
+        springs = right_side(count, frictional, n, share, rows.dt, ground)
         left = solve(
             ground.system, frictional, count - frictional + joints, ground.impulses, ground.solver, TOLERANCE,
-            ground.count,
+            ground.work,
         )  # fmt: skip
         if not springs or _work(n, ground) <= 0.0:
             break

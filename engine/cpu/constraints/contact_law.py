@@ -6,8 +6,8 @@ and Coulomb's laws with maximum dissipation; with De Saxcé and Feng's (1998) co
 
     K* ∋ u + μ|u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}
 
-A joint row with friction impulse f and bounds lo ≤ u ≤ hi obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj; so does
-a contact without friction, as a row with f = 0, lo = 0, hi = ∞.
+A joint row with friction impulse f and bounds lo ≤ u ≤ hi obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj; so
+does a contact without friction, as a row with f = 0, lo = 0, hi = ∞.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def one_contact(D, w, mu):
     n, p, q = D[0], D[1], D[2]
     s11, s12, s22 = D[3] - p * p / n, D[4] - p * q / n, D[5] - q * q / n
     c1, c2 = w[1] - p * w[0] / n, w[2] - q * w[0] / n
-    size, floor = np.sqrt(c1 * c1 + c2 * c2), 8.0 * EPS * (D[3] + D[5])  # for a contact that cannot move along the plane
+    size, floor = (
+        np.sqrt(c1 * c1 + c2 * c2),
+        8.0 * EPS * (D[3] + D[5]),
+    )  # where it cannot move along
     low, high, eta = 0.0, size * (n + mu * np.sqrt(p * p + q * q)) / (-mu * w[0]), 0.0
     x, y, impulse, t = 0.0, 0.0, 0.0, 0.0
     for k in range(_SEARCH):

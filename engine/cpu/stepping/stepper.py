@@ -14,7 +14,8 @@ import numpy as np
 
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
-from engine.cpu.constraints.contact_dynamics import Touch, ground
+from engine.cpu.constraints import contact_room
+from engine.cpu.constraints.contact_room import Touch
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
@@ -27,10 +28,7 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
-from engine.model import Model
-from engine.model.generate import chain
 from engine.model.layout import pack
-from engine.scene import Scene
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
 
@@ -106,16 +104,9 @@ class Code(NamedTuple):
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
             example(self.algorithm, (0,) * self.lanes), whole, freezing,
-            _touch(chain(1), Scene(), 1) if self.contact else (),
+            contact_room.example() if self.contact else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
-
-
-def _touch(model: Model, scene: Scene, batch: int) -> Touch:
-    """Contact of a batch that touches nothing yet."""
-    room = ground(model, scene)
-    shape = batch, max(len(room.points.radius), 1), 3
-    return Touch(room, np.zeros(shape), np.zeros((batch, model.nv)), np.zeros((batch, 2)))
 
 
 def _dca_group() -> ModuleType:
@@ -157,7 +148,7 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = None
-        self._touch = _touch(model, settings.scene, batch) if code.contact and settings.scene else None
+        self._touch = contact_room.touch(model, settings.scene, batch) if code.contact and settings.scene else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
         self._diverged = 0
@@ -197,7 +188,7 @@ class Stepper:
         touch: Touch | tuple[()] = ()
         if self._touch is not None:
             assert self._settings.scene is not None
-            touch = self._touch._replace(ground=ground(model, self._settings.scene))
+            touch = self._touch._replace(ground=contact_room.ground(model, self._settings.scene))
         return _Workplace(place, dynamics(algorithm, model, lanes), touch)
 
     def start(self, q: Array, v: Array) -> None:

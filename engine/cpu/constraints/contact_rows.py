@@ -1,0 +1,127 @@
+"""The rows of a contact problem: Jacobians, the Delassus matrix and what the impulses have to answer to."""
+
+from __future__ import annotations
+
+from engine.cpu.constraints.joint_constraints import bounds, is_row
+from engine.cpu.rigid_body import ltdl
+from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, sub
+from engine.cpu.runtime.native import inline, kernel
+from engine.model import FREE, PRISMATIC, REVOLUTE
+from engine.step_settings import FRICTION
+
+IMPACT = 0.015
+"""m/s: what comes in slower rests, whatever its restitution."""
+_REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes part
+
+
+@inline
+def _jacobian_row(row, direction, x, body, topology, ground):
+    """The velocity of a body's point x along a direction, of the robot's velocities, into `row` (nv,)."""
+    for j in range(row.size):
+        row[j] = 0.0
+    index, factor = ground.coupling_index, ground.coupling_factor
+    i = body
+    while i >= 0:
+        R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
+        kind, start = topology[i, 1], topology[i, 3]
+        turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
+        if kind == REVOLUTE:
+            row[index[start]] += factor[start] * turn[2]
+        elif kind == PRISMATIC:
+            row[index[start]] += factor[start] * shift[2]
+        else:
+            for r in range(3):
+                row[index[start + r]] += factor[start + r] * turn[r]
+                if kind == FREE:
+                    row[index[start + 3 + r]] += factor[start + 3 + r] * shift[r]
+        i = topology[i, 0]
+
+
+@inline
+def _product(row, x):
+    total = 0.0
+    for j in range(x.size):
+        total += row[j] * x[j]
+    return total
+
+
+@inline
+def contact_rows(count, v, topology, ground):
+    """J of the contacts, and of each the velocity before the step."""
+    touching, mu = ground.contacts, ground.system.mu
+    frictional = 0
+    for i in range(count):
+        shape = touching.shape[i]
+        body, x = ground.points.body[shape], load3(touching.at[i], 0, 1)
+        rubs = ground.points.friction[shape] > 0.0
+        if rubs:
+            mu[i] = ground.points.friction[shape]
+            frictional += 1
+        for r in range(3 if rubs else 1):
+            k = 3 * i + r if rubs else 2 * frictional + i
+            _jacobian_row(ground.rows[k], load3(touching.frame[i], 3 * r, 1), x, body, topology, ground)
+            ground.before[k] = _product(ground.rows[k], v)
+    return frictional
+
+
+@inline
+def joint_rows(first, law_first, q, rows, ground):
+    """Rows for the joints that rub, or may come to a limit; answers how many. `joint_of` says which they are."""
+    found, laws = 0, ground.system.joints
+    for j in range(ground.free.size):
+        if not is_row(rows, j):
+            continue
+        low, high = bounds(rows, j, q)
+        friction, after = rows.joints[FRICTION, j], ground.free[j]
+        if friction > 0.0 or after < low + _REACH or after > high - _REACH:
+            row = ground.rows[first + found]
+            for k in range(row.size):
+                row[k] = 0.0
+            row[j] = 1.0
+            place = law_first + found
+            laws[place, 0], laws[place, 1], laws[place, 2] = friction * rows.dt, low, high
+            ground.joint_of[found] = j
+            found += 1
+    return found
+
+
+@kernel
+def delassus(n, ground):
+    """W = J L⁻¹, whose transpose into `half`, and G = W D⁻¹ Wᵀ."""
+    G, M, half, row = ground.system.G, ground.dense.M, ground.half, ground.column
+    nv = ground.free.size
+    for k in range(n):
+        for j in range(nv):
+            row[j] = ground.rows[k, j]
+        ltdl.solve_transposed(M, ground.above, row)
+        for j in range(nv):
+            half[j, k] = row[j]
+        for i in range(n):
+            G[k, i] = 0.0
+    for j in range(nv):
+        inverse = 1.0 / M[j, j]
+        for k in range(n):
+            share = half[j, k] * inverse
+            if share != 0.0:
+                for i in range(n):
+                    G[k, i] += share * half[j, i]
+
+
+@inline
+def right_side(count, frictional, n, share, dt, ground):
+    """b = J v_f + c, c for the gaps and for `share` of the restitution; answers whether any contact springs back."""
+    touching, b, springs = ground.contacts, ground.system.b, False
+    for k in range(n):
+        ground.offset[k] = 0.0
+        b[k] = _product(ground.rows[k], ground.free)
+    for i in range(count):
+        k = 3 * i if i < frictional else 2 * frictional + i
+        gap, before = touching.gap[i], ground.before[k]
+        c = gap / dt if gap > 0.0 else 0.0
+        e = share * ground.points.restitution[touching.shape[i]]
+        if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
+            springs = True
+            c = min(c, e * before)
+        ground.offset[k] = c
+        b[k] += c
+    return springs
