@@ -141,6 +141,7 @@ __all__ = [
     "rollout",
     "simulation_algorithms",
     "simulation_refusal",
+    "slope",
     "static_loads",
     "suggested_step",
     "tree",

@@ -22,7 +22,7 @@ from engine.model import Model, features
 from engine.model.layout import pack
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
-from engine.scene import Scene
+from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice
 from engine.selection.choice import Place
 from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
@@ -56,6 +56,7 @@ class Stepper(Protocol):
     def frozen(self) -> Any: ...
     def phases(self) -> dict[str, float]: ...
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
+    def contacts(self) -> Touches | None: ...
 
 
 class Simulation:
@@ -126,6 +127,8 @@ class Simulation:
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
+        if scene is not None and self.device == "cuda":
+            raise ValueError("a scene was given and device='cuda'; robots touch it on the CPU alone: take device='cpu'")
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
@@ -200,6 +203,27 @@ class Simulation:
     def diverged(self) -> Any:
         """(batch,), bool: the robots that diverged and were frozen; none unless `on_divergence` is "freeze"."""
         return self._stepper.frozen
+
+    @property
+    def contacts(self) -> Touches | None:
+        """The contacts of the last step, see `engine.scene.Touches`; None without a scene."""
+        return self._stepper.contacts()
+
+    @property
+    def contact_wrench(self) -> Array:
+        """(batch, links, 6): the wrenches (n, f) of the last step's contacts, N m and N, in each link's frame."""
+        found, model = self.contacts, self.model
+        total = np.zeros((self.batch, len(model.link_names), 6))
+        if found is None:
+            return total
+        poses = dynamics.link_poses(model, self.q)
+        for robot, count in enumerate(found.number):
+            for k in range(count):
+                link, force = found.link[robot, k], found.impulse[robot, k] / self.dt
+                R, p = poses[robot, link, :3, :3], poses[robot, link, :3, 3]
+                moment = np.cross(found.point[robot, k] - p, force)
+                total[robot, link] += np.concatenate([R.T @ moment, R.T @ force])
+        return total
 
     @property
     def time(self) -> float:

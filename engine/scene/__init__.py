@@ -2,5 +2,6 @@
 
 from engine.scene.points import Points, points
 from engine.scene.scene import Plane, Scene, slope
+from engine.scene.touches import Touches
 
-__all__ = ["Plane", "Points", "Scene", "points", "slope"]
+__all__ = ["Plane", "Points", "Scene", "Touches", "points", "slope"]

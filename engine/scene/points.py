@@ -23,12 +23,13 @@ _RIM = 3
 class Points(NamedTuple):
     """The points of m shapes, P in all; those of shape s are `first[s]` … `first[s + 1]`.
 
-    `body` (m,) carries the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about it, m.
-    `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
+    `body` and `link` (m,) carry the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about
+    it, m. `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
     """
 
     first: NDArray[np.int64]
     body: NDArray[np.int64]
+    link: NDArray[np.int64]
     position: NDArray[np.floating]
     radius: NDArray[np.floating]
     axis: NDArray[np.floating]
@@ -50,8 +51,9 @@ def points(model: Model, scene: Scene) -> Points:
     columns = zip(*found, strict=True) if found else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
     position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
     body = np.array([model.link_body[shape.link] for shape in shapes], np.int64)
-    m = len(shapes)
-    return Points(first, body, position, radius, axis, rim, np.full(m, scene.friction), np.full(m, scene.restitution))
+    link = np.array([shape.link for shape in shapes], np.int64)
+    laws = np.full(len(shapes), scene.friction), np.full(len(shapes), scene.restitution)
+    return Points(first, body, link, position, radius, axis, rim, *laws)
 
 
 def _of_shape(model: Model, shape: Collision) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -110,7 +110,7 @@ def _worth(out, first, count, x, n):
 
 
 @kernel
-def ground_contacts(points, bodies, topology, w, plane, dt, out):
+def ground_contacts(points, bodies, w, plane, dt, out):
     """The contacts with a plane (4,): normal and offset, into `out`; answers how many there are. One lane.
 
     Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most.

@@ -5,6 +5,9 @@ contacts and of the joints with friction or limits that can act: u = J M̃⁻¹ 
 M̃ = Lᵀ D L along the tree, so that W = J L⁻¹ and G = W D⁻¹ Wᵀ. For a contact that is still open c is gap/dt; for one
 that comes in faster than `IMPACT`, Newton's law of restitution. Overlap is taken back in position: an own small problem
 π ≥ 0 ⟂ G_nn π + β gap ≥ 0 moves the coordinates by M̃⁻¹J_nᵀπ, and no velocity.
+
+The linear velocity of a free joint is given in its body's frame, which turns during the step. Here it stays in the frame
+in which the step began: without the share −ω × v of v̇ that comes of turning. So what rolls keeps to the ground.
 """
 
 from __future__ import annotations
@@ -14,12 +17,25 @@ import numpy as np
 from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP
 from engine.cpu.constraints.contact_rounds import rounds
 from engine.cpu.constraints.contact_rows import contact_rows, delassus, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import TOLERANCE, solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import dot, load3, load9, mul_t, store3
+from engine.cpu.rigid_body.spatial import (
+    add,
+    cross,
+    dot,
+    load3,
+    load9,
+    mul,
+    mul_t,
+    quaternion_step,
+    rotation_from_quaternion,
+    scale,
+    store3,
+)  # fmt: skip
 from engine.cpu.runtime.native import inline, kernel
 
 _BACK, _OVERLAP = 0.5, 1e-8  # β, the share of an overlap that a step takes back; m, what is no overlap
@@ -47,6 +63,26 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
         ltdl.solve(dense.M, ground.above, free)
         for j in range(free.size):
             free[j] = v[j] + dt * free[j]
+
+
+@inline
+def _stop_turning(given, v, rotations, dt, ground):
+    """Take the turning of the frames of free joints out of v_f."""
+    free, starts = ground.free, rotations.free
+    for f in range(starts.shape[0]):
+        c = starts[f, 1]
+        if given:
+            store3(free, c + 3, 1, turned((free[c], free[c + 1], free[c + 2]), dt, load3(free, c + 3, 1)))
+        else:
+            turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
+            store3(free, c + 3, 1, add(load3(free, c + 3, 1), scale(dt, turning)))
+
+
+@inline
+def turned(omega, dt, x):
+    """x turned by ω for dt."""
+    y = quaternion_step((0.0, 0.0, 0.0, 1.0), omega, dt)
+    return mul(rotation_from_quaternion(y[0], y[1], y[2], y[3]), x)
 
 
 @inline
@@ -110,20 +146,29 @@ def _warm(count, frictional, n, memory, joint_memory, ground):
 
 
 @inline
-def _remember(count, frictional, n, memory, joint_memory, ground):
-    """The impulses of this step, in the world, for the next one; those of what does not touch are forgotten."""
-    touching, impulses = ground.contacts, ground.impulses
+def _remember(count, frictional, n, touch, robot):
+    """The impulses of this step, in the world, for the next one and for who asks; of what does not touch, none."""
+    ground = touch.ground
+    touching, impulses, memory, joint_memory = (
+        ground.contacts, ground.impulses, touch.memory[robot], touch.joint_memory[robot],
+    )  # fmt: skip
     for k in range(memory.shape[0]):
         store3(memory[k], 0, 1, (0.0, 0.0, 0.0))
     for j in range(joint_memory.size):
         joint_memory[j] = 0.0
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i
-        x = (impulses[k], 0.0, 0.0)
+        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, ground.solver.u
         if i < frictional:
             x = (impulses[k], impulses[k + 1], impulses[k + 2])
+            slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
         world = mul_t(load9(touching.frame[i], 0, 1), x)
         store3(memory[touching.point[i]], 0, 1, world)
+        seen = touch.seen[robot, i]
+        touch.which[robot, i], seen[GAP], seen[SLIP] = touching.shape[i], touching.gap[i], slip
+        store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
+        store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
+        store3(seen, IMPULSE, 1, world)
     first = 2 * frictional + count
     for k in range(first, n):
         joint_memory[ground.joint_of[k - first]] = impulses[k]
@@ -141,18 +186,19 @@ def touches(q, v, rows, dynamics, ground):
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
-    return ground_contacts(ground.points, ground.bodies, topology, w, ground.plane, rows.dt, ground.contacts)
+    return ground_contacts(ground.points, ground.bodies, w, ground.plane, rows.dt, ground.contacts)
 
 
 @kernel
-def contact_velocity(given, count, q, v, forces, rows, dynamics, loads, ground, memory, joint_memory, told):
+def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
     """v⁺ into `ground.free`, under the `count` contacts that `touches` found; and into `ground.shift`, where they
     overlap, by what to displace the coordinates: answers whether they do. v_f is computed, or `given` in `ground.free`.
 
-    q (nq,) and v (nv,) are those of one robot, `forces` its first. `memory` (P, 3) and `joint_memory` (nv,) are its
-    impulses of the step before, and then of this one. `told` (2,): the residual, and the number of contacts.
+    q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
+    ground = touch.ground
     _free_velocity(given, v, forces, rows, dynamics, loads, ground)
+    _stop_turning(given, v, rotations, rows.dt, ground)
     frictional = contact_rows(count, v, dynamics.topology, ground)
     first = 2 * frictional + count
     joints = joint_rows(first, count - frictional, q, rows, ground)
@@ -160,7 +206,7 @@ def contact_velocity(given, count, q, v, forces, rows, dynamics, loads, ground, 
     for i in range(count - frictional):
         ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
     delassus(n, ground)
-    _warm(count, frictional, n, memory, joint_memory, ground)
+    _warm(count, frictional, n, touch.memory[robot], touch.joint_memory[robot], ground)
     share, left = 1.0, 0.0
     for attempt in range(_HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, ground)
@@ -171,8 +217,8 @@ def contact_velocity(given, count, q, v, forces, rows, dynamics, loads, ground, 
         if not springs or _work(n, ground) <= 0.0:
             break
         share = 0.5 * share if attempt < _HALVINGS else 0.0
-    _remember(count, frictional, n, memory, joint_memory, ground)
-    told[0], told[1] = left, count
+    _remember(count, frictional, n, touch, robot)
+    touch.told[robot, 0], touch.told[robot, 1] = left, count
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):
         ground.free[j] += ground.column[j]

@@ -1,8 +1,8 @@
 """The law of contact and of joint friction and limits, at velocity level, and how far impulses are from it.
 
 Impulses λ and velocities u = G λ + b of n rows, where G = J M⁻¹ Jᵀ is the Delassus matrix: three rows (n, t₁, t₂) for
-each of `contacts` points, then one for each of `joints` rows. A contact with coefficient of friction μ obeys Signorini's
-and Coulomb's laws with maximum dissipation; with De Saxcé and Feng's (1998) correction they are one complementarity:
+each of `contacts` points, then one for each of `joints` rows. A contact with coefficient of friction μ obeys the laws
+of Signorini and Coulomb with maximum dissipation; with De Saxcé and Feng's correction (1998) they are one condition:
 
     K* ∋ u + μ|u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}
 

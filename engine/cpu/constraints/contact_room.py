@@ -17,6 +17,9 @@ from engine.model import Model
 from engine.model.layout import pack_coupling
 from engine.scene import Points, Scene, points
 
+PLACE, NORMAL, GAP, IMPULSE, SLIP, SEEN = 0, 3, 6, 7, 10, 11
+"""Where the numbers of a contact stand in a row of `Touch.seen`, and how many they are."""
+
 
 class Ground(NamedTuple):
     """What robots of a model can touch, and what a contact step works in, for one robot at a time.
@@ -51,14 +54,17 @@ class Ground(NamedTuple):
 class Touch(NamedTuple):
     """Contact of a batch of robots: what they work in, and their impulses of the step before, in the world.
 
-    `memory` (batch, P, 3) by point, `joint_memory` (batch, nv); `told` (batch, 2) is the residual of the last step and
-    how many contacts it had.
+    `memory` (batch, P, 3) by point, `joint_memory` (batch, nv). Of the last step `told` (batch, 2) holds the residual
+    and the number of contacts, `which` (batch, C) their shapes, `seen` (batch, C, 11) place, normal, gap, impulse and
+    speed along the surface.
     """
 
     ground: Ground
     memory: NDArray[np.floating]
     joint_memory: NDArray[np.floating]
     told: NDArray[np.floating]
+    which: NDArray[np.int64]
+    seen: NDArray[np.floating]
 
 
 def ground(model: Model, scene: Scene) -> Ground:
@@ -77,11 +83,21 @@ def ground(model: Model, scene: Scene) -> Ground:
     )  # fmt: skip
 
 
+def of_robots(touch: Touch, block: slice) -> Touch:
+    """Those of a block of robots."""
+    return Touch(
+        touch.ground, touch.memory[block], touch.joint_memory[block], touch.told[block], touch.which[block],
+        touch.seen[block],
+    )  # fmt: skip
+
+
 def touch(model: Model, scene: Scene, batch: int) -> Touch:
     """Contact of a batch that touches nothing yet."""
     room = ground(model, scene)
     memory = np.zeros((batch, max(len(room.points.radius), 1), 3))
-    return Touch(room, memory, np.zeros((batch, model.nv)), np.zeros((batch, 2)))
+    C = len(room.contacts.gap)
+    told = np.zeros((batch, 2)), np.zeros((batch, C), np.int64), np.zeros((batch, C, SEEN))
+    return Touch(room, memory, np.zeros((batch, model.nv)), *told)
 
 
 def example() -> Touch:
@@ -91,9 +107,9 @@ def example() -> Touch:
     system = System(matrix, real, real, matrix)
     return Touch(
         Ground(
-            Points(whole, whole, matrix, real, matrix, real, real, real), real, whole, contacts(1),
+            Points(whole, whole, whole, matrix, real, matrix, real, real, real), real, whole, contacts(1),
             Bodies(matrix, matrix), Dense(matrix, matrix, cube, matrix, matrix), whole, real, matrix, matrix, real,
             real, real, real, whole, real, real, system, system, room(1), whole,
         ),
-        cube, matrix, matrix,
+        cube, matrix, matrix, whole[None], cube,
     )  # fmt: skip

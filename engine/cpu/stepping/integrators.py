@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
+from engine.cpu.constraints.contact_dynamics import contact_velocity, touches, turned
 from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
-from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
+from engine.cpu.rigid_body.spatial import load3, mul, quaternion_step, rotation_from_quaternion, store3
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.native import inline, kernel
@@ -202,15 +202,18 @@ def _part(touch, robot):
 def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamics, loads, touch):
     """v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane."""
     q, v, ground = robots.q[0], robots.v[0], touch.ground
-    overlap = contact_velocity(
-        given, count, q, v, scratch.forces, rows, dynamics, loads, ground,
-        touch.memory[robot], touch.joint_memory[robot], touch.told[robot],
-    )  # fmt: skip
+    overlap = contact_velocity(given, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
     copy_row(ground.free, v)
-    if overlap:
-        for j in range(v.size):
-            ground.free[j] += ground.shift[j] / rows.dt
-    _advance(q, ground.free, rows.dt, rows.q_of_v, rotations)
+    for j in range(v.size):
+        ground.column[j] = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0)
+    free = rotations.free
+    for f in range(free.shape[0]):
+        c = free[f, 1]
+        # v in the frame in which the step ends; for the way, in that of its middle.
+        way, end = ground.column, load3(v, c, 1)
+        store3(way, c + 3, 1, turned(load3(way, c, 1), -0.5 * rows.dt, load3(way, c + 3, 1)))
+        store3(v, c + 3, 1, turned(end, -rows.dt, load3(v, c + 3, 1)))
+    _advance(q, ground.column, rows.dt, rows.q_of_v, rotations)
 
 
 @inline

@@ -15,7 +15,7 @@ import numpy as np
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints import contact_room
-from engine.cpu.constraints.contact_room import Touch
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, Touch
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
@@ -29,6 +29,7 @@ from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
 from engine.model.layout import pack
+from engine.scene import Touches
 from engine.step_settings import PHASES, Rotations, StepSettings
 from engine.validation import Array
 
@@ -196,7 +197,7 @@ class Stepper:
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._frozen[:] = 0
         if self._touch is not None:
-            for array in (self._touch.memory, self._touch.joint_memory, self._touch.told):
+            for array in self._touch[1:]:
                 array[:] = 0
 
     def advance(
@@ -250,7 +251,7 @@ class Stepper:
         recorded = [_NOTHING if array is None else array[block] for array in record]
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
-            touch = Touch(touch.ground, touch.memory[block], touch.joint_memory[block], touch.told[block])
+            touch = contact_room.of_robots(touch, block)
         if not self._alike:
             rows = rows._replace(joints=_row(settings.joints, block))
             dynamics = dynamics._replace(constants=_row(self._constants, block))
@@ -285,6 +286,21 @@ class Stepper:
     def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
         """After how many steps a state stopped being finite; 0 where all went well."""
         return self._diverged
+
+    def contacts(self) -> Touches | None:
+        """What touched in the last step; None where nothing can."""
+        if self._touch is None:
+            return None
+        links, told, seen = self._touch.ground.points.link, self._touch.told, self._touch.seen
+        parts = (
+            seen[..., PLACE:NORMAL],
+            seen[..., NORMAL:GAP],
+            seen[..., GAP],
+            seen[..., IMPULSE:SLIP],
+            seen[..., SLIP],
+        )
+        link = links[self._touch.which] if len(links) else self._touch.which
+        return Touches(told[:, 1].astype(np.int64), link, *parts, told[:, 0])
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""

@@ -124,6 +124,10 @@ class Stepper(ABC):
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
         return 0 if first == _NEVER else first
 
+    def contacts(self) -> None:
+        """Nothing is touched here."""
+        return
+
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first robots; 0 where nothing is timed."""
         return phase_seconds(self._phases.get())

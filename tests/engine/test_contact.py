@@ -1,0 +1,255 @@
+"""Contact with the ground: closed forms, the law itself, and robots that stand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cpu.constraints import contact_solver
+from engine.cpu.constraints.contact_law import System
+from engine.cpu.constraints.contact_rounds import room
+from engine.model import Model
+
+G = 9.81
+BOX = """<robot name="box"><link name="box">
+<inertial><mass value="2"/><inertia ixx="0.0134" iyy="0.0134" izz="0.0134" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry>{shape}</geometry></collision></link></robot>"""
+
+
+@pytest.fixture(scope="module")
+def body(tmp_path_factory):
+    """A free body of 2 kg with a collision shape, as Model."""
+
+    def load(shape: str = '<box size="0.2 0.2 0.2"/>') -> Model:
+        path = tmp_path_factory.mktemp("bodies") / "body.urdf"
+        path.write_text(BOX.format(shape=shape))
+        return engine.load(path, floating=True)
+
+    return load
+
+
+def simulated(model: Model, scene: engine.Scene, height: float, tilt: float = 0.0, **options) -> engine.Simulation:
+    """A body at rest on the slope, its origin so high above it."""
+    q = model.neutral()
+    q[:3] = height * np.array([np.sin(tilt), 0, np.cos(tilt)])
+    q[3:7] = [0, np.sin(tilt / 2), 0, np.cos(tilt / 2)]
+    return engine.Simulation(model, q=q, scene=scene, algorithm="abia", **options)
+
+
+def law(Gm, b, mu, lam):
+    """The three parts of the law of contact, written out: gaps that close, forces in cones, power lost to the full."""
+    u = Gm @ lam + b
+    worst = 0.0
+    for i, m in enumerate(mu):
+        n, t, un, ut = lam[3 * i], lam[3 * i + 1 : 3 * i + 3], u[3 * i], u[3 * i + 1 : 3 * i + 3]
+        worst = max(worst, -un, -n * Gm[3 * i, 3 * i], np.linalg.norm(t) - m * n, abs(un * n))
+        worst = max(worst, abs(t @ ut + m * n * np.linalg.norm(ut)))
+    return worst / np.abs(b).max()
+
+
+@pytest.mark.parametrize("contacts", [1, 2, 4, 8])
+@pytest.mark.parametrize("seed", range(5))
+def test_impulses_obey_the_law_of_contact(contacts, seed):
+    rng = np.random.default_rng(100 * contacts + seed)
+    J = rng.standard_normal((3 * contacts, 18))
+    Gm, b, mu = J @ J.T / 18, rng.standard_normal(3 * contacts), rng.uniform(0.2, 1.2, contacts)
+    lam, work = np.zeros(3 * contacts), np.zeros(3, np.int64)
+    left = contact_solver.solve(System(Gm, b, mu, np.zeros((1, 3))), contacts, 0, lam, room(3 * contacts), 1e-10, work)
+    assert left <= 1e-9
+    assert law(Gm, b, mu, lam) < 1e-7
+
+
+def test_redundant_corners_share_a_load(body):
+    simulation = simulated(body(), engine.Scene(), 0.1)
+    simulation.step(500)
+    found = simulation.contacts
+    assert found.number[0] == 4
+    assert found.residual[0] <= 1e-8
+    np.testing.assert_allclose(found.impulse[0, :4, 2].sum(), 2 * G * 1e-3, rtol=1e-6)
+    np.testing.assert_allclose(simulation.contact_wrench[0, 0, 3:], [0, 0, 2 * G], atol=1e-4)
+    assert found.states(0) == ("stick",) * 4
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("mu", [0.3, 0.8])
+def test_a_ramp_just_below_the_angle_of_friction_holds_a_box(body, mu, integrator):
+    tilt = np.arctan(mu * (1 - 1e-3))
+    scene = engine.Scene(ground=engine.slope(tilt), friction=mu)
+    simulation = simulated(body(), scene, 0.1, tilt, integrator=integrator)
+    simulation.step(200)
+    start = simulation.q.copy()
+    simulation.step(4000)
+    assert np.abs(simulation.q - start).max() < 1e-9
+
+
+@pytest.mark.parametrize("mu", [0.3, 0.8])
+def test_a_ramp_just_above_the_angle_of_friction_lets_a_box_slide(body, mu):
+    tilt = np.arctan(mu * (1 + 1e-3))
+    simulation = simulated(body(), engine.Scene(ground=engine.slope(tilt), friction=mu), 0.1, tilt)
+    simulation.step(2000)
+    expected = G * (np.sin(tilt) - mu * np.cos(tilt))
+    assert np.linalg.norm(simulation.v[0, 3:6]) / simulation.time == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_ball_on_ice_slides_without_turning(body):
+    tilt = 0.2
+    scene = engine.Scene(ground=engine.slope(tilt), friction=0.0)
+    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 0.1, tilt)
+    simulation.step(1000)
+    assert np.linalg.norm(simulation.v[0, 3:6]) == pytest.approx(G * np.sin(tilt) * simulation.time, rel=1e-9)
+    assert np.abs(simulation.v[0, :3]).max() < 1e-12
+
+
+def test_a_ball_rolls_down(body):
+    """a = g sin θ / (1 + I/(m r²)) without slip."""
+    tilt, r = 0.2, 0.1
+    scene = engine.Scene(ground=engine.slope(tilt))
+    simulation = simulated(body(f'<sphere radius="{r}"/>'), scene, r, tilt, integrator="rk4")
+    simulation.step(1000)
+    expected = G * np.sin(tilt) / (1 + 0.0134 / (2 * r**2)) * simulation.time
+    assert np.linalg.norm(simulation.v[0, 3:6]) == pytest.approx(expected, rel=1e-6)
+    assert np.linalg.norm(simulation.v[0, :3]) * r == pytest.approx(np.linalg.norm(simulation.v[0, 3:6]), rel=1e-6)
+
+
+def test_the_stopping_distance_is_the_same_in_every_direction(body):
+    mu, speed, model = 0.5, 2.0, body('<box size="0.4 0.4 0.02"/>')
+    distances = []
+    for angle in np.arange(16) * np.pi / 8:
+        simulation = simulated(model, engine.Scene(friction=mu), 0.01)
+        simulation.v[0, 3:5] = speed * np.cos(angle), speed * np.sin(angle)
+        simulation.step(800)
+        assert np.abs(simulation.v).max() < 1e-8
+        distances.append(np.linalg.norm(simulation.q[0, :2]))
+    assert np.ptp(distances) < 1e-6
+    assert np.mean(distances) == pytest.approx(speed**2 / (2 * mu * G), rel=5e-3)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_a_ball_springs_back_as_high_as_its_restitution_says(body, restitution):
+    scene = engine.Scene(restitution=restitution)
+    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 0.6, dt=1e-4)
+    before = 0.5
+    simulation.step(int(np.sqrt(2 * before / G) / 1e-4) + 20)
+    heights = []
+    for _ in range(40):
+        simulation.step(100)
+        heights.append(simulation.q[0, 2] - 0.1)
+    assert max(heights) == pytest.approx(restitution**2 * before, abs=0.01 * before)
+
+
+def thrown(rng, model: Model, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes turned at random with their lowest corner on the ground, and random twists."""
+    q, half = np.tile(model.neutral(), (batch, 1)), np.array([0.15, 0.1, 0.05])
+    q[:, 3:7] = rng.standard_normal((batch, 4))
+    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    rotation = engine.link_poses(model, q)[:, 0, :3, :3]
+    q[:, 2] = np.abs(rotation[:, 2] * half).sum(1) - 1e-9
+    return q, 2 * rng.standard_normal((batch, 6))
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_no_impact_gives_energy(body, restitution):
+    """In a nanosecond nothing but the impact acts: 30 000 of them."""
+    rng, batch = np.random.default_rng(3), 30_000
+    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
+    q, v = thrown(rng, model, batch)
+    scene = engine.Scene(restitution=restitution)
+    simulation = engine.Simulation(model, batch, 1e-9, q=q, v=v, scene=scene, algorithm="abia")
+    before, _ = simulation.energy()
+    simulation.step()
+    after, _ = simulation.energy()
+    assert np.count_nonzero(simulation.contacts.impulse[:, 0, 2]) > batch / 3
+    assert np.all(after - before <= 1e-9 * before)
+    assert simulation.contacts.residual.max() <= 1e-8
+
+
+def test_thrown_boxes_obey_the_law_until_they_rest(body):
+    rng, model, batch = np.random.default_rng(4), body('<box size="0.3 0.2 0.1"/>'), 30
+    q, v = thrown(rng, model, batch)
+    q[:, 2] += 0.2
+    simulation = engine.Simulation(model, batch, q=q, v=v, scene=engine.Scene(), algorithm="abia")
+    residuals = []
+    for _ in range(3000):
+        simulation.step()
+        residuals.append(simulation.contacts.residual)
+    assert np.mean(np.array(residuals) <= 1e-8) >= 0.999
+    assert np.max(residuals) <= 1e-4
+    assert np.abs(simulation.v).max() < 1e-6
+
+
+@pytest.mark.parametrize("shape", ['<cylinder radius="0.1" length="0.2"/>', '<capsule radius="0.1" length="0.2"/>'])
+def test_round_shapes_come_to_rest(body, shape):
+    model = body(shape)
+    simulation = simulated(model, engine.Scene(), 0.25)
+    simulation.step(4000)
+    assert np.abs(simulation.v).max() < 1e-6
+    assert abs(simulation.q[0, 2] - (0.1 if "cylinder" in shape else 0.2)) < 1e-6
+
+
+def quadruped() -> Model:
+    model = engine.load(engine.ROBOTS / "quadruped.urdf")
+    feet = [link for link, name in enumerate(model.link_names) if "foot" in name]
+    return dataclasses.replace(
+        model, collisions=tuple(engine.Collision(link, "sphere", (0.02,), np.eye(4)) for link in feet)
+    )
+
+
+def standing(model: Model, batch: int = 1, **options) -> engine.Simulation:
+    """The quadruped on its feet, held by gains."""
+    kp, kd = engine.holding_gains(model)
+    q = model.neutral()
+    lowest = min(engine.link_poses(model, q)[shape.link][2, 3] for shape in model.collisions) - 0.02
+    q[2] -= lowest
+    options = {"dt": 2e-3, "integrator": "implicit", "algorithm": "abia", "scene": engine.Scene()} | options
+    return engine.Simulation(model, batch, q=q, kp=kp, kd=kd, **options)
+
+
+def test_a_quadruped_stands_still():
+    simulation = standing(quadruped())
+    simulation.step(1500)
+    start = simulation.q.copy()
+    for _ in range(50):
+        simulation.step(50)
+        assert simulation.contacts.residual[0] <= 1e-8
+    assert simulation.contacts.number[0] == 4
+    assert np.abs(simulation.q - start).max() < 1e-7
+    weight = simulation.contacts.impulse[0, :4].sum(0) / simulation.dt
+    np.testing.assert_allclose(weight, [0, 0, quadruped().mass.sum() * G], atol=1e-5 * quadruped().mass.sum() * G)
+
+
+def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
+    model, rng = quadruped(), np.random.default_rng(0)
+    push = rng.standard_normal((7, model.nv))
+    together = standing(model, 7, threads=2)
+    together.v[:] = push
+    together.step(300)
+    for robot in (0, 3, 6):
+        alone = standing(model)
+        alone.v[:] = push[robot]
+        alone.step(300)
+        np.testing.assert_array_equal(alone.q[0], together.q[robot])
+    first = together.q.copy()
+    together.reset(standing(model).q)
+    together.target[:] = standing(model).target
+    together.v[:] = push
+    together.step(300)
+    np.testing.assert_array_equal(together.q, first)
+
+
+@pytest.mark.parametrize("friction", [-0.1, np.nan, np.inf])
+def test_a_friction_that_is_none_is_refused(friction):
+    with pytest.raises(ValueError, match="at least 0"):
+        engine.Scene(friction=friction)
+
+
+def test_a_restitution_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="0 to 1"):
+        engine.Scene(restitution=1.5)
+
+
+def test_a_plane_needs_a_normal():
+    with pytest.raises(ValueError, match="normal"):
+        engine.Plane((0, 0, 0))
