@@ -72,6 +72,8 @@ class Simulation:
     numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
     With "implicit", an effort that is within its limit as a step begins may pass it in that step.
 
+    `scene` is what the robots stand on, on the CPU; `contacts` and `contact_wrench` tell what touched in the last step.
+
     `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
     `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
     it. `diverged` tells which those are; a `reset` sets them free.

@@ -6,8 +6,8 @@ M̃ = Lᵀ D L along the tree, so that W = J L⁻¹ and G = W D⁻¹ Wᵀ. For a
 that comes in faster than `IMPACT`, Newton's law of restitution. Overlap is taken back in position: an own small problem
 π ≥ 0 ⟂ G_nn π + β gap ≥ 0 moves the coordinates by M̃⁻¹J_nᵀπ, and no velocity.
 
-The linear velocity of a free joint is given in its body's frame, which turns during the step. Here it stays in the frame
-in which the step began: without the share −ω × v of v̇ that comes of turning. So what rolls keeps to the ground.
+The linear velocity of a free joint is given in its body's frame, which turns during the step. Here it stays in the
+frame in which the step began: without the share −ω × v of v̇ that comes of turning. So what rolls keeps to the ground.
 """
 
 from __future__ import annotations
