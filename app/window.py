@@ -35,6 +35,7 @@ from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
+from app.quiet import QuietMeasuring
 from app.status import Status, too_heavy
 from app.viewport import Viewport
 from app.workbench import Workbench
@@ -66,6 +67,8 @@ class Window(QMainWindow):
         self.setAcceptDrops(True)
         self._make_actions()
         self.choices = Choices(self, self.workbench)
+        self.quiet = QuietMeasuring(self, settings, self._at_work)
+        self.quiet.over.connect(self._refresh)
         self._make_menus()
         self._make_toolbar()
         self._make_docks()
@@ -156,6 +159,7 @@ class Window(QMainWindow):
         self.timing.set_menus(self.algorithm_menu, self.device_menu)
         self.step_menu = simulation.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
+        simulation.addAction(self.quiet.action)
         self.view_menu = bar.addMenu("&View")
         self.view_menu.addActions([self.fit_action, self.follow_action, self.collisions_action])
         self.view_menu.addSeparator()
@@ -388,6 +392,11 @@ class Window(QMainWindow):
         if self._play_after is self.workbench.model and not self.workbench.loading:
             self.workbench.play()
 
+    def _at_work(self) -> bool:
+        bench = self.workbench
+        waiting = bench.loading or bench.compiling or bench.preparing
+        return bool(bench.playing or waiting or self.compare.running or self.timing.measuring)
+
     def _set_follow(self, on: bool) -> None:
         self.viewport.follow = on
 
@@ -423,6 +432,7 @@ class Window(QMainWindow):
         self._settings.setValue("geometry", self.saveGeometry())
         self._settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread for a moment longer
+        self.quiet.close()
         self.compare.close_thread()
         self.timing.close_thread()
         self.diagnostics.close_thread()
