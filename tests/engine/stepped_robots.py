@@ -21,7 +21,7 @@ TREES = {
     "floating": lambda: engine.tree(10, seed=5, floating=True, spherical=0.3),
     "snake": lambda: engine.tree(30, seed=3, branching=0.0, floating=True),
     "legs": lambda: generate.shaped("legs", 65, seed=1, floating=True, spherical=0.1),
-    "bush": lambda: engine.tree(100, seed=8, spherical=0.1),
+    "bush": lambda: engine.tree(70, seed=8, spherical=0.1),
     "mimic": lambda: _mimicking(),
     "massless": lambda: _without_mass(engine.chain(6, seed=3), 2),
 }

@@ -11,9 +11,9 @@ import engine
 import main
 from engine.bench import curves, gpu_timing, plots
 from engine.bench.peers import jaxsim, peer, pinocchio
-from engine.bench.peers.mujoco import compiled
+from engine.bench.peers.mujoco import compiled, steps_on_one_core
 from engine.bench.states import state
-from engine.bench.suites import first_answers, gpu, growth, pictures, swarm
+from engine.bench.suites import first_answers, gpu, growth, pictures, step_growth, steps, swarm
 from engine.bench.suites.command import SUITES, Suite
 from engine.cuda.runtime import clock, device
 
@@ -102,7 +102,78 @@ def test_a_row_says_what_was_asked_met_and_who_ran_beside():
     assert gpu.table([row]).row_count == 1
 
 
-@pytest.mark.parametrize("suite", ["gpu", "growth"])
+def test_a_step_s_growth_has_a_curve_for_each_device_and_the_best_of_both(tmp_path):
+    laws = {"dca on cuda": (40, 0.2), "abia on cuda": (9, 1), "abia on cpu": (2, 1), "dca on cpu": (4, 0.8)}
+    rows = [
+        row
+        for axis, sizes in step_growth.SIZES.items()
+        for row in rows_of(axis, **{name: (power(*law, sizes), 0) for name, law in laws.items()})
+    ]
+    found = step_growth.findings(rows)
+    assert found["slopes"]["links"]["dca on cpu"] == pytest.approx(0.8)
+    first = next(words for words in found["crossings"] if words.startswith("dca on cuda is faster than abia on cuda"))
+    assert f"from {(40 / 9) ** (1 / 0.8):.3g} links on" in first
+    assert found["crossings"][-1].startswith("the best on cuda is faster than the best on cpu from ")
+    assert sum("cuda" in words and "cpu" in words for words in found["crossings"]) == 2
+    plots.save(pictures.steps_grown([*rows, {"key": "findings"}]), tmp_path / "grown.svg")
+    assert "abia on cpu, slope 1.00" in (tmp_path / "grown.svg").read_text("utf-8")
+    assert step_growth.markdown(rows).count("| slope |") == 2
+
+
+def test_a_step_s_growth_follows_no_curve_beyond_what_takes_long(monkeypatch):
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    monkeypatch.setattr(step_growth, "_measured", lambda model, *_: {"us": 1e3 * model.nv})
+    *rows, findings = step_growth.run(1)
+    assert findings["key"] == "findings"
+    followed = [row["links"] for row in rows if row["candidate"] == "abia on cpu" and row["axis"] == "links"]
+    assert followed == [n for n in step_growth.LINKS if n <= 300]
+    monkeypatch.setattr(step_growth, "_measured", lambda *_: pytest.fail("it was measured again"))
+    assert [*step_growth.run(1, {row["key"]: row for row in rows})][:-1] == rows
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "met"),
+    [((24, 16), 15.9, "aim"), ((24, 16), 24, "must"), ((24, 16), 25, "nothing"), ((8e8, 9e8), 8.5e8, "must")],
+)
+def test_what_was_asked_of_a_step_is_a_bound_from_the_side_of_its_aim(asked, found, met):
+    assert steps.Asked(*asked).verdict(found)["met"] == met
+
+
+def test_a_row_of_steps_says_times_peers_and_what_is_met():
+    row = {"key": "steps-50x1", "us": {"dca on cuda": 13.2}, "apart": {"dca on cuda": 2e-13}}
+    row["peers"] = {"mujoco": {"us": 35.6, "ratio": 2.7}, "mujoco-warp": {"missing": "MuJoCo Warp is not installed"}}
+    row["goal"] = steps.Asked(24, 16).verdict(13.2)
+    said = steps.line(row)
+    for words in (
+        "dca on cuda 13.2; mujoco 35.6",
+        "MuJoCo Warp is not installed",
+        "2e-13",
+        "aim met of must 24, aim 16",
+    ):
+        assert words in said
+    launched = {"key": "launched-quadruped", "rate": 7e8, "step_us": 93.6, "enqueued_us": 8.0}
+    assert steps.line(launched) == "launched-quadruped: 700 M steps/s, 93.6 µs a step of all, 8 µs of the host's"
+
+
+def test_mujoco_steps_the_very_same_chain(rng):
+    pytest.importorskip("mujoco")
+    model, q = steps.chain(12, False), rng.uniform(-0.2, 0.2, (2, 12))
+    _, ours = steps._timed(model, q, "abia", "cpu")
+    theirs = steps_on_one_core(model, q, steps.DT, steps.WALKED)
+    np.testing.assert_allclose(theirs.v, ours, rtol=0, atol=1e-11 * np.abs(ours).max())
+    assert 0 < theirs.seconds(0.01) < 1e-3
+
+
+def test_threads_step_a_long_chain_as_one_core_does(monkeypatch):
+    monkeypatch.setattr(steps, "THREADED", 70)
+    monkeypatch.setattr(steps, "WALKED", 5)
+    row = steps._threads()
+    assert {"abia, 1", "cfa, 1", "jsiia, 1", "dca, 1"} <= row["us"].keys()
+    assert max(row["apart"].values()) < 1e-10
+    assert row["speedup"]["abia, 1"] == 1
+
+
+@pytest.mark.parametrize("suite", ["gpu", "growth", "steps", "step-growth"])
 def test_without_a_gpu_one_sentence_says_why(capsys, monkeypatch, suite):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
     assert main.main(["bench", "--suite", suite, "--json"]) == 1

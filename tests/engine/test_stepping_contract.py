@@ -35,9 +35,9 @@ LONGEST_CORRECTED = 200
 held, takes the active set method joint after joint, a third of a second a step."""
 EARLY = 50
 """Steps after which another run, cut otherwise, must have come to the same bits."""
-TURNS = 3
-"""On the GPU, where most robots have kernels of their own, each meets every integrator and all that acts on it, but of
-their pairs only every third."""
+TURNS = 4
+"""On the GPU, where most robots have kernels of their own, each meets every integrator, with every fourth of the things
+that act on it."""
 REFERENCES = ("abia", "jsiia")
 """The first that serves a robot: JSIIA where joints mimic others."""
 
@@ -154,7 +154,7 @@ def test_on_the_cpu(algorithm: str, integrator: str, acting: str) -> None:
 @pytest.mark.parametrize("algorithm", engine.SIMULATION_ALGORITHMS["cuda"])
 def test_on_the_gpu(algorithm: str, dtype: str, integrator: str, acting: str) -> None:
     found = cases(algorithm, "cuda", dtype, integrator, acting)
-    assert len(found) > 2
+    assert len(found) > 1
     assert list(differences(found)) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from engine.validation import Array
 
 CHECKED = 64
 """Robots of a batch whose answers are checked."""
+STEPS_TIMED = 200
+"""At most so many `mj_step`s are timed."""
+TOGETHER = 10
+"""Steps of a captured graph."""
 
 
 def compiled(model: Model, dt: float = 1e-3) -> Any:
@@ -68,6 +72,62 @@ def on_threads(model: Model, q: Array, steps: int, dt: float, threads: int, seco
             pool.rollout(theirs, data, start, nstep=steps, state=states)
             times.append(perf_counter() - began)
     return float(np.median(times[1:])), states[:, -1, 1 : 1 + model.nq]
+
+
+class Steps(NamedTuple):
+    """A peer's steps of semi-implicit Euler from rest: how they are timed, and where they came to."""
+
+    seconds: Callable[[float], float]
+    """Of one step of all robots, the median of about so many seconds of runs, from where the last ended."""
+    how: str
+    v: Array
+    """(batch, nv): the velocities after the first steps."""
+    on_core: bool
+    """On one core of the host, not on the GPU."""
+
+
+def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
+    """`mj_step` from rest at q (batch, nq), robot after robot. Raises Missing."""
+    theirs = compiled(model, dt)
+    import mujoco
+
+    data = mujoco.MjData(theirs)
+    v = np.empty((len(q), model.nv))
+    for row, end in zip(q, v, strict=True):
+        mujoco.mj_resetData(theirs, data)
+        data.qpos[:] = row
+        mujoco.mj_step(theirs, data, steps)
+        end[:] = data.qvel
+
+    def one() -> float:
+        began = perf_counter()
+        mujoco.mj_step(theirs, data, 1)
+        return (perf_counter() - began) * len(q)
+
+    def seconds(most: float) -> float:
+        times = [one()]
+        while sum(times) < most * len(q) and len(times) < STEPS_TIMED:
+            times.append(one())
+        return float(np.median(times))
+
+    return Steps(seconds, "mj_step, one core, host clock, no constraints", v, True)
+
+
+def steps_on_warp(model: Model, q: Array, dt: float, steps: int) -> Steps:
+    """MuJoCo Warp's steps from rest at q (batch, nq), a captured graph of ten at a time. Raises Missing."""
+    still = np.zeros((len(q), model.nv))
+    robots = OnWarp(model, State(q, still, still), dt)
+    for _ in range(steps):
+        robots.step()
+    v = robots.answer("qvel", len(q))
+    launch = robots.captured(robots.step, TOGETHER)
+
+    def seconds(most: float) -> float:
+        once = robots.device_seconds(launch, 2)
+        times = [robots.device_seconds(launch, 1) for _ in range(int(np.clip(most / once, 3, 25)))]
+        return float(np.median(times)) / TOGETHER
+
+    return Steps(seconds, "one GPU, captured graph, events, float32, no constraints", v, False)
 
 
 class OnWarp:

@@ -30,6 +30,7 @@ from engine.bench.suites import (
     pictures,
     regret,
     repeats,
+    step_growth,
     steps,
     threads,
     trees,
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
         "the GPU beside its peers (gpu), a simulation's steps of one chain there (steps), robots that branch (trees), "
-        "how times grow on it, and what the automatic choice costs (regret)",
+        "how times grow on it, how a step's do on both devices (step-growth), what the automatic choice costs (regret)",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
@@ -252,11 +253,14 @@ SUITES: Mapping[str, Suite] = {
         lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),
     ),
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
-    "steps": Suite(steps.run, steps.MOST_ROWS, steps.table),
+    "steps": Suite(steps.run, steps.MOST_ROWS, steps.table, None, steps.line),
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
+    "step-growth": Suite(
+        step_growth.run, step_growth.MOST_ROWS, step_growth.markdown, pictures.steps_grown, growth.line
+    ),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; a chain's steps, robots that branch, and
-times over links and robots there."""
+times over links and robots there, of calls and of steps."""

@@ -126,12 +126,13 @@ def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
         slopes[axis] = {name: slope(curve) for name, curve in found.items()}
         for pair in combinations(found, 2):
             on_cpu = "pinocchio" in pair
-            sentence = _said(axis, *pair, waited if on_cpu else found)
+            sentence = said(axis, *pair, waited if on_cpu else found)
             words += [sentence + (", launch and wait included" if on_cpu else "")] if sentence else []
     return {"slopes": slopes, "crossings": words}
 
 
-def _said(axis: str, one: str, other: str, found: dict[str, Curve]) -> str:
+def said(axis: str, one: str, other: str, found: Mapping[str, Curve]) -> str:
+    """Who of two overtakes the other where, and how far it is ahead at last; "" where they share no size."""
     shared = sorted(found[one].keys() & found[other].keys())
     if not shared or (one in PEERS and other in PEERS):
         return ""
@@ -156,7 +157,11 @@ def line(row: dict[str, Any]) -> str:
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """A table of µs for each axis, with the slopes, and the crossings in words."""
-    told = rows[-1] if "crossings" in rows[-1] else findings(rows)
+    return tables(rows, rows[-1] if "crossings" in rows[-1] else findings(rows))
+
+
+def tables(rows: list[dict[str, Any]], told: Mapping[str, Any]) -> str:
+    """The same with findings `told`."""
     lines = []
     for axis in ("links", "batch"):
         found = curves(rows, axis)

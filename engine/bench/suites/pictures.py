@@ -79,18 +79,28 @@ def threads(rows: list[dict[str, Any]]) -> Figure:
 
 def grown(rows: list[dict[str, Any]]) -> Figure:
     """Times on the device over links and over robots, by `suites.growth`; the legend has the fitted slopes."""
+    return _over_sizes(rows, dict.fromkeys(growth.PEERS, "--"))
+
+
+def steps_grown(rows: list[dict[str, Any]]) -> Figure:
+    """A step's times, by `suites.step_growth`: full lines on the GPU, dashed ones on the CPU."""
+    names = {row["candidate"] for row in rows if "candidate" in row}
+    return _over_sizes(rows, {name: "--" for name in names if name.endswith("cpu")})
+
+
+def _over_sizes(rows: list[dict[str, Any]], lines: dict[str, str]) -> Figure:
     figure = plots.figure(width=9.6)
     panels = figure.subplots(1, 2)
     titles = {"links": "One chain, over its links", "batch": f"Chains of {growth.SHORT} links, over their number"}
     for panel, (axis, title) in zip(panels, titles.items(), strict=True):
         found = growth.curves(rows, axis)
         for name, curve in found.items():
-            color, marker = plots.MARKS[name]
+            color, marker = plots.MARKS[name.partition(" on ")[0]]
             sizes, steep = sorted(curve), slope(curve)
             label = name if steep is None else f"{name}, slope {steep:.2f}"
             panel.loglog(
                 sizes, [curve[size] for size in sizes], color=color, marker=marker, markersize=4, label=label,
-                linestyle="--" if name in growth.PEERS else "-",
+                linestyle=lines.get(name, "-"),
             )  # fmt: skip
         sizes = sorted({size for curve in found.values() for size in curve})
         plots.axes(panel, sizes, title, "µs" if axis == "links" else "", "links" if axis == "links" else "robots")

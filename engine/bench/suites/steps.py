@@ -1,47 +1,108 @@
-"""A step of a chain's or a tree's simulation, within a run of many: DCA-ABA and ABIA on the GPU, ABIA on one core."""
+"""A simulation's step within a run of many, and launched by itself: chains, trees, threads and batches, and peers."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
 
+from engine import files
+from engine.bench.peers import mujoco
+from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.bench.suites import trees
+from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import clock, device
 from engine.model import Model, generate
-from engine.simulation import Simulation
+from engine.selection import capabilities
+from engine.simulation import Simulation, advancing
+from engine.urdf.load import load
+from engine.validation import Array
 
-CASES = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
+CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""
 TREES = (("binary", 255), ("binary", 4096), ("random", 1024), ("snake", 1000))
 """Robots that branch or float, as `trees.Case` makes them: each without anything on its joints, and with."""
-MOST_ROWS = len(CASES) + 2 * len(TREES)
+THREADED, THREADS = 2000, (1, 2, 4, 16)
+"""Links of the chain that threads share, and how many do."""
+BATCHES = ("quadruped", "humanoid")
+ROBOTS = 1 << 16
 STEPS, RUNS, DT = 1000, 5, 1e-5
 WALKED = 50
 """Steps of a run in which a thread walks the chain, or a core does."""
+LARGEST_WALKED = 1000
+"""Bodies beyond which no thread of the GPU walks: it takes milliseconds, and its kernel long to compile."""
+LONG = 0.1
+"""Seconds that a run takes at most: fewer steps than those where they take long."""
+MOST_ROWS = len(CHAINS) + 2 * len(TREES) + 2 * len(BATCHES) + 1
+SAME_WAY = 1e-4
+"""How far a peer's velocities may be from ours after `WALKED` steps, relative: so much single precision gives."""
 
 
-def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """A row for each case not finished: the median time `us` of a step in float64, by algorithm and device.
+class Asked(NamedTuple):
+    """µs a step, or steps a second where they are many, that were asked for."""
 
-    On the GPU by its own clock over runs of 1000 steps (ABIA: 50), on the CPU over runs of 50. `apart` is how far
-    DCA-ABA's velocities are from the CPU's after 50 steps, relative. Raises `device.NoGpu` where there is none.
+    must: float
+    aim: float
+
+    def verdict(self, found: float) -> dict[str, Any]:
+        """What was asked, and whether `found` meets "aim", "must" or "nothing"."""
+        sign = 1 if self.aim > self.must else -1
+        met = next((name for name in ("aim", "must") if sign * found >= sign * getattr(self, name)), "nothing")
+        return {**self._asdict(), "met": met}
+
+
+ASKED: Mapping[str, Asked] = {
+    "steps-50x1": Asked(24, 16), "steps-200x1": Asked(32, 22), "steps-1000x1": Asked(45, 32),
+    "steps-4000x1": Asked(75, 50), "steps-50x1-held": Asked(60, 40), "steps-200x1-held": Asked(80, 55),
+    "steps-1000x1-held": Asked(120, 80), "steps-4000x1-held": Asked(200, 130), "steps-200x100": Asked(60, 40),
+    "launched-quadruped": Asked(800e6, 880e6),
+}  # fmt: skip
+PEERS: Mapping[str, tuple[Callable[[Model, Array, float, int], mujoco.Steps], int]] = {
+    "mujoco": (mujoco.steps_on_one_core, 1000),
+    "mujoco-warp": (mujoco.steps_on_warp, 200),
+}
+"""Those that step chains which nothing holds back, and up to how many links: the mass matrix is theirs to factorize."""
+
+
+def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each case not finished, medians: of chains and threads the time `us` of a step in float64, by algorithm
+    and device; of batches, in float32, the steps a second of all robots.
+
+    On the GPU by its own clock over runs of up to 1000 steps; a core's runs are of up to 50. `apart` is how far each
+    one's velocities are from ABIA's on a core after 50 steps, relative. Peers have runs of about `seconds`. Raises
+    `device.NoGpu` where there is none. A row that fails holds `failure` in words.
     """
     device.require()
-    for batch, n, held in CASES:
-        key = f"steps-{n}x{batch}{'-held' if held else ''}"
-        row = {"key": key, "shape": "chain", "links": n, "batch": batch, "held": held}
-        yield finished.get(key) or {**row, **_measure(batch, chain(n, held))}
-    for (shape, n), held in product(TREES, (False, True)):
-        key = f"steps-{shape}-{n}{'-held' if held else ''}"
-        row = {"key": key, "shape": shape, "links": n, "batch": 1, "held": held}
-        yield finished.get(key) or {**row, **_measure(1, tree(shape, n, held))}
+    parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+        (f"steps-{n}x{batch}{'-held' if held else ''}", partial(_steps, "chain", n, batch, held, seconds))
+        for batch, n, held in CHAINS
+    ]
+    parts += [
+        (f"steps-{shape}-{n}{'-held' if held else ''}", partial(_steps, shape, n, 1, held, seconds))
+        for (shape, n), held in product(TREES, (False, True))
+    ]
+    parts.append((f"threads-{THREADED}", _threads))
+    for robot in BATCHES:
+        parts += [(f"batch-{robot}", partial(_run_of, robot)), (f"launched-{robot}", partial(_launched, robot))]
+    for key, measure in parts:
+        if key in finished:
+            yield finished[key]
+            continue
+        try:
+            row = measure()
+        except Exception as error:  # the row tells it, and the others are measured all the same
+            row = {"failure": f"{type(error).__name__}: {error}"}
+        if "failure" not in row and key in ASKED:
+            found = row["rate"] if "rate" in row else min(us for name, us in row["us"].items() if "cuda" in name)
+            row["goal"] = ASKED[key].verdict(found)
+        yield {"key": key, **row}
 
 
 def chain(n: int, held: bool) -> Model:
@@ -74,26 +135,53 @@ def tree(shape: str, n: int, held: bool) -> Model:
     )  # fmt: skip
 
 
-def _measure(batch: int, model: Model) -> dict[str, Any]:
-    rng, rows = np.random.default_rng(len(model.parent)), model.q_of_v >= 0
+def candidates(model: Model, where: str) -> list[str]:
+    """The algorithms that step it there, but those for which it is too large."""
+    rows = capabilities.ALGORITHMS
+    return [
+        name
+        for name in advancing(model)[where]
+        if capabilities.reason(name, model, where) is None
+        if len(model.parent) <= (rows[name].largest or np.inf)
+        if (name, where) != ("abia", "cuda") or len(model.parent) <= LARGEST_WALKED
+    ]
+
+
+def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[str, Any]:
+    model = chain(n, held) if shape == "chain" else tree(shape, n, held)
+    rng, rows = np.random.default_rng(n), model.q_of_v >= 0
     q = np.tile(model.neutral(), (batch, 1))
-    q[:, model.q_of_v[rows]] = rng.uniform(-0.2, 0.2, (batch, rows.sum()))
+    q[:, model.q_of_v[rows]] = rng.uniform(-0.2, 0.2, (batch, int(rows.sum())))
     times, ends = {}, {}
-    for algorithm, where, steps in (("dca", "cuda", STEPS), ("abia", "cuda", WALKED), ("abia", "cpu", WALKED)):
-        threads = None if where == "cuda" else 1
-        simulation = Simulation(model, batch, DT, algorithm=algorithm, q=q, device=where, timed=False, threads=threads)
-        simulation.step(WALKED)
-        simulation.check()
-        ends[algorithm, where] = simulation.v.get() if where == "cuda" else simulation.v.copy()
-        samples = [_seconds(simulation, q, steps, where) for _ in range(RUNS)]
-        simulation.check()
-        times[f"{algorithm} on {where}"] = float(np.median(samples)) / steps * 1e6
-    theirs = ends["abia", "cpu"]
-    apart = float(np.abs(ends["dca", "cuda"] - theirs).max() / np.abs(theirs).max())
-    return {"us": times, "apart": apart}
+    for where in ("cpu", "cuda"):
+        for algorithm in candidates(model, where) if where == "cuda" else ("abia",):
+            name = f"{algorithm} on {where}"
+            times[name], ends[name] = _timed(model, q, algorithm, where)
+    reference = ends.pop("abia on cpu")
+    apart = {name: _distance(end, reference) for name, end in ends.items()}
+    row = {"shape": shape, "links": n, "batch": batch, "held": held, "us": times, "apart": apart}
+    if shape == "chain" and not held:
+        row["peers"] = {name: _beside(name, model, q, seconds, reference, times) for name in PEERS}
+    return row
 
 
-def _seconds(simulation: Simulation, q: np.ndarray, steps: int, where: str) -> float:
+def _timed(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, Array]:
+    """The median µs of a step, and the velocities after the first steps."""
+    threads = 1 if where == "cpu" else None
+    simulation = Simulation(
+        model, len(q), DT, algorithm=algorithm, q=q, device=where, timed=False, threads=threads
+    )  # fmt: skip
+    simulation.step(WALKED)
+    simulation.check()
+    end = np.array(simulation.v.get() if where == "cuda" else simulation.v)
+    once = _seconds(simulation, q, 2, where) / 2
+    steps = max(2, min(STEPS if where == "cuda" else WALKED, int(LONG / once)))
+    samples = [_seconds(simulation, q, steps, where) for _ in range(RUNS)]
+    simulation.check()
+    return float(np.median(samples)) / steps * 1e6, end
+
+
+def _seconds(simulation: Simulation, q: Array, steps: int, where: str) -> float:
     """Of a run from its beginning, without the host's part where it runs on the GPU."""
     simulation.reset(q)
     if where == "cuda":
@@ -105,17 +193,126 @@ def _seconds(simulation: Simulation, q: np.ndarray, steps: int, where: str) -> f
     return perf_counter() - began
 
 
+def _distance(end: Array, reference: Array) -> float:
+    return float(np.abs(end - reference).max() / np.abs(reference).max())
+
+
+def _beside(
+    name: str, model: Model, q: Array, seconds: float, reference: Array, ours: Mapping[str, float]
+) -> dict[str, Any]:
+    """A peer's µs a step for the same chains, and how many times that is ours: on one core, or on the GPU."""
+    measure, largest = PEERS[name]
+    if model.nv > largest:
+        return {"missing": f"it is not asked beyond {largest} links"}
+    try:
+        found = measure(model, q, DT, WALKED)
+    except Missing as reason:
+        return {"missing": str(reason)}
+    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
+    distance = _distance(found.v, reference)
+    us = found.seconds(seconds) * 1e6
+    row = {"us": us, "how": found.how, "apart": distance}
+    if not distance < SAME_WAY:
+        return {**row, "missing": "it moves the chains otherwise"}
+    where = "cpu" if found.on_core else "cuda"
+    return {**row, "ratio": us / min(own for name, own in ours.items() if name.endswith(where))}
+
+
+def _threads() -> dict[str, Any]:
+    """One long chain on the CPU: every algorithm that steps it, DCA-ABA by threads; they take turns."""
+    model = chain(THREADED, False)
+    q = np.random.default_rng(THREADED).uniform(-0.2, 0.2, (1, THREADED))
+    runs: dict[str, Simulation] = {}
+    for algorithm in candidates(model, "cpu"):
+        counts = [c for c in THREADS if c <= cores()] if capabilities.ALGORITHMS[algorithm].threads else [1]
+        for count in counts:
+            runs[f"{algorithm}, {count}"] = Simulation(
+                model, 1, DT, algorithm=algorithm, q=q, device="cpu", timed=False, threads=count
+            )
+    for simulation in runs.values():
+        simulation.step(WALKED)
+    ends = {name: simulation.v.copy() for name, simulation in runs.items()}
+    rounds = [[_seconds(simulation, q, WALKED, "cpu") for simulation in runs.values()] for _ in range(3 * RUNS)]
+    medians = np.median(rounds, axis=0) / WALKED * 1e6
+    before = np.array(rounds)[:, list(runs).index("abia, 1")]
+    return {
+        "links": THREADED,
+        "us": dict(zip(runs, medians.tolist(), strict=True)),
+        "speedup": {
+            name: float(np.median(before / times)) for name, times in zip(runs, np.transpose(rounds), strict=True)
+        },
+        "apart": {name: _distance(end, ends["abia, 1"]) for name, end in ends.items()},
+    }
+
+
+def _robots(robot: str) -> tuple[Simulation, Array]:
+    """So many robots of a file, somewhere within their limits, that fall with friction and limits as the file has."""
+    model = load(files.find_robot(robot))
+    rng, q = np.random.default_rng(0), np.tile(model.neutral(), (ROBOTS, 1))
+    scalar = model.q_of_v >= 0
+    middle, half = (model.lower + model.upper)[scalar] / 2, (model.upper - model.lower)[scalar] / 2
+    q[:, model.q_of_v[scalar]] = middle + 0.8 * half * rng.uniform(-1, 1, (ROBOTS, int(scalar.sum())))
+    simulation = Simulation(model, ROBOTS, 1e-3, algorithm="abia", q=q, device="cuda", dtype="float32", timed=False)
+    return simulation, q
+
+
+def _run_of(robot: str) -> dict[str, Any]:
+    simulation, q = _robots(robot)
+    times = sorted(_seconds(simulation, q, STEPS, "cuda") / STEPS for _ in range(RUNS))
+    simulation.check()
+    return _rate(simulation, times[RUNS // 2])
+
+
+def _launched(robot: str) -> dict[str, Any]:
+    """A step a launch, from Python, by the host's clock with the wait for the last; `enqueued_us`: its own."""
+    simulation, q = _robots(robot)
+    whole, given = [], []
+    for _ in range(RUNS):
+        simulation.reset(q)
+        simulation.step()
+        clock.synchronize()
+        began = perf_counter()
+        for _ in range(STEPS // 2):
+            simulation.step()
+        given.append(perf_counter() - began)
+        clock.synchronize()
+        whole.append(perf_counter() - began)
+    simulation.check()
+    row = _rate(simulation, float(np.median(whole)) / (STEPS // 2))
+    return {**row, "enqueued_us": float(np.median(given)) / (STEPS // 2) * 1e6}
+
+
+def _rate(simulation: Simulation, seconds: float) -> dict[str, Any]:
+    return {"batch": ROBOTS, "dofs": simulation.model.nv, "dtype": "float32", "step_us": seconds * 1e6,
+            "rate": ROBOTS / seconds}  # fmt: skip
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in words, as it is said once it is there."""
+    if "failure" in row:
+        return f"{row['key']}: failed: {row['failure']}"
+    if "rate" in row:
+        own = f", {row['enqueued_us']:.3g} µs of the host's" if "enqueued_us" in row else ""
+        told = f"{row['rate'] / 1e6:,.0f} M steps/s, {row['step_us']:.4g} µs a step of all{own}"
+    else:
+        times = [f"{name} {us:,.1f}" for name, us in row["us"].items()]
+        times += [f"{name} {x['us']:,.1f}" if "us" in x else f"{name}: {x['missing']}" for name, x in _peers(row)]
+        told = f"µs a step: {'; '.join(times)}; apart at most {max(row['apart'].values(), default=0):.0e}"
+    goal = row.get("goal")
+    return f"{row['key']}: {told}" + (
+        f"; {goal['met']} met of must {goal['must']:g}, aim {goal['aim']:g}" if goal else ""
+    )
+
+
+def _peers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return list(row.get("peers", {}).items())
+
+
 def table(rows: list[dict[str, Any]]) -> Table:
-    """Cases down, algorithms across, µs a step."""
-    names = list(dict.fromkeys(name for row in rows for name in row["us"]))
-    shown = Table("robots × links", "limits and friction", *(f"{name}, µs" for name in names), "apart")
+    """The rows for a terminal: what `line` says, one below the other."""
+    shown = Table("work", "figures", box=None, pad_edge=False)
     for row in rows:
-        cells = (f"{row['us'][name]:,.1f}" for name in names)
-        size = f"{row['batch']} × {row['links']}{_kind(row)}"
-        shown.add_row(size, "on" if row["held"] else "none", *cells, f"{row['apart']:.0e}")
+        key, _, told = line(row).partition(": ")
+        shown.add_row(key, told)
     return shown
-
-
-def _kind(row: dict[str, Any]) -> str:
-    """The shape of a row's robots, where they are no chains."""
-    return "" if row.get("shape", "chain") == "chain" else f", {row['shape']}"

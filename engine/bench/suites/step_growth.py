@@ -1,0 +1,121 @@
+"""How a simulation's step grows with the number of links and of robots, by every algorithm and device that steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.bench.curves import Curve, slope
+from engine.bench.results import NONE, Rows
+from engine.bench.suites import growth, steps
+from engine.cuda.runtime import clock, device
+from engine.selection import capabilities
+from engine.simulation import Simulation
+from engine.validation import Array
+
+LINKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
+BATCHES = tuple(1 << power for power in range(0, 21, 2))
+SIZES = {"links": LINKS, "batch": BATCHES}
+HOPELESS = 0.2
+"""Seconds of one step, from which on a curve is not followed further."""
+FOR_A_RUN, MOST_STEPS, RUNS = 0.02, 500, 3
+"""Seconds that a run of steps takes, the steps of one at most, and the runs whose median counts."""
+MOST_ROWS = 2 * len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES)) + 1
+"""The findings among them."""
+
+
+def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each point, those finished as they are: the candidate, "dca on cuda", and the µs of a batch's step.
+
+    One chain of 1 to 10 000 links, and 1 to 2²⁰ chains of ten, in double precision, from rest, with nothing that holds
+    them; on the CPU on all its cores. The last row holds the `findings`: slopes and crossings. Raises `device.NoGpu`
+    where no GPU can be used.
+    """
+    device.require()
+    rows = []
+    for axis, sizes in SIZES.items():
+        for row in _curves(axis, sizes, finished):
+            rows.append(row)
+            yield row
+    yield {"key": "findings", **findings(rows)}
+
+
+def _curves(axis: str, sizes: tuple[int, ...], finished: Rows) -> Iterator[dict[str, Any]]:
+    given_up: set[str] = set()
+    for size in sizes:
+        links, batch = (size, 1) if axis == "links" else (growth.SHORT, size)
+        model = steps.chain(links, False)
+        q = np.random.default_rng(links).uniform(-0.2, 0.2, (batch, links))
+        for where in ("cuda", "cpu"):
+            for algorithm in steps.candidates(model, where):
+                name = f"{algorithm} on {where}"
+                if name in given_up:
+                    continue
+                key = f"{axis}-{size}-{name}"
+                point = {"key": key, "axis": axis, "candidate": name, "links": links, "batch": batch}
+                row: dict[str, Any] = finished.get(key) or {**point, **_measured(model, q, algorithm, where)}
+                if row.get("us", np.inf) * 1e-6 > HOPELESS:
+                    given_up.add(name)
+                yield row
+
+
+def _measured(model: Any, q: Array, algorithm: str, where: str) -> dict[str, Any]:
+    """The median µs of a step in runs of some; on the GPU by its own clock, but for what its host has to do."""
+    try:
+        simulation = Simulation(model, len(q), steps.DT, algorithm=algorithm, q=q, device=where, timed=False)
+        simulation.step()
+        simulation.check()
+        once = _wall(simulation, 1)
+        count = int(np.clip(FOR_A_RUN / once, 1, MOST_STEPS))
+        times = []
+        for _ in range(RUNS if once < HOPELESS else 1):
+            simulation.reset(q)
+            if where == "cuda":
+                clock.synchronize()
+                times.append(clock.device_seconds(lambda: simulation.step(count)) / count)
+            else:
+                times.append(_wall(simulation, count) / count)
+        simulation.check()
+    except Exception as error:  # the row tells it, and the other curves go on
+        return {"failure": f"{type(error).__name__}: {error}"}
+    return {"us": float(np.median(times)) * 1e6, "steps": count}
+
+
+def _wall(simulation: Simulation, count: int) -> float:
+    began = perf_counter()
+    simulation.step(count)
+    simulation.check()
+    return perf_counter() - began
+
+
+def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Slopes by axis and candidate, and in words who overtakes whom where: on each device, and the best of both."""
+    slopes: dict[str, Any] = {}
+    words: list[str] = []
+    for axis in SIZES:
+        found = growth.curves(rows, axis)
+        slopes[axis] = {name: slope(curve) for name, curve in found.items()}
+        pairs = [pair for pair in combinations(found, 2) if pair[0].split()[-1] == pair[1].split()[-1]]
+        here, there = "the best on cuda", "the best on cpu"
+        best = {here: _best(found, "cuda"), there: _best(found, "cpu")}
+        words += [growth.said(axis, one, other, found) for one, other in pairs]
+        words.append(growth.said(axis, here, there, best))
+    return {"slopes": slopes, "crossings": [word for word in words if word]}
+
+
+def _best(found: dict[str, Curve], where: str) -> Curve:
+    """The least time at each size, of those on a device."""
+    curves = [curve for name, curve in found.items() if name.endswith(where)]
+    return {
+        size: min(curve[size] for curve in curves if size in curve) for size in sorted({s for c in curves for s in c})
+    }
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """A table of µs for each axis, with the slopes, and the crossings in words."""
+    told = rows[-1] if "crossings" in rows[-1] else findings(rows)
+    return growth.tables(rows, told)
