@@ -16,6 +16,7 @@ from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
+from engine.cuda.stepping.stepper import StillStepper
 from engine.cuda.stepping.tree_stepper import TreeStepper
 from engine.frame import FrameReader
 from engine.model import Model, features
@@ -24,15 +25,18 @@ from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice
-from engine.selection.choice import Place
 from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
 
-ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca")}
+ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia")}
 """Those that a step is compiled with, by device."""
-_ON_GPU: dict[str, type[RobotStepper | ChainStepper]] = {"abia": RobotStepper, "dca": ChainStepper}
+_ON_GPU: dict[str, type[RobotStepper | ChainStepper]] = {
+    "abia": RobotStepper,
+    "dca": ChainStepper,
+    "jsiia": RobotStepper,
+}
 
 
 class Diverged(ArithmeticError):
@@ -302,7 +306,7 @@ class Simulation:
 
         On a GPU they are worked out there, in the simulation's number type.
         """
-        if self.device == "cuda" and not self.model.has_mimic:
+        if self.device == "cuda" and len(self.model.parent):
             return self._energies_there(self.q, self.v)
         q, v = (arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v))
         return dynamics.energies(self.model, q, v, self._constants)
@@ -317,15 +321,12 @@ class Simulation:
         return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
 
 
-def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> Place:
+def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> choice.Place:
     """The device to simulate on, and why where it was chosen."""
     able = advancing(model)
     if dtype != "float64":
         able["cpu"] = ()
-    place = choice.place(model, device, algorithm, batch, dtype, able, "step")
-    if device == "cuda" and (why := capabilities.reason(ALGORITHMS[device][0], model, device)):
-        raise ValueError(f"device 'cuda' does not simulate {model.name}: {why}; use device='cpu'")
-    return place
+    return choice.place(model, device, algorithm, batch, dtype, able, "step")
 
 
 def advancing(model: Model) -> dict[str, tuple[str, ...]]:
@@ -335,8 +336,10 @@ def advancing(model: Model) -> dict[str, tuple[str, ...]]:
     return ALGORITHMS | {"cpu": on_cpu}
 
 
-def _on_gpu(algorithm: str, model: Model) -> type[RobotStepper | ChainStepper | TreeStepper]:
+def _on_gpu(algorithm: str, model: Model) -> type[RobotStepper | ChainStepper | TreeStepper | StillStepper]:
     """What steps such robots on the GPU: by DCA-ABA chains and trees have steppers of their own."""
+    if not len(model.parent):
+        return StillStepper
     return TreeStepper if algorithm == "dca" and not features.serial(model) else _ON_GPU[algorithm]
 
 

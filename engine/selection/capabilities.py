@@ -57,7 +57,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=False, massless=True,
             threads=False, largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
-            except_on={"cuda": ("still",)},
         ),
         Algorithm(
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},

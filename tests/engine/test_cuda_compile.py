@@ -66,8 +66,9 @@ def of_robots(dtype: str, folder: Path):
     yield lambda: wrenches.BodyWrenches(engine.chain(2), dtype)
     kinds = thread_per_robot
     of_any = kinds.Jsiia, kinds.InverseDynamics, kinds.ExternalForces, kinds.MassMatrix
+    following = mimics(folder, 2, floating=True)
     for kind in of_any:
-        yield lambda kind=kind: kind(mimics(folder, 2, floating=True), dtype)
+        yield lambda kind=kind: kind(following, dtype)
     for out in ("float32", "float64"):
         yield lambda out=out: poses.LinkPoses(engine.chain(2), dtype, out)
     yield lambda: poses.StateGathering(dtype)
@@ -83,6 +84,10 @@ def of_robots(dtype: str, folder: Path):
             frozen = dataclasses.replace(settings, freezes=True)
             yield lambda settings=frozen: robot_stepper.RobotStepper(settings)
         yield lambda settings=settings: pushed(robot_stepper.RobotStepper, settings)
+    for robot, integrator in ((following, "implicit"), (engine.tree(9, spherical=0.5, floating=True), "rk4")):
+        gains = (robot.q_of_v >= 0).astype(float)[None]
+        settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", True, dtype, True, gains, gains, None)
+        yield lambda settings=settings: robot_stepper.RobotStepper(settings)
 
 
 def of_chains(dtype: str, clusters: bool):

@@ -242,20 +242,3 @@ def test_phases_are_timed_unless_not_wanted(load):
 def test_what_does_not_fit_is_refused_before_it_is_launched(load):
     with pytest.raises(MemoryError, match=r"a simulation of .* robots 'arm7' in float64 needs \d+ bytes .* are free"):
         engine.Simulation(load("arm7"), 10**10, device="cuda")
-
-
-def test_mimic_joints_are_refused(tmp_path):
-    joint = '<joint name="{}" type="continuous"><parent link="base"/><child link="{}"/><axis xyz="0 0 1"/>{}</joint>'
-    link = (
-        '<link name="{}"><inertial><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-    )
-    path = tmp_path / "pair.urdf"
-    path.write_text(
-        '<robot name="pair"><link name="base"/>'
-        + link.format("a") + link.format("b")
-        + joint.format("lead", "a", "") + joint.format("follow", "b", '<mimic joint="lead"/>')
-        + "</robot>"
-    )  # fmt: skip
-    with pytest.raises(ValueError, match=r"'follow' mimics 'lead'; use device='cpu'"):
-        engine.Simulation(engine.load(path), device="cuda")

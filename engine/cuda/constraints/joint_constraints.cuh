@@ -22,7 +22,8 @@ constexpr bool HAS_STAGES = INTEGRATOR == integrator::RK4;
 constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL + HAS_GAINS * NV,
               Q_STAGE = MODE + HAS_CONSTRAINTS * NV, V_STAGE = Q_STAGE + HAS_STAGES * NQ,
               Q_SUM = V_STAGE + HAS_STAGES * NV, V_SUM = Q_SUM + HAS_STAGES * NQ, FEASIBLE = V_SUM + HAS_STAGES * NV,
-              ALL_SLOTS = FEASIBLE + (HAS_CONSTRAINTS && LONG) * NV;
+              REACTION = FEASIBLE + (HAS_CONSTRAINTS && LONG) * NV,
+              ALL_SLOTS = REACTION + (HAS_CONSTRAINTS && JOINT_SPACE) * NV;
 static_assert(ALL_SLOTS == SLOTS + STATE_SLOTS, "what the launch makes room for");
 
 // A mode stands in a slot as the bits of a whole number.
@@ -56,7 +57,8 @@ enum class Role { STEP, STAGE, CORRECTION };
 
 // One robot's joints as aba.cuh asks for them. v⁺ (of a stage: q̈) stands where the tree passes keep the forces, the
 // reactions of held joints where they keep `OWN_U`.
-template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HAS_WRENCHES> {
+template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, HAS_WRENCHES> {
+    static constexpr int PITCH = PITCH_;
     static constexpr bool CONSTRAINED = HAS_CONSTRAINTS && ROLE != Role::STAGE;
     static constexpr bool HAS_WRENCHES = ::HAS_WRENCHES && ROLE != Role::CORRECTION;
 
@@ -64,9 +66,11 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
     JointTable<Real> table;
     Real dt, rate;
 
-    __device__ __forceinline__ Real q(int, int k) const { return at((ROLE == Role::STEP ? Q : Q_STAGE) + k); }
-    __device__ __forceinline__ Real v(int, int k) const {
-        return ROLE == Role::CORRECTION ? Real(0) : at((ROLE == Role::STEP ? V : V_STAGE) + k);
+    __device__ __forceinline__ Real q(int i, int k) const {
+        return own_position(i, at((ROLE == Role::STEP ? Q : Q_STAGE) + k));
+    }
+    __device__ __forceinline__ Real v(int i, int k) const {
+        return ROLE == Role::CORRECTION ? Real(0) : own_rate(i, at((ROLE == Role::STEP ? V : V_STAGE) + k));
     }
     __device__ __forceinline__ Mode mode(int k) const { return mode_in(at(MODE + k)); }
     __device__ __forceinline__ void set_mode(int k, Mode mode) const { put(at(MODE + k), mode); }
@@ -171,9 +175,14 @@ template <typename Real, int PITCH, Role ROLE> struct Joints : External<Real, HA
 template <class Joints> __device__ __forceinline__ void initial_active_set(const Joints& joints) {
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
             const int k = v_start(i) + j;
             if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
+        }
+        if constexpr (JOINT_SPACE) {  // so that whoever goes by velocities finds these free
+            if (kind(i) == FREE)
+                for (int j = 0; j < 6; ++j) joints.set_mode(v_start(i) + j, FORWARD);
         }
     }
 }
@@ -190,6 +199,7 @@ template <typename Real, class Joints, class Feasible>
 __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int k = v_start(i);
         if (kind(i) == FREE) {
             for (int j = 0; j < 6; ++j) feasible(k + j) = joints.v_next(i, k + j);
@@ -211,6 +221,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
     Mode mode_of_worst = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int first = v_start(i);
         for (int k = first; k < first + (is_ball(i) ? 3 : 1); ++k) {
             if (kind(i) == FREE || !joints.locked(k)) continue;
@@ -235,6 +246,7 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     Mode mode = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
             const int k = v_start(i) + j;
             if (kind(i) == FREE || joints.locked(k)) continue;
@@ -245,6 +257,7 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     }
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int k = v_start(i);
         for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) {
             feasible(k + j) += share * (joints.v_next(i, k + j) - feasible(k + j));
@@ -260,6 +273,7 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
 template <class Joints, class Feasible> __device__ __noinline__ void accept(Joints joints, Feasible feasible) {
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int k = v_start(i);
         for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.v_next(i, k + j) = feasible(k + j);
     }

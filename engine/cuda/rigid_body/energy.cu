@@ -9,10 +9,10 @@ __device__ __forceinline__ Pose<Real> pose_at(int i, const Real* q, const Robot&
     const Real* x = q + q_start(i);
     if (kind(i) == REVOLUTE) {
         Real s, c;
-        sincos_of(x[0], s, c);
+        sincos_of(own_position(i, x[0]), s, c);
         return {matmul(H, Matrix<Real>{{c, -s, 0}, {s, c, 0}, {0, 0, 1}}), p};
     }
-    if (kind(i) == PRISMATIC) return {H, p + x[0] * Vector<Real>{H.x.z, H.y.z, H.z.z}};
+    if (kind(i) == PRISMATIC) return {H, p + own_position(i, x[0]) * Vector<Real>{H.x.z, H.y.z, H.z.z}};
     const bool free = kind(i) == FREE;
     const Real* turn = free ? x + 3 : x;
     const Matrix<Real> R = rotation_from_quaternion(Quaternion<Real>{turn[0], turn[1], turn[2], turn[3]});
@@ -24,8 +24,8 @@ template <typename Real> __device__ __forceinline__ Motion<Real> joint_twist(int
     const Real* u = v + v_start(i);
     if (kind(i) == FREE) return {{u[0], u[1], u[2]}, {u[3], u[4], u[5]}};
     if (is_ball(i)) return {{u[0], u[1], u[2]}, {0, 0, 0}};
-    if (kind(i) == REVOLUTE) return {{0, 0, u[0]}, {0, 0, 0}};
-    return {{0, 0, 0}, {0, 0, u[0]}};
+    if (kind(i) == REVOLUTE) return {{0, 0, own_rate(i, u[0])}, {0, 0, 0}};
+    return {{0, 0, 0}, {0, 0, own_rate(i, u[0])}};
 }
 
 // A body's pose in the world and its twist, of which each number of all robots stands side by side.

@@ -1,4 +1,4 @@
-"""Energies of a batch of robots whose states are on the GPU: one launch, any tree without mimic joints."""
+"""Energies of a batch of robots whose states are on the GPU: one launch, any tree."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@
 
 #include "rigid_body/rnea_crba.cuh"
 
+// Where the diagonal's entry of row k stands in a matrix.
 __device__ __forceinline__ int diagonal(int k) { return ROW_START[k] + ROW_LEVEL[k]; }
 
 // The entries of M of one pair of bodies, from composite_bodies; where joints mimic, those of GᵀMG, added up.

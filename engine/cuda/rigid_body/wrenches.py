@@ -40,5 +40,6 @@ class BodyWrenches:
         sizes = (np.int32(n) for n in (len(external), batch, self._bodies, self._links))
         factor = np.dtype(self._dtype).type(sign)
         grid = -(-self._bodies * batch // _THREADS)
-        self._kernel((grid,), (_THREADS,), (external, self._on_bodies, *sizes, factor, *self._tables))
+        if grid:
+            self._kernel((grid,), (_THREADS,), (external, self._on_bodies, *sizes, factor, *self._tables))
         return self._on_bodies

@@ -1,7 +1,7 @@
 // Simulation steps, as many as are asked for in one launch, a thread a robot: the text of
 // engine/cpu/stepping/integrators.py. The state of a robot stands in the slots of its thread from the first step to the
 // last.
-#include "constraints/joint_constraints.cuh"
+#include "constraints/joint_space.cuh"
 #include "stepping/divergence.cuh"
 #include "stepping/joint_motion.cuh"
 
@@ -25,15 +25,26 @@ template <typename Real, class Joints> __device__ __forceinline__ void begin(con
 template <typename Real, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, const Watch& watch, int number,
                                       const Feasible& feasible) {
-    bias<Real>(joints.at, joints, robot);
-    watch.lap(phase::BIAS);
-    inertia_recursion<Real>(joints.at, joints, robot);
-    watch.lap(phase::INERTIA_RECURSION);
     const bool descending = number > BLOCK_PIVOTS;
     bool changed = false;
-    accelerations<Real>(joints.at, joints, robot, [&](int i, int k, Real qdd, Real reaction) {
+    const auto settle = [&](int i, int k, Real qdd, Real reaction) {
         if (joints.settle(i, k, qdd, reaction, descending)) changed = true;
-    });
+    };
+    if constexpr (JOINT_SPACE) {
+        if (number == 0) {
+            bias_forces<Real>(joints, robot);
+            watch.lap(phase::BIAS);
+            assemble<Real>(joints.at, MATRIX, robot);
+            watch.lap(phase::INERTIA_RECURSION);
+        }
+        joint_space_accelerations<Real>(joints, settle);
+    } else {
+        bias<Real>(joints.at, joints, robot);
+        watch.lap(phase::BIAS);
+        inertia_recursion<Real>(joints.at, joints, robot);
+        watch.lap(phase::INERTIA_RECURSION);
+        accelerations<Real>(joints.at, joints, robot, settle);
+    }
     watch.lap(phase::ACCELERATION);
     if constexpr (!Joints::CONSTRAINED) return true;
     if (!descending) {
@@ -71,8 +82,10 @@ __device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>
 // q moved by v for dt.
 template <typename Real, int PITCH> __device__ __forceinline__ void advance_q(const Slots<Real, PITCH>& at, Real dt) {
     EACH_BODY
-    for (int i = 0; i < BODIES; ++i)
+    for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(at, V + v_start(i)), dt);
+    }
 }
 
 // How many velocities a body has.
@@ -83,6 +96,7 @@ template <typename Real, int PITCH>
 __device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
     bool sound = true;
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         for (int k = v_start(i); k < v_start(i) + dofs(i); ++k) sound &= fabs(joints.v_next(i, k)) < Real(DIVERGED);
     }
     return sound;
@@ -98,6 +112,7 @@ template <typename Real, int PITCH>
 __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>& joints) {
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int k = v_start(i);
 #pragma unroll
         for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
@@ -115,6 +130,7 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
     };
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         const int q = q_start(i), k = v_start(i);
         joint_rates<Real, HAS_BALLS>(kind(i), numbers(at, Q_STAGE + q), numbers(at, V_STAGE + k),
                                      [&](int j, Real rate) { move(q + j, rate); });
@@ -153,6 +169,7 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         const Joints<Real, PITCH, Role::CORRECTION> correction = {step, at, step.table, dt, step.rate};
         solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
         for (int i = 0; i < BODIES; ++i) {
+            if (follows(i)) continue;
             const int k = v_start(i), q = q_start(i);
             for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
             if (kind(i) == FREE) continue;

@@ -17,7 +17,7 @@ _JOINT_TABLE_BYTES = 8 * 1024
 
 
 class RobotStepper(Stepper):
-    """Robots advanced by ABIA, a thread a robot."""
+    """Robots advanced by ABIA or JSIIA, a thread a robot."""
 
     freezes = True
 
@@ -80,8 +80,11 @@ class _Shape:
         gained, constrained = facts["HAS_GAINS"], settings.has_constraints
         additions = constrained or (implicit and (facts["HAS_DAMPING"] or gained))
         nq, nv = model.nq, model.nv
-        layout = tree.Layout(model, additions)
-        state = nq + nv * (2 + gained + constrained + (constrained and nv > 64)) + rk4 * 2 * (nq + nv)
+        joint_space = settings.algorithm == "jsiia"
+        matrices = joint_space * (1 + constrained)
+        layout = tree.Layout(model, additions, matrices)
+        constrained_slots = constrained * (1 + (nv > 64) + joint_space)
+        state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
@@ -104,7 +107,7 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",

@@ -137,6 +137,21 @@ class Stepper(ABC):
         return FrameReader(self._settings.model, self.q, self.v, self._phases, robots, steps, phase_seconds)
 
 
+class StillStepper(Stepper):
+    """Robots in which nothing moves."""
+
+    freezes = True
+
+    def __init__(self, settings: StepSettings):
+        super().__init__(settings, 0)
+
+    def _compile(self) -> None:
+        """There is no kernel."""
+
+    def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
+        """There is nothing to do."""
+
+
 def phase_seconds(counters: Array) -> dict[str, float]:
     """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
     cycles, nanoseconds = counters[: len(PHASES)].astype(float), counters[len(PHASES)]
@@ -146,6 +161,7 @@ def phase_seconds(counters: Array) -> dict[str, float]:
 
 def launch_steps(bodies: int, batch: int) -> int:
     """Steps of a launch under a watchdog."""
+    bodies = max(1, bodies)
     return max(1, min(_A_LAUNCH // (bodies * batch), _OF_A_ROBOT // bodies))
 
 

@@ -1,0 +1,147 @@
+"""Steps by JSIIA on the GPU, a thread a robot: the CPU's motion, with all that acts on joints, of any robot."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from mimics import mimics
+
+import engine
+from engine.model import Model
+
+pytestmark = pytest.mark.gpu
+
+MODELS = {
+    "tree": engine.tree(12, seed=2, prismatic=0.3),
+    "balls": engine.tree(14, seed=7, prismatic=0.2, floating=True, spherical=0.4),
+    "floating": engine.tree(9, seed=3, floating=True),
+    "long": engine.tree(70, seed=6),
+    **{name: engine.load(engine.ROBOTS / f"{name}.urdf") for name in ("humanoid", "quadruped", "scara")},
+}
+FOLLOWING = ("mimics1", "mimics2", "mimics3")
+
+
+@pytest.fixture
+def robots(tmp_path):
+    follow = {f"mimics{seed}": mimics(tmp_path, seed, floating=seed % 2 == 0) for seed in (1, 2, 3)}
+    return MODELS | follow
+
+
+def constrained(model: Model, rng: np.random.Generator) -> Model:
+    """The same robot with friction, damping and limits that act on some axes at any time."""
+    acts, scalar, load = model.constrained, model.q_of_v >= 0, model.mass.sum()
+    return dataclasses.replace(
+        model,
+        friction=np.where(acts, 0.02 * load * rng.random(model.nv), 0),
+        damping=np.where(acts, 0.01, 0),
+        lower=np.where(scalar, -0.2, -np.inf),
+        upper=np.where(scalar, 0.2, np.inf),
+        velocity_limit=np.where(acts, 0.5, np.inf),
+        effort_limit=np.where(acts, 3 * load, np.inf),
+    )
+
+
+def pair(model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", **settings) -> list:
+    """The same robots on the CPU and on the GPU, under the same forces."""
+    q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
+    v[rng.random(v.shape) < 0.3] = 0
+    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
+    there = {"device": "cuda", "dtype": dtype}
+    found = [engine.Simulation(model, batch, q=q, v=v, algorithm="jsiia", **settings, **on) for on in ({}, there)]
+    for simulation in found:
+        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
+    return found
+
+
+def assert_alike(gpu: engine.Simulation, host: engine.Simulation, tolerance: float) -> None:
+    gpu.check()
+    for mine, theirs in ((gpu.q.get(), host.q), (gpu.v.get(), host.v)):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * (1 + np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("acted_on", [False, True])
+@pytest.mark.parametrize("name", [*MODELS, *FOLLOWING])
+def test_they_move_as_on_the_cpu(name, acted_on, integrator, robots, rng):
+    model = constrained(robots[name], rng) if acted_on else robots[name]
+    gains = {"kp": 2.0, "kd": 0.1} if acted_on else {}
+    host, gpu = pair(model, 5, rng, integrator=integrator, dt=1e-3 if model.nv < 60 else 1e-4, **gains)
+    host.step(20)
+    gpu.step(20)
+    assert_alike(gpu, host, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "mimics2"])
+def test_single_precision_moves_nearly_so(name, robots, rng):
+    host, gpu = pair(constrained(robots[name], rng), 64, rng, "float32")
+    host.step(10)
+    gpu.step(10)
+    assert_alike(gpu, host, 2e-3)
+
+
+def test_wrenches_and_parameters_act_as_on_the_cpu(robots, rng):
+    model, batch = robots["mimics2"], 9
+    parameters = engine.Parameters(model, batch)
+    scale = rng.uniform(0.5, 2, (batch, 1))
+    parameters.mass *= scale
+    parameters.first_moment *= scale[..., None]
+    parameters.inertia *= scale[..., None, None]
+    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
+    host, gpu = pair(model, batch, rng, parameters=parameters)
+    wrench = rng.uniform(-1, 1, (batch, len(model.link_names), 6))
+    for simulation in (host, gpu):
+        simulation.wrench[:] = simulation.array(wrench)
+        simulation.step(20)
+    assert_alike(gpu, host, 1e-10)
+    for there, here in zip(gpu.energy(), host.energy(), strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-9)
+
+
+def test_aba_s_motion_is_the_same(robots, rng):
+    """Rounds of the constraints included, in which whole limbs are held."""
+    model = constrained(robots["humanoid"], rng)
+    q, v = model.random(rng, 200), rng.uniform(-0.4, 0.4, (200, model.nv))
+    v[:, rng.random(model.nv) < 0.5] = 0
+    runs = []
+    for algorithm in ("abia", "jsiia"):
+        simulation = engine.Simulation(model, 200, q=q, v=v, algorithm=algorithm, device="cuda")
+        simulation.step(50)
+        runs.append(simulation.q.get())
+    np.testing.assert_allclose(runs[1], runs[0], rtol=0, atol=1e-8)
+
+
+def test_bits_depend_on_no_neighbour(robots, rng):
+    model = constrained(robots["mimics2"], rng)
+    q, v = model.random(rng, 130), rng.uniform(-0.4, 0.4, (130, model.nv))
+    runs = [
+        engine.Simulation(model, 130, q=q[order], v=v[order], algorithm="jsiia", device="cuda")
+        for order in (slice(None), slice(None, None, -1))
+    ]
+    runs[0].step(40)
+    for n in (1, 39):
+        runs[1].step(n)
+    np.testing.assert_array_equal(runs[0].q.get(), runs[1].q.get()[::-1])
+
+
+def test_robots_with_mimic_joints_are_given_to_it_and_phases_are_timed(robots):
+    simulation = engine.Simulation(robots["mimics1"], 4, device="cuda")
+    assert simulation.algorithm == "jsiia"
+    simulation.step(3)
+    assert all(seconds > 0 for seconds in simulation.phases.values())
+    with pytest.raises(ValueError, match="use jsiia"):
+        engine.Simulation(robots["mimics1"], 4, algorithm="abia", device="cuda")
+
+
+@pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
+def test_a_robot_in_which_nothing_moves_stays(algorithm, tmp_path):
+    path = tmp_path / "still.urdf"
+    path.write_text('<robot name="still"><link name="base"/></robot>')
+    simulation = engine.Simulation(engine.load(path), 3, algorithm=algorithm, device="cuda")
+    simulation.wrench[:] = 1
+    simulation.step(10)
+    simulation.check()
+    assert simulation.time == pytest.approx(0.01)
+    assert simulation.q.shape == (3, 0)
+    assert np.all(np.asarray(simulation.energy()) == 0)
