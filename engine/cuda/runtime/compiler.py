@@ -26,6 +26,7 @@ REAL = {"float32": "float", "float64": "double"}
 """C++'s names of the number types."""
 OPTIONS = ("--std=c++17", "-lineinfo", f"-I{FOLDER}")
 _MAX_DYNAMIC_SHARED, _NON_PORTABLE_CLUSTER = 8, 14  # CU_FUNC_ATTRIBUTE_…
+_EIGHT_BYTES = 2**64 - 1
 _DEFAULT_SHARED = 40 * 1024  # bytes that need no leave; with what a kernel declares itself, 48 KiB do
 
 
@@ -88,17 +89,29 @@ class Launch:
         from cupy.cuda import driver, get_current_stream
 
         kernel.allow(shared)
-        self._kernel, self._rest, self._stream = kernel, rest, get_current_stream  # which keeps what they point to
+        self._kernel, self._stream, self._arrays = kernel, get_current_stream, arrays
         self._values = np.zeros((arrays + len(rest), 8), np.uint8)  # no parameter is larger
-        for slot, x in zip(self._values[arrays:], rest, strict=True):
-            value = np.array(x.data.ptr, np.uint64) if hasattr(x, "data") and hasattr(x.data, "ptr") else np.array(x)
-            slot[: value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
         self._pointers = self._values.data.cast("B").cast("Q")
+        self._rest: tuple[Any, ...] = (None,) * len(rest)
+        self.change(rest)
         addresses = self._values.ctypes.data + 8 * np.arange(len(self._values), dtype=np.uint64)
         self._parameters = addresses
         self._fixed = (kernel.pointer, grid, 1, 1, block, 1, 1, shared)
         self._last = (addresses.ctypes.data,) if together else (addresses.ctypes.data, 0)
         self._launch = driver.launchCooperativeKernel if together else driver.launchKernel
+
+    def change(self, rest: tuple[Any, ...]) -> None:
+        """Other parameters behind the arrays, as many: what is the very object of before stays as it is."""
+        for index, (old, new) in enumerate(zip(self._rest, rest, strict=True), self._arrays):
+            if new is old:
+                continue
+            if isinstance(new, np.integer):
+                self._pointers[index] = int(new) & _EIGHT_BYTES
+            elif isinstance(new, np.generic):
+                self._values[index, : new.itemsize] = np.frombuffer(new, np.uint8)
+            else:
+                self._pointers[index] = new.data.ptr
+        self._rest = rest  # which keeps what they point to
 
     def __call__(self, *arrays: Any) -> None:
         pointers, index = self._pointers, 0

@@ -46,9 +46,9 @@ class ChainStepper(Stepper):
             count = min(self._robots, self._settings.batch - first)
             given = (
                 np.int32(first), *steps, *state, *self._tables, *self._report, self._meetings, self._sent, *size,
-                self._body_wrenches, np.int32(self._settings.batch), self.frozen,
+                self._body_wrenches, self._batch, self.frozen,
             )  # fmt: skip
-            compiler.Launch(
-                self._kernel, cut.blocks * count, cut.chunks * dca.LANES, 0, given,
-                cut.shared(self._n, self._type.itemsize), together=apart,
-            )()  # fmt: skip
+            self._start(
+                self._kernel, cut.blocks * count, cut.chunks * dca.LANES, given,
+                cut.shared(self._n, self._type.itemsize), together=apart, part=first,
+            )  # fmt: skip

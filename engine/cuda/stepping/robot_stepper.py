@@ -51,10 +51,10 @@ class RobotStepper(Stepper):
         return own, shared
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        shape, batch = self._shape, np.int32(self._settings.batch)
+        shape = self._shape
         tables = self._constants, self._joint_table, self._workspace
-        given = batch, *steps, *state, *tables, *self._report, self._body_wrenches, self.frozen
-        self._advance((shape.grid,), (shape.threads,), given, shape.shared)
+        given = self._batch, *steps, *state, *tables, *self._report, self._body_wrenches, self.frozen
+        self._start(self._advance, shape.grid, shape.threads, given, shape.shared)
 
 
 def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:

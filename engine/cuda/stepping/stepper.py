@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.cuda.rigid_body.wrenches import BodyWrenches
-from engine.cuda.runtime import arrays, device
+from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, StepSettings
@@ -32,6 +32,7 @@ class Stepper(ABC):
 
         model, batch = settings.model, settings.batch
         self._settings, self._type = settings, np.dtype(settings.dtype)
+        self._batch, self._dt = np.int32(batch), self._type.type(settings.dt)
         self._at_once = launch_steps(len(model.parent), batch) if device.watched() else 2**31 - 1
         sizes = (model.nq, model.nv, model.nv, model.nv)
         needed = self._type.itemsize * batch * sum(sizes) + more_bytes
@@ -46,6 +47,7 @@ class Stepper(ABC):
         """(batch,): whether each robot has diverged and been frozen."""
         alarm = cupy.cuda.alloc_pinned_memory(4)
         self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int32, 1)
+        self._launches: dict[tuple[compiler.Kernel, int], compiler.Launch] = {}
         self._wrench: Any = None
         self._body_wrenches: Any = _NULL
 
@@ -60,6 +62,19 @@ class Stepper(ABC):
         `steps` are how many there are in all, the first and the last of the part, those done before, and dt; `state`
         the arrays from q to record_v and every how many steps to record, see robot_step.cu.
         """
+
+    def _start(
+        self, kernel: compiler.Kernel, grid: int, block: int, given: tuple[Any, ...], shared: int = 0,
+        together: bool = False, part: int = 0,
+    ) -> None:  # fmt: skip
+        """Launch `kernel`; of the parameters `given` only those are laid out that changed since this `part`'s last."""
+        launch = self._launches.get((kernel, part))
+        if launch is None:
+            launch = compiler.Launch(kernel, grid, block, 0, given, shared, together)
+            self._launches[kernel, part] = launch
+        else:
+            launch.change(given)
+        launch()
 
     @property
     def _facts(self) -> dict[str, bool]:
@@ -82,6 +97,7 @@ class Stepper(ABC):
             device.require_memory(needed, f"wrenches on the links of {batch} robots {model.name!r}")
             self._on_bodies = BodyWrenches(model, self._settings.dtype)
             self._wrench = cupy.zeros(shape, self._type)
+            self._launches.clear()
             self._compile()
             arrays.wait()  # so that it is zero for steps on any stream
         return self._wrench
@@ -110,7 +126,7 @@ class Stepper(ABC):
         )  # fmt: skip
         for first in range(0, max(n, 1), self._at_once):
             part = np.int32(n), np.int32(first), np.int32(min(n, first + self._at_once))
-            self._launch((*part, np.int64(done), self._type.type(self._settings.dt)), state)
+            self._launch((*part, np.int64(done), self._dt), state)
 
     @property
     def _report(self) -> tuple[Any, ...]:
