@@ -7,7 +7,7 @@ from functools import partial
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
-from PyQt6.QtWidgets import QMenu, QWidget
+from PyQt6.QtWidgets import QDockWidget, QMenu, QWidget
 
 import engine
 from app import theme
@@ -36,6 +36,17 @@ def make_action(
         action.setToolTip(f"{tip} ({shown})" if shown else tip)
     (action.toggled if checkable else action.triggered).connect(slot)
     window.addAction(action)
+    return action
+
+
+def dock_action(dock: QDockWidget, icon: str, key: Qt.Key, tip: str) -> QAction:
+    """What shows a dock, which is hidden at first, before those it shares its place with, or hides it."""
+    dock.hide()
+    action = dock.toggleViewAction()
+    action.setIcon(theme.icon(icon))
+    action.setShortcut(key)
+    action.setToolTip(tip)
+    action.triggered.connect(dock.raise_)
     return action
 
 

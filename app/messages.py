@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from app.spread import ALONE, Spread
 
 
 class Snapshot:
-    """The state at one moment, in buffers that are used again."""
+    """The state at one moment, in buffers that are used again; of a batch, that of the robot which is looked at."""
 
     def __init__(self, model: engine.Model):
         self.time = 0.0
@@ -28,8 +29,26 @@ class Snapshot:
         self.link_poses = np.zeros((len(model.link_names), 4, 4))
         self.phases: Mapping[str, float] = {}
         """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""
+        self.robot = 0
+        """Which robot of the batch all this is of."""
+        self.batch: BatchState | None = None
+        """All robots; None where there is but one."""
         self.factor = math.nan
         """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchState:
+    """A batch at one moment: link_poses (robots, links, 4, 4); of each robot, (robots,), three more.
+
+    `energy` in J, a moment old, NaN where it is not known; `deviation` in m, how far the farthest link is from where
+    robot 0 has it; `diverged`, whether the robot is frozen since its state stopped being finite.
+    """
+
+    link_poses: np.ndarray
+    energy: np.ndarray
+    deviation: np.ndarray
+    diverged: np.ndarray
 
 
 class Latest:
@@ -78,6 +97,7 @@ class Settings:
     """`engine.holding_gains` pull the joints to their targets; but for those that are driven by an effort alone."""
     driven: frozenset[int] = frozenset()
     """The velocities whose joints no gains hold."""
+    spread: Spread = ALONE
 
 
 @dataclass(frozen=True)

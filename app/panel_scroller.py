@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QScrollArea
+from PyQt6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 class PanelScroller(QScrollArea):
@@ -21,3 +21,10 @@ class PanelScroller(QScrollArea):
 
     def _fit(self) -> None:
         self.widget().resize(self.maximumViewportSize().expandedTo(self.widget().minimumSizeHint()))
+
+
+def scrolled(panel: QWidget) -> PanelScroller:
+    """A panel that widens no window: it scrolls where it has too little room."""
+    scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame)
+    scroller.setWidget(panel)
+    return scroller

@@ -9,29 +9,36 @@ from dataclasses import replace
 import numpy as np
 
 import engine
-from app.messages import Settings, Snapshot
+from app.messages import BatchState, Settings, Snapshot
+from app.spread import ALONE, Spread, deviations
+
+ENERGIES = 0.2  # s from one look at the energies of a batch to the next
 
 
 class Running:
     """One simulation, with what the user has set and the last state known kept on the host.
 
     Belongs to the simulation's thread. On the CPU steps and frames are done when their calls return; on a GPU a run of
-    steps and the frame after it are under way until `collect` has them.
+    steps and the frame after it are under way until `collect` has them. All robots of a batch have the same targets
+    and efforts, robot 0's.
     """
 
-    def __init__(self, simulation: engine.Simulation, time_before: float = 0.0):
-        self.simulation, self._time_before = simulation, time_before
+    def __init__(self, simulation: engine.Simulation, spread: Spread = ALONE):
+        self.simulation, self._spread, self._time_before = simulation, spread, 0.0
         self.on_gpu = simulation.device == "cuda"
-        self._reader = simulation.frames()
-        q, v = simulation.state()
-        self.q, self.v = q[0], v[0]
-        self.tau, self.target = np.zeros(len(self.v)), np.zeros(len(self.v))
-        self.time = time_before
+        self._reader = simulation.frames(simulation.batch)
+        self.q, self.v = simulation.state()
+        """(batch, nq) and (batch, nv)."""
+        self.tau, self.target = np.zeros(self.v.shape[1]), np.zeros(self.v.shape[1])
+        self.time = 0.0
         """That of q and v, s."""
+        self.robot = 0
+        """Which one is looked at."""
         self.under_way = 0
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
         self._launch_seconds, self._has_stepped = 0.0, False
+        self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
         self.hold_everything()
 
     @property
@@ -40,25 +47,35 @@ class Running:
         return self.simulation.algorithm, self.simulation.device, self.simulation.why
 
     def carry_on(self, before: Running) -> None:
-        """Take over from another simulation of the same robot: state, time, efforts and targets."""
-        self.simulation.reset(before.q, before.v)
-        self.q, self.v, self.time = before.q.copy(), before.v.copy(), before.time
-        self._time_before = before.time
+        """Take over from another simulation of the same robot: state, time, efforts and targets.
+
+        Where other robots are asked for they spread from where robot 0 is.
+        """
+        if before._spread.starts_like(self._spread):
+            self.q, self.v = before.q.copy(), before.v.copy()
+        else:
+            self.q = self._spread.poses(self.simulation.model, before.q[0])
+            self.v = np.repeat(before.v[:1], self.simulation.batch, 0)
+        self.simulation.reset(self.q, self.v)
+        self.time = self._time_before = before.time
+        self.robot = min(before.robot, self.simulation.batch - 1)
         self.set_all("tau", before.tau)
         self.set_all("target", before.target)
 
     def reset(self, q: np.ndarray) -> None:
-        """At rest in q, at time zero, every joint aimed at where it stands."""
+        """At rest in q, at time zero, every joint aimed at where robot 0's stands."""
         self.drop_frame()
-        self.simulation.reset(q[None])
-        self.q, self.v, self.time, self._time_before = q.copy(), np.zeros_like(self.v), 0.0, 0.0
+        self.q = self._spread.poses(self.simulation.model, q)
+        self.v = np.zeros_like(self.v)
+        self.simulation.reset(self.q)
+        self.time = self._time_before = self._energy_due = 0.0
         self.hold_everything()
 
     def hold_everything(self) -> None:
         """Aim every joint at where it stands."""
         of_v = self.simulation.model.q_of_v
         scalar = of_v >= 0
-        self.target[scalar] = self.q[of_v[scalar]]
+        self.target[scalar] = self.q[0, of_v[scalar]]
         self.set_all("target", self.target)
 
     def set_all(self, name: str, values: np.ndarray) -> None:
@@ -69,12 +86,12 @@ class Running:
     def set_one(self, name: str, v: int, value: float) -> None:
         """`tau` or `target` of one velocity."""
         getattr(self, name)[v] = value
-        getattr(self.simulation, name)[0, v] = value
+        getattr(self.simulation, name)[:, v] = value
 
     def hold(self, which: np.ndarray) -> None:
         """Aim these velocities, (nv,) bool, at where their joints stand, with no effort of their own."""
         if np.any(which):
-            self.target[which], self.tau[which] = self.q[self.simulation.model.q_of_v[which]], 0.0
+            self.target[which], self.tau[which] = self.q[0, self.simulation.model.q_of_v[which]], 0.0
             self.set_all("tau", self.tau)
             self.set_all("target", self.target)
 
@@ -86,12 +103,19 @@ class Running:
             self._has_stepped = False
 
     def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
-        """Have `put` write into q (nq,), and put v to rest."""
+        """Have `put` write into q (nq,), and put v to rest: of all robots, which at time zero spread from there."""
         self.refresh()
-        put(self.q)
-        self.v[list(v)] = 0.0
+        for q in self.q if self.time else self.q[:1]:
+            put(q)
+        if not self.time:
+            self.q = self._spread.poses(self.simulation.model, self.q[0])
+        self.v[:, list(v)] = 0.0
         simulation = self.simulation
-        simulation.q[:], simulation.v[:] = simulation.array(self.q[None]), simulation.array(self.v[None])
+        simulation.q[:], simulation.v[:] = simulation.array(self.q), simulation.array(self.v)
+
+    def look_at(self, robot: int) -> None:
+        """Have `collect` tell of that robot, if there is one of that number."""
+        self.robot = robot if robot < self.simulation.batch else self.robot
 
     def advance(self, count: int) -> float:
         """`count` steps, on a GPU up to the frame that `collect` gives; seconds until the call returned."""
@@ -114,8 +138,8 @@ class Running:
     def refresh(self) -> None:
         """Bring q, v and time to where the simulation is; waits for it."""
         self.drop_frame()
-        q, v = self.simulation.state()
-        self.q, self.v, self.time = q[0], v[0], self._time_before + self.simulation.time
+        self.q, self.v = self.simulation.state()
+        self.time = self._time_before + self.simulation.time
 
     def drop_frame(self) -> None:
         """Wait for a frame under way, which nobody wants."""
@@ -126,21 +150,33 @@ class Running:
     def collect(self, into: Snapshot) -> float:
         """The state into a snapshot, waiting for it; seconds a step took on the GPU, NaN where that is not known.
 
-        Raises `engine.Diverged` where it is no longer finite.
+        Raises `engine.Diverged` where the only robot's is no longer finite.
         """
         if not self.waits_for_frame:
             self._reader.request()
         frame, count = self._reader.take(), self.under_way
         self.waits_for_frame, self.under_way = False, 0
         self.simulation.check()
-        self.q, self.v = frame.q[0].astype(float), frame.v[0].astype(float)
+        self.q, self.v = frame.q.astype(float), frame.v.astype(float)
         self.time = self._time_before + frame.steps * self.simulation.dt
-        into.time = self.time
-        into.q[:], into.v[:], into.link_poses[:] = self.q, self.v, frame.link_poses[0]
+        into.time, into.robot = self.time, self.robot
+        into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
+        into.link_poses[:] = frame.link_poses[self.robot]
+        into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
         into.target[:], into.tau[:] = self.target, self.tau
         into.phases = dict(frame.phases) if self._has_stepped else {}
         self._has_stepped = False
         return frame.spent.steps / count if count else float("nan")
+
+    def _batch(self, link_poses: np.ndarray) -> BatchState:
+        """All robots, whose energies are worked out a few times a second."""
+        now = time.perf_counter()
+        if now >= self._energy_due:
+            self._energy, self._energy_due = np.add(*self.simulation.energy()), now + ENERGIES
+        diverged = self.simulation.diverged
+        diverged = diverged if isinstance(diverged, np.ndarray) else diverged.get()
+        poses = np.array(link_poses, np.float32)  # the reader's own are soon written again
+        return BatchState(poses, self._energy, deviations(poses), diverged)
 
 
 def settled(model: engine.Model, settings: Settings) -> Settings:
@@ -168,7 +204,15 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     if not settings.held:
         kp[:] = kd[:] = 0.0
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
+    spread = settings.spread
+    many = spread.robots > 1
     return engine.Simulation(
-        model, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm, device=settings.device,
-        kp=kp, kd=kd,
+        model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
+        q=spread.poses(model, model.neutral()), device=settings.device, kp=kp, kd=kd,
+        parameters=spread.parameters(model), on_divergence="freeze" if many else "raise",
     )  # fmt: skip
+
+
+def running_of(model: engine.Model, settings: Settings) -> Running:
+    """That simulation, ready to be run. Raises what `simulation_of` does."""
+    return Running(simulation_of(model, settings), settings.spread)

@@ -21,6 +21,7 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
 import engine
+from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
@@ -36,10 +37,11 @@ STILL = 200  # ms in which nothing moved by a pixel, after which the picture is 
 UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
 MODEST = 4.0  # times as long as a picture takes, between two of them where the simulation lacks time
 SLOWEST = 0.09  # s between two pictures all the same
+CLICK = 4  # px by which the mouse may move in a click
 
 
 class Viewport(QWidget):
-    """Draws one robot.
+    """Draws one robot, or a batch of them, of which a click picks one.
 
     Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits.
     """
@@ -48,6 +50,8 @@ class Viewport(QWidget):
     """`engine.Diagnostic` for each mesh that is missing, once all have been read; or why nothing can be drawn."""
     drawn = pyqtSignal(float)
     """Seconds that drawing took, once for each frame."""
+    picked = pyqtSignal(int)
+    """The robot of a batch that was clicked."""
     _mesh_read = pyqtSignal()
 
     def __init__(self, parent: QWidget | None = None):
@@ -61,6 +65,8 @@ class Viewport(QWidget):
         self._collisions = False
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
+        self._batch: Batch | None = None
+        self._center = np.zeros(3)  # where the robot that is looked at is drawn
         self._root = 0
         self._framed = self._told = True
         self._ground = 0.0
@@ -72,7 +78,7 @@ class Viewport(QWidget):
         for timer, slot in ((self._still, self._rest), (self._later, self._move)):
             timer.setSingleShot(True)
             timer.timeout.connect(slot)
-        self._mouse = QPointF()
+        self._mouse = self._pressed = QPointF()
         self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
@@ -101,7 +107,8 @@ class Viewport(QWidget):
         if self._scene is not None:
             self._scene.close(wait=False)
             self._replaced.append(self._scene)
-        self._scene, self._poses, self._ground = None, None, 0.0
+        self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
+        self._center = np.zeros(3)
         self._hint.setText(HINT)
         self._hint.setVisible(model is None)
         if model is not None:
@@ -126,27 +133,44 @@ class Viewport(QWidget):
             self._told = self._told and self._scene.ready
             self._change()
 
-    def set_poses(self, link_poses: ArrayLike) -> None:
-        """Where the links are now, (links, 4, 4); drawn with the next frame."""
+    @property
+    def robot_bounds(self) -> Box:
+        """The corners of what is drawn of one robot, (3,) each, as it stands; around the origin where there is none."""
+        if self._scene is None or self._poses is None:
+            return np.full(3, -0.5), np.full(3, 0.5)
+        return self._scene.bounds(self._poses)
+
+    def set_poses(self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0) -> None:
+        """Where the links are now, (links, 4, 4); drawn with the next frame.
+
+        Where there is a `batch` its robots are drawn, and the poses are those of the one that is looked at.
+        """
         if self._scene is None or self._poses is None:
             return
         poses = np.array(link_poses, float)
         if poses.shape != self._poses.shape:
             raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
-        if self._framed and np.array_equal(poses, self._poses):
+        if self._framed and batch is self._batch and np.array_equal(poses, self._poses):
             return
-        step = poses[self._root, :3, 3] - self._poses[self._root, :3, 3]
-        self._poses = poses
+        center = np.zeros(3) if batch is None else batch.offsets[looked_at].astype(float)
+        step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
+        others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
+        self._poses, self._batch, self._center = poses, batch, center
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
+        if others:
+            self.fit()
+            return
         if self.follow:
             self.camera.target = self.camera.target + step
         self._review()
 
     def fit(self) -> None:
         """Bring the whole robot into view."""
-        if self._scene is not None and self._poses is not None:
+        if self._scene is not None and self._batch is not None:
+            self.camera.fit(*self._batch.bounds(self._scene.content.reach))
+        elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self._scene.bounds(self._poses))
         else:
             self.camera = Camera()
@@ -172,7 +196,7 @@ class Viewport(QWidget):
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
         content = self._scene.content if self._scene is not None else None
-        return View(content, self._poses, replace(self.camera), self._ground, (width, height))
+        return View(content, self._poses, replace(self.camera), self._ground, (width, height), self._batch)
 
     def _change(self) -> None:
         """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""
@@ -277,7 +301,17 @@ class Viewport(QWidget):
         self._change()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._mouse = event.position()
+        self._mouse = self._pressed = event.position()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click, not a drag, picks the robot of a batch that is seen there."""
+        moved = (event.position() - self._pressed).manhattanLength()
+        if self._batch is None or event.button() != Qt.MouseButton.LeftButton or moved > CLICK:
+            return
+        size, place = (self.width(), self.height()), (event.position().x(), event.position().y())
+        robot = self._batch.nearest(self.camera, size, place, self._scene.content.reach)
+        if robot is not None:
+            self.picked.emit(robot)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         step = event.position() - self._mouse

@@ -16,7 +16,6 @@ from PyQt6.QtWidgets import (
     QApplication,
     QComboBox,
     QDockWidget,
-    QFrame,
     QMainWindow,
     QMenu,
     QToolBar,
@@ -25,11 +24,13 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app import about, dialogs, theme
-from app.actions import Choices, check, make_action
+from app.actions import Choices, check, dock_action, make_action
+from app.batch_view import BatchView
 from app.findings import FindingsView
 from app.menus import PackageMenu, RecentMenu
 from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
-from app.panel_scroller import PanelScroller
+from app.panel_scroller import scrolled
+from app.panels.batch import BatchPanel
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
@@ -62,7 +63,7 @@ class Window(QMainWindow):
         self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
         self.viewport = Viewport()
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
-        self.compare, self.speed = ComparePanel(), SpeedControl()
+        self.compare, self.speed, self.batch = ComparePanel(), SpeedControl(), BatchPanel()
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
         self._make_actions()
@@ -185,29 +186,26 @@ class Window(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.joints_dock = self._dock("Joints", self.joints, area.RightDockWidgetArea)
         self.timing_dock = self._dock("Timing", self.timing, area.RightDockWidgetArea)
-        scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame)  # so that it widens no window
-        scroller.setWidget(self.compare)
-        self.compare_dock = self._dock("Compare", scroller, area.BottomDockWidgetArea)
+        self.compare_dock = self._dock("Compare", scrolled(self.compare), area.BottomDockWidgetArea)
         self.diagnostics_dock = self._dock("Diagnostics", self.diagnostics, area.BottomDockWidgetArea)
+        self.batch_dock = self._dock("Batch", scrolled(self.batch), area.RightDockWidgetArea)
+        self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self._refresh)
         self.findings = FindingsView(self.diagnostics, self.diagnostics_dock, self.workbench)
         self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
-        self.compare_dock.hide()
-        self.compare_action = self.compare_dock.toggleViewAction()
-        self.compare_action.setIcon(theme.icon("compare"))
-        self.compare_action.setShortcut(Qt.Key.Key_C)
-        self.compare_action.setToolTip("Compare algorithms (C)")
+        self.tabifyDockWidget(self.timing_dock, self.batch_dock)
+        self.compare_action = dock_action(self.compare_dock, "compare", Qt.Key.Key_C, "Compare algorithms (C)")
         self.compare_action.triggered.connect(self._show_compare)
+        self.batch_action = dock_action(self.batch_dock, "batch", Qt.Key.Key_B, "Many robots at once (B)")
         self.toolbar.addSeparator()
-        self.toolbar.addAction(self.compare_action)
-        right = [self.joints_dock, self.timing_dock]
+        self.toolbar.addActions([self.compare_action, self.batch_action])
+        right = [self.joints_dock, self.timing_dock, self.batch_dock]
         for dock in right:
             dock.setMinimumWidth(SIDE_WIDTH)
-        self.resizeDocks(right, [430, 430], Qt.Orientation.Horizontal)
-        self.resizeDocks(right, [330, 550], Qt.Orientation.Vertical)
+        self.resizeDocks(right[:2], [430, 430], Qt.Orientation.Horizontal)
+        self.resizeDocks(right[:2], [330, 550], Qt.Orientation.Vertical)
         self.resizeDocks([self.diagnostics_dock], [260], Qt.Orientation.Vertical)
 
     def _show_compare(self, shown: bool) -> None:
-        self.compare_dock.raise_()
         if shown and not self._settings.contains("layout"):
             asked = self.compare.sizeHint().height() + 2 * self.toolbar.iconSize().height()  # and its title
             self.resizeDocks(
@@ -262,6 +260,7 @@ class Window(QMainWindow):
         self.viewport.set_model(event.model)
         self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
         self.timing.clear_all()
+        self.batch_view.set_model(event.model)
         self.compare.set_loaded(event.model, self.workbench.floating)
         self.findings.show_file(raised=False)
         self.statusBar().clearMessage()
@@ -269,7 +268,7 @@ class Window(QMainWindow):
     def _show_frame(self, frame: Snapshot) -> None:
         # Where the processor cannot keep up, the simulation comes before the picture.
         self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
-        self.viewport.set_poses(frame.link_poses)
+        self.batch_view.show(frame)
         if frame.time < self._fit_before:
             self._fit_before = 0.0
             self.viewport.fit()
@@ -282,6 +281,7 @@ class Window(QMainWindow):
             self.timing.add_step(frame.phases, self.workbench.speed)
 
     def _drawn(self, seconds: float) -> None:
+        self.batch_view.drawn(seconds)
         self.timing.add_frame(self.viewport.upload_seconds, seconds - self.viewport.upload_seconds)
 
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
@@ -308,6 +308,7 @@ class Window(QMainWindow):
         check(self.gravity_action, bench.settings.gravity)
         check(self.hold_action, bench.settings.held)
         self.joints.show_held(bench.held_rows)
+        self.batch_view.show_settings(bench.settings)
         check(self.floating_action, bench.floating)
         self.choices.show()
         self.floating_action.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))

@@ -30,6 +30,7 @@ from app.messages import (
     Snapshot,
     Stopped,
 )
+from app.spread import ALONE, Spread
 from app.worker import Worker
 
 SPEEDS = (0.1, 10.0)
@@ -110,7 +111,8 @@ class Workbench:
             self.loading = source.source or source.name
         else:
             source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
-        self._worker.open(source, self.settings, floating, self.package_dirs, trust_xacro)
+        settings = replace(self.settings, spread=ALONE)
+        self._worker.open(source, settings, floating, self.package_dirs, trust_xacro)
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Look for packages in these folders from now on, and read the file that was asked for last again."""
@@ -191,6 +193,14 @@ class Workbench:
         """Simulated seconds per wall second, brought into 0.1 … 10."""
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
+
+    def set_spread(self, spread: Spread) -> None:
+        """How many robots there are, and how they differ; new ones spread from where robot 0 is."""
+        self._configure(replace(self.settings, spread=spread))
+
+    def look_at(self, robot: int) -> None:
+        """Have `frame` tell of that robot of the batch."""
+        self._worker.look_at(robot)
 
     def set_gravity(self, on: bool) -> None:
         self._configure(replace(self.settings, gravity=on))

@@ -45,7 +45,7 @@ from app.messages import (
 from app.motion_watch import AchievedSpeed, LimitWatch, RestWatch
 from app.pace import Pace
 from app.preparing import Outcome, Preparation, made
-from app.running import Running, held_joints, settled, simulation_of
+from app.running import Running, held_joints, running_of, settled, simulation_of
 
 PARTING = 0.8  # s that `close` waits for a thread that is loading a file
 LOOK = 0.0005  # s between two looks at whether a GPU's frame is there
@@ -120,15 +120,19 @@ class Worker:
 
     def set_effort(self, v: int, value: float) -> None:
         """Apply the effort `value` (N m or N) at the velocity v from now on."""
-        self._command(partial(self._write, "tau", v, value))
+        self._command(partial(self._change, lambda running: running.set_one("tau", v, value)))
 
     def set_target(self, v: int, value: float) -> None:
         """Have the gains pull the joint of the velocity v to `value` (rad or m)."""
-        self._command(partial(self._write, "target", v, value))
+        self._command(partial(self._change, lambda running: running.set_one("target", v, value)))
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds asked for per wall second."""
         self._commands.put(partial(self._set_speed, speed))
+
+    def look_at(self, robot: int) -> None:
+        """Have snapshots tell of that robot of the batch."""
+        self._command(partial(self._change, lambda running: running.look_at(robot)))
 
     def configure(self, settings: Settings) -> int:
         """Go on from the present state and time under other settings; answers the number that `Configured` bears."""
@@ -227,7 +231,7 @@ class Worker:
             motors = bool(np.any(np.isfinite(model.effort_limit)))
             settings = replace(settings, gravity=gravity, algorithm="auto", held=motors, driven=frozenset())
             settings = settled(model, settings)
-            running = Running(simulation_of(model, replace(settings, device="cpu")))  # the robot is there at once
+            running = running_of(model, replace(settings, device="cpu"))  # the robot is there at once
         except engine.ModelError as fault:
             self._events.put(Refused(path, fault.diagnostics) if fault.diagnostics else Refused.because(path, fault))
             return
@@ -297,9 +301,9 @@ class Worker:
             self._steps_asked = 0
             self._restart_clock()
 
-    def _write(self, name: str, v: int, value: float) -> None:
+    def _change(self, change: Callable[[Running], None]) -> None:
         if self._running is not None:
-            self._running.set_one(name, v, value)
+            change(self._running)
             self._changed = True
 
     def _set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
@@ -335,7 +339,7 @@ class Worker:
             self._prepare(settings, partial(self._take_on, number))
             return
         self._preparation.drop()
-        self._take_on(number, settings, made(lambda: Running(simulation_of(self._model, settings))))
+        self._take_on(number, settings, made(lambda: running_of(self._model, settings)))
 
     def _may_take_gpu(self, settings: Settings) -> bool:
         """Whether a simulation as asked for may be one for a GPU, and so take long to make."""
@@ -349,7 +353,7 @@ class Worker:
         """Have a simulation made in another thread, and `finish` called with it."""
         model, frames = self._model, self._frames
         self._preparation.begin(
-            lambda: Running(simulation_of(model, settings)),
+            lambda: running_of(model, settings),
             lambda done: self._commands.put(partial(self._for, frames, done)),
             partial(finish, settings),
         )
@@ -388,7 +392,7 @@ class Worker:
         before, settings = self._running, replace(self._settings, device="cpu")
         if settings.algorithm not in engine.simulation_algorithms(self._model, "cpu"):
             settings = replace(settings, algorithm="auto")
-        self._running = Running(simulation_of(self._model, settings))
+        self._running = running_of(self._model, settings)
         self._running.carry_on(before)
         self._settings = settings
         self._begin_compiling()
@@ -439,8 +443,8 @@ class Worker:
         if not np.all(np.isfinite(frame.q)):
             return
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan
-        self._rest_watch.look(frame.q)
-        reached = self._limits.look(frame.q)
+        self._rest_watch.look(self._running.q.ravel())
+        reached = self._limits.look(self._running.q[0])
         if self._playing and reached:
             self._events.put(LimitsReached(frame.time, reached))
         self._frames.publish()

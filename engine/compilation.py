@@ -145,8 +145,11 @@ class Compilation:
         for algorithm, integrator in product(names, INTEGRATORS):
             with suppress(ValueError):  # an algorithm that does not serve the model
                 other = Compilation(
-                    Simulation(model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu")
-                )
+                    Simulation(
+                        model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu",
+                        parameters=simulation.parameters, on_divergence=simulation.on_divergence,
+                    )
+                )  # fmt: skip
                 if other.needed and other._code not in [one._code for one in (self, *found)]:
                     found.append(other)
         return found

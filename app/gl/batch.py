@@ -52,8 +52,9 @@ class Batch:
     @cached_property
     def origins(self) -> NDArray[np.float32]:
         """(N, links, 3): where the links' frames are drawn."""
-        origins: NDArray[np.float32] = self.links[..., :3, 3] + self.offsets[:, None]
-        return origins
+        by_link = np.empty((self.links.shape[1], len(self), 3), np.float32)  # which `boxes` go through link after link
+        np.add(self.links[..., :3, 3].transpose(1, 0, 2), self.offsets, out=by_link)
+        return by_link.transpose(1, 0, 2)
 
     @cached_property
     def boxes(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

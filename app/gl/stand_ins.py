@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.gl.mesh import Mesh, from_corners
+from app.gl.mesh import Mesh, assemble, from_corners
 from app.gl.scene import Content, Instances
 
 Points = NDArray[np.float64]
@@ -22,7 +22,7 @@ def stand_ins(content: Content) -> tuple[Content, Content]:
     links = list(_links(content))
     hulls = [(link, _furthest(points), color) for link, points, color in links]
     boxes = [(link, _corners(points), color) for link, points, color in links]
-    return _content(hulls, _cube(2)), _content(boxes, _cube(1))
+    return _content(hulls, _cube(2), _round), _content(boxes, _cube(1), _flat)
 
 
 def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]]:
@@ -68,8 +68,12 @@ def _cube(steps: int) -> NDArray[np.int64]:
     return np.array(faces)
 
 
-def _content(links: list[tuple[int, Points, NDArray[np.float64]]], faces: NDArray[np.int64]) -> Content:
-    """One mesh for each link, from its 26 points."""
+def _content(
+    links: list[tuple[int, Points, NDArray[np.float64]]],
+    faces: NDArray[np.int64],
+    shaded: Callable[[Points, NDArray[np.int64]], Mesh],
+) -> Content:
+    """One mesh for each link, from its 26 points, made by `shaded`."""
     count = len(links)
     instances = Instances(
         np.arange(count),
@@ -78,7 +82,7 @@ def _content(links: list[tuple[int, Points, NDArray[np.float64]]], faces: NDArra
         np.array([color for _, _, color in links], np.float32).reshape(-1, 4),
         np.arange(count + 1),
     )
-    meshes = [_flat(points, faces) for _, points, _ in links]
+    meshes = [shaded(points, faces) for _, points, _ in links]
     hulls = np.array([points for _, points, _ in links]).reshape(-1, 26, 3)
     return Content(meshes, [()] * count, instances, hulls)
 
@@ -91,3 +95,17 @@ def _flat(points: Points, faces: NDArray[np.int64]) -> Mesh:
     kept = length > 1e-12
     normals = (across[kept] / length[kept, None]).repeat(3, 0)
     return from_corners(points, faces[kept], normals, np.full((len(normals), 4), 255, np.uint8), False)
+
+
+def _round(points: Points, faces: NDArray[np.int64]) -> Mesh:
+    """The same shaded as round: few vertices, which are what costs where there are many robots."""
+    corners = points[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.zeros_like(points)
+    for corner in range(3):
+        np.add.at(normals, faces[:, corner], across)
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
+    outward = points - points.mean(0) + 1e-9
+    outward /= np.linalg.norm(outward, axis=1, keepdims=True)
+    normals = np.where(length > 1e-12, normals / np.maximum(length, 1e-12), outward)
+    return assemble(points, normals, faces[np.linalg.norm(across, axis=1) > 1e-12])

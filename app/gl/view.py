@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.scene import Content, Instances
 
@@ -15,6 +16,7 @@ from app.gl.scene import Content, Instances
 class View:
     """A robot's links at poses (links, 4, 4), seen by a camera of its own, over a ground at that height.
 
+    Where there is a `batch` its robots are drawn, and `poses` are those of the one that is looked at.
     `content` and `poses` are None for the empty ground; `size` is the picture's, in pixels.
     """
 
@@ -23,6 +25,7 @@ class View:
     camera: Camera
     ground: float
     size: tuple[int, int]
+    batch: Batch | None = None
 
     @property
     def _instances(self) -> Instances | None:
@@ -32,6 +35,8 @@ class View:
     def pixels_from(self, other: View) -> float:
         """By how many pixels anything has moved at most, about; infinite where more than links and target differ."""
         mine, yours = self.camera, other.camera
+        if self.batch is not other.batch:
+            return np.inf
         if self._instances is not other._instances or (self.ground, self.size) != (other.ground, other.size):
             return np.inf
         if (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation):

@@ -1,0 +1,225 @@
+"""The batch panel: how many robots, how far they differ, how they are shown, and a heat map with a cell for each."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+
+import numpy as np
+from numpy.typing import NDArray
+from PyQt6.QtCore import QSignalBlocker, Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app import theme
+from app.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
+from app.panels.heat_map import HeatMap
+from app.spread import LARGEST, Spread
+
+STEPS = 12  # of the slider, from one power of two to the next
+PAUSE = 250  # ms without a change, after which robots are made as asked
+SMOOTH = 1 / 15  # s for a picture, up to which motion looks smooth
+FRICTION = "Friction and damping of each joint: up to so many percent more or less than robot 0's"
+MARGIN = 0.8  # of the robots that would just draw smoothly, that are promised to
+
+
+class BatchPanel(QWidget):
+    """Asks for batches, and shows one."""
+
+    asked = pyqtSignal(Spread)
+    """The robots that are asked for, once nothing has changed for a moment."""
+    arranged = pyqtSignal(str)
+    """One of `ARRANGEMENTS`."""
+    colored = pyqtSignal(str)
+    """One of `COLORINGS`."""
+    chosen = pyqtSignal(int)
+    """The robot to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.robots, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.robots.setRange(1, LARGEST)
+        self.robots.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
+        self.robots.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.slider.setRange(0, round(math.log2(LARGEST) * STEPS))
+        self.pose, self.mass, self.friction = (_number(*of) for of in ((3.14, 0.05, 2), (90, 5, 0), (100, 10, 0)))
+        self.pose.setSuffix(" rad")
+        self.mass.setSuffix(" %")
+        self.friction.setSuffix(" %")
+        self.seed, self.again = QSpinBox(), QPushButton("Other")
+        self.seed.setRange(0, 999_999)
+        self.seed.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
+        self.note, self.count, self.range = QLabel(), QLabel(), QLabel()
+        self.note.setWordWrap(True)
+        self.note.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        self.range.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        self.map = HeatMap()
+        self._tell()
+        self._arrange()
+        self._due = QTimer(self, singleShot=True, interval=PAUSE)
+        # Bound methods, not lambdas: these connections end with the panel.
+        self._due.timeout.connect(self._ask)
+        self.slider.valueChanged.connect(self._take_slider)
+        self.robots.valueChanged.connect(self._move_slider)
+        for box in (self.robots, self.pose, self.mass, self.friction, self.seed):
+            box.valueChanged.connect(self._wait)
+        self.again.clicked.connect(self._take_other_seed)
+        self.arrangement.currentTextChanged.connect(self.arranged)
+        self.coloring.currentTextChanged.connect(self.colored)
+        self.map.chosen.connect(self.chosen)
+        self.set_model(None)
+
+    def _tell(self) -> None:
+        """Tooltips, and the names that screen readers say."""
+        tips = {
+            self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",
+            self.pose: "Initial pose: each joint starts up to so far from robot 0's, rad (m where it slides)",
+            self.mass: "Mass of each body, with its inertia: up to so many percent more or less than robot 0's",
+            self.friction: FRICTION,
+            self.seed: "Seed of the chance: the same one makes the same robots",
+            self.again: "Another seed",
+            self.arrangement: "Side by side, or all in one place",
+            self.coloring: "What colours tell: nothing; the energy, kinetic and potential, J; or the deviation, m: "
+            "how far the farthest link is from where robot 0 has it",
+        }
+        for widget, tip in tips.items():
+            widget.setToolTip(tip)
+            widget.setAccessibleName(tip.split(":")[0].split(",")[0])
+        self.slider.setToolTip(self.robots.toolTip())
+        self.map.setToolTip("A cell for each robot; click one, or use the arrow keys, to look at it")
+        for widget in (self.slider, self.again, self.arrangement, self.coloring):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
+
+    def _arrange(self) -> None:
+        rows = QGridLayout()
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setHorizontalSpacing(8)
+        rows.setVerticalSpacing(5)
+        chance = QHBoxLayout()
+        chance.addWidget(self.seed, 1)
+        chance.addWidget(self.again)
+        for row, (name, first, name_2, second) in enumerate(
+            (
+                ("Robots", self.robots, "", self.slider),
+                ("Pose ±", self.pose, "Mass ±", self.mass),
+                ("Friction ±", self.friction, "Seed", chance),
+                ("Shown", self.arrangement, "Colour", self.coloring),
+            )
+        ):
+            label = QLabel(name)
+            label.setBuddy(first)
+            rows.addWidget(label, row, 0)
+            rows.addWidget(first, row, 1)
+            if name_2:
+                rows.addWidget(QLabel(name_2), row, 2)
+                rows.addLayout(second, row, 3) if isinstance(second, QHBoxLayout) else rows.addWidget(second, row, 3)
+            else:
+                rows.addWidget(second, row, 2, 1, 2)
+        rows.setColumnStretch(1, 1)
+        rows.setColumnStretch(3, 1)
+        below = QHBoxLayout()
+        below.addWidget(self.count, 1)
+        below.addWidget(self.range)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 8, 10, 8)
+        layout.setSpacing(6)
+        layout.addLayout(rows)
+        layout.addWidget(self.note)
+        layout.addWidget(self.map, 1)
+        layout.addLayout(below)
+
+    @property
+    def spread(self) -> Spread:
+        """What is asked for."""
+        mass, friction = self.mass.value() / 100, self.friction.value() / 100
+        return Spread(self.robots.value(), self.pose.value(), mass, friction, self.seed.value())
+
+    def set_model(self, model: engine.Model | None) -> None:
+        """The robot that copies are made of."""
+        self.setEnabled(model is not None)
+        rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
+        self.friction.setEnabled(rubs)
+        self.friction.setToolTip(FRICTION if rubs else "This robot's joints have neither friction nor damping")
+        self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
+
+    def show_spread(self, spread: Spread) -> None:
+        """The batch that there is."""
+        if self._due.isActive():
+            return  # the user is about to ask for another
+        if spread != self.spread:
+            shares = (self.mass, spread.mass), (self.friction, spread.friction)
+            with ExitStack() as blocked:
+                for box in (self.robots, self.pose, self.mass, self.friction, self.seed):
+                    blocked.enter_context(QSignalBlocker(box))
+                self.robots.setValue(spread.robots)
+                self.seed.setValue(spread.seed)
+                self.pose.setValue(spread.pose)
+                for box, share in shares:
+                    box.setValue(100 * share)
+            self._move_slider(spread.robots)
+
+    def show_state(
+        self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
+    ) -> None:
+        """What each robot is at, and which one is looked at."""
+        name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
+        self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
+        lost = int(np.count_nonzero(diverged))
+        self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
+        self.count.setStyleSheet(f"color: {theme.COLORS['error' if lost else 'text']}")
+        self.range.setText(f"{name} {self.map.low:.3g} … {self.map.high:.3g} {UNITS[name]}" if len(energy) > 1 else "")
+
+    def show_drawing(self, robots: int, seconds: float) -> None:
+        """Tell how many robots this computer draws smoothly, after a picture of so many took so long."""
+        if robots == 1:
+            self.note.setText("One robot. With more, each starts and is made a little differently.")
+            return
+        most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
+        rate = f"{robots} robots draw in {1e3 * seconds:.0f} ms"
+        self.note.setText(
+            f"{rate}, smoothly; about {most} would" if most >= robots else f"{rate}; smooth up to about {most} here"
+        )
+
+    def _ask(self) -> None:
+        self.asked.emit(self.spread)
+
+    def _wait(self) -> None:
+        """Ask soon, unless something else changes before."""
+        self._due.start()
+
+    def _take_slider(self, value: int) -> None:
+        self.robots.setValue(round(2 ** (value / STEPS)))
+
+    def _take_other_seed(self) -> None:
+        self.seed.setValue((self.seed.value() + 1) % 1_000_000)
+
+    def _move_slider(self, robots: int) -> None:
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(math.log2(robots) * STEPS))
+
+
+def _number(most: float, step: float, digits: int) -> QDoubleSpinBox:
+    box = QDoubleSpinBox()
+    box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+    box.setRange(0.0, most)
+    box.setSingleStep(step)
+    box.setDecimals(digits)
+    return box
+
+
+def _choice(names: tuple[str, ...]) -> QComboBox:
+    box = QComboBox()
+    box.addItems(names)
+    return box

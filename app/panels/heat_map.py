@@ -1,0 +1,145 @@
+"""A cell for each robot of a batch, coloured by a number; click or use the arrow keys to choose one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app import theme
+from app.crowd import DIVERGED, ramp, shares
+
+Key = Qt.Key
+MARKED = 7  # px of a cell, from which on a diverged robot's has a cross
+
+
+class HeatMap(QWidget):
+    """The cells, row by row as robots stand in a grid; diverged robots are red, with a cross where there is room."""
+
+    chosen = pyqtSignal(int)
+    """The robot that was clicked, or come to with the keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = np.zeros(0)
+        self.diverged = np.zeros(0, bool)
+        self.robot = 0
+        self.low = self.high = 0.0
+        self._name, self._unit = "", ""
+        self._image = QImage()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setMinimumSize(120, 90)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("Heat map of the batch")
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, 260)
+
+    def show_values(
+        self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
+    ) -> None:
+        """A number for each robot, which robots have diverged, and which is looked at."""
+        self._name, self._unit = name, unit
+        self.values, self.diverged, self.robot = values.copy(), diverged.copy(), robot
+        part, self.low, self.high = shares(self.values, ~self.diverged)
+        side = self.side
+        colors = np.zeros((side * side, 4), np.uint8)
+        colors[: len(values), :3] = np.round(255 * ramp(part))
+        colors[: len(values)][self.diverged, :3] = np.round(255 * np.array(DIVERGED))
+        colors[: len(values), 3] = 255
+        pixels = np.ascontiguousarray(colors.reshape(side, side, 4))
+        self._image = QImage(pixels.data, side, side, 4 * side, QImage.Format.Format_RGBA8888).copy()
+        self.update()
+
+    @property
+    def side(self) -> int:
+        """Cells in a row."""
+        return max(1, math.ceil(math.sqrt(len(self.values))))
+
+    def cell(self, robot: int) -> QRectF:
+        """Where a robot's cell is."""
+        size = self._size
+        corner = self._corner
+        return QRectF(corner.x() + robot % self.side * size, corner.y() + robot // self.side * size, size, size)
+
+    def robot_at(self, point: QPointF) -> int | None:
+        """The robot whose cell is there."""
+        place = point - self._corner
+        column, row = math.floor(place.x() / self._size), math.floor(place.y() / self._size)
+        robot = row * self.side + column
+        return robot if 0 <= column < self.side and row >= 0 and robot < len(self.values) else None
+
+    def text(self, robot: int) -> str:
+        """What is known of a robot, in a line."""
+        what = "diverged, and frozen" if self.diverged[robot] else f"{self._name} {self.values[robot]:.4g} {self._unit}"
+        return f"robot {robot}: {what}"
+
+    @property
+    def _size(self) -> float:
+        return max(1.0, min(self.width(), self.height()) / self.side)
+
+    @property
+    def _corner(self) -> QPointF:
+        whole = self._size * self.side
+        return QPointF((self.width() - whole) / 2, (self.height() - whole) / 2)
+
+    def paintEvent(self, _: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        if not len(self.values):
+            return
+        whole = self._size * self.side
+        painter.drawImage(QRectF(self._corner.x(), self._corner.y(), whole, whole), self._image)
+        if self._size >= MARKED:
+            painter.setPen(QPen(theme.color("text"), 1.2))
+            for robot in np.flatnonzero(self.diverged).tolist():
+                inner = self.cell(robot).adjusted(2, 2, -2, -2)
+                painter.drawLine(inner.topLeft(), inner.bottomRight())
+                painter.drawLine(inner.topRight(), inner.bottomLeft())
+        frame = self.cell(self.robot)
+        least = max(0.0, (5 - frame.width()) / 2)
+        frame = frame.adjusted(-least, -least, least, least)
+        painter.setPen(QPen(theme.color("ground"), 4))
+        painter.drawRect(frame)
+        painter.setPen(QPen(theme.color("text" if not self.hasFocus() else "warning"), 2))
+        painter.drawRect(frame)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            self._tell(event.pos(), event.globalPos())
+            return True
+        return super().event(event)
+
+    def _tell(self, place: QPoint, on_screen: QPoint) -> None:
+        robot = self.robot_at(QPointF(place))
+        if robot is None:
+            QToolTip.hideText()
+        else:
+            QToolTip.showText(on_screen, self.text(robot), self)
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        self._tell(event.position().toPoint(), event.globalPosition().toPoint())
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        robot = self.robot_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and robot is not None:
+            self._choose(robot)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        steps: dict[int, int] = {Key.Key_Left: -1, Key.Key_Right: 1, Key.Key_Up: -self.side, Key.Key_Down: self.side}
+        last = len(self.values) - 1
+        if event.key() in steps and 0 <= self.robot + steps[event.key()] <= last:
+            self._choose(self.robot + steps[event.key()])
+        elif event.key() in (Key.Key_Home, Key.Key_End) and last >= 0:
+            self._choose(0 if event.key() == Key.Key_Home else last)
+        elif event.key() not in steps:
+            super().keyPressEvent(event)
+
+    def _choose(self, robot: int) -> None:
+        self.robot = robot
+        self.update()
+        self.chosen.emit(robot)

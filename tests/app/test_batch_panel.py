@@ -1,0 +1,146 @@
+"""The batch panel and its heat map: what is pressed, and what it asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QToolTip
+
+import engine
+from app.crowd import COLORINGS, ENERGY
+from app.panels.batch import BatchPanel
+from app.panels.heat_map import HeatMap
+from app.spread import LARGEST, Spread
+
+Key, Left = Qt.Key, Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def panel(qtbot) -> BatchPanel:
+    panel = BatchPanel()
+    qtbot.addWidget(panel)
+    panel.set_model(engine.load(engine.find_robot("arm7")))
+    panel.resize(380, 560)
+    panel.show()
+    return panel
+
+
+@pytest.fixture
+def heat(qtbot) -> HeatMap:
+    heat = HeatMap()
+    qtbot.addWidget(heat)
+    heat.resize(210, 200)
+    heat.show()
+    heat.show_values("energy", "J", np.arange(10.0), np.arange(10) == 7, 0)
+    return heat
+
+
+def center(heat: HeatMap, robot: int) -> QPoint:
+    return heat.cell(robot).center().toPoint()
+
+
+def test_a_click_on_a_cell_chooses_its_robot(qtbot, heat):
+    for robot in (0, 3, 9):
+        with qtbot.waitSignal(heat.chosen) as chosen:
+            QTest.mouseClick(heat, Left, pos=center(heat, robot))
+        assert chosen.args == [robot]
+        assert heat.robot == robot
+    with qtbot.assertNotEmitted(heat.chosen):
+        QTest.mouseClick(heat, Left, pos=QPoint(heat.width() - 1, heat.height() - 1))  # beyond the last robot
+
+
+def test_arrow_keys_walk_from_cell_to_cell_and_stop_at_the_edge(heat):
+    walked = []
+    heat.chosen.connect(walked.append)
+    for key in (
+        Key.Key_Right,
+        Key.Key_Down,
+        Key.Key_Left,
+        Key.Key_Up,
+        Key.Key_Up,
+        Key.Key_End,
+        Key.Key_Right,
+        Key.Key_Home,
+    ):
+        QTest.keyClick(heat, key)
+    assert walked == [1, 5, 4, 0, 9, 0]
+
+
+def test_a_cell_tells_its_number_under_the_mouse(heat):
+    assert heat.text(3) == "robot 3: energy 3 J"
+    assert heat.text(7) == "robot 7: diverged, and frozen"
+    QTest.mouseMove(heat, center(heat, 4))
+    heat._tell(center(heat, 4), heat.mapToGlobal(center(heat, 4)))
+    assert QToolTip.text() == "robot 4: energy 4 J"
+
+
+def test_cells_have_the_colours_of_their_numbers(heat):
+    image = heat.grab().toImage()
+    colors = [image.pixelColor(center(heat, robot)) for robot in range(10)]
+    lightness = [c.redF() * 0.21 + c.greenF() * 0.72 + c.blueF() * 0.07 for c in colors]
+    assert lightness[1] < lightness[5] < lightness[9]
+    corner = heat.cell(7).topLeft().toPoint() + QPoint(3, 20)
+    red = image.pixelColor(corner)
+    assert red.red() > 2 * red.green()
+
+
+def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
+    asked = []
+    panel.asked.connect(asked.append)
+    panel.robots.setFocus()
+    panel.robots.selectAll()
+    QTest.keyClicks(panel.robots, "64")
+    panel.pose.selectAll()
+    QTest.keyClicks(panel.pose, "0.25")
+    panel.mass.setValue(10)
+    QTest.mouseClick(panel.again, Left)
+    qtbot.waitUntil(lambda: bool(asked))
+    assert asked == [Spread(64, 0.25, 0.1, 0.0, 1)]
+    assert 2 ** (panel.slider.value() / 12) == pytest.approx(64, rel=0.03)
+
+
+def test_the_slider_reaches_every_size_and_moves_by_keys(panel):
+    for key, robots in ((Key.Key_End, LARGEST), (Key.Key_Home, 1)):
+        QTest.keyClick(panel.slider, key)
+        assert panel.robots.value() == robots
+
+
+def test_a_batch_that_was_asked_for_elsewhere_is_shown_without_asking(qtbot, panel):
+    with qtbot.assertNotEmitted(panel.asked):
+        panel.show_spread(Spread(12, 0.1, 0.2, 0.3, 4))
+    assert not panel._due.isActive()
+    assert panel.spread == Spread(12, 0.1, 0.2, 0.3, 4)
+
+
+def test_it_counts_who_diverged_and_tells_the_range(panel):
+    panel.coloring.setCurrentText(ENERGY)
+    panel.show_state(np.array([1.0, 5.0, 3.0]), np.zeros(3), np.array([False, False, True]), 1)
+    assert panel.count.text() == "robot 1 · 1 of 3 diverged"
+    assert panel.range.text() == "energy 1 … 5 J"
+
+
+def test_it_says_how_many_robots_draw_smoothly(panel):
+    panel.show_drawing(64, 0.020)
+    assert "64 robots draw in 20 ms, smoothly" in panel.note.text()
+    panel.show_drawing(1000, 0.4)
+    assert "smooth up to about 133 here" in panel.note.text()
+
+
+def test_every_control_is_named_and_can_be_reached_by_keys(panel):
+    controls = (panel.robots, panel.pose, panel.mass, panel.friction, panel.seed, panel.again, panel.arrangement)
+    for control in (*controls, panel.coloring, panel.map):
+        assert control.toolTip()
+        assert control.accessibleName()
+        assert control.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert [panel.coloring.itemText(k) for k in range(3)] == list(COLORINGS)
+
+
+def test_a_robot_without_friction_says_so(panel):
+    panel.set_model(engine.load(engine.find_robot("double_pendulum")))
+    assert not panel.friction.isEnabled()
+    assert "neither friction nor damping" in panel.friction.toolTip()
+    panel.set_model(engine.load(engine.find_robot("arm7")))
+    assert panel.friction.isEnabled()
+    assert "percent" in panel.friction.toolTip()

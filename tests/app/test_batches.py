@@ -1,0 +1,213 @@
+"""Batches in the simulation's thread and in the window, pressed as a user presses them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtTest import QTest
+from windows import press, wait
+
+import engine
+from app.crowd import ARRANGEMENTS, DEVIATION
+from app.messages import Snapshot, Stopped
+from app.spread import Spread
+from app.workbench import Workbench
+
+PATIENCE = 60.0  # s, for the first compilation of the engine
+Left = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    bench = Workbench()
+    bench.open(engine.find_robot("double_pendulum"))
+    until(bench, lambda: bench.model is not None)
+    yield bench
+    bench.close()
+
+
+def until(bench: Workbench, condition: Callable[[], object]) -> list:
+    """Wait for it; answers the events meanwhile."""
+    events, end = [], time.monotonic() + PATIENCE
+    while not condition():
+        events += bench.poll()
+        assert time.monotonic() < end, "what was waited for did not happen"
+        time.sleep(0.002)
+    return events
+
+
+def frame(bench: Workbench, condition: Callable[[Snapshot], object]) -> Snapshot:
+    """The next snapshot like that."""
+    found: list[Snapshot] = []
+
+    def look() -> bool:
+        newest = bench.frame()
+        if newest is not None and condition(newest):
+            found.append(newest)
+        return bool(found)
+
+    until(bench, look)
+    return found[0]
+
+
+def of(robots: int) -> Callable[[Snapshot], bool]:
+    """A batch of so many robots, whose energies are known."""
+    return lambda frame: (
+        frame.batch is not None and len(frame.batch.energy) == robots and bool(np.all(np.isfinite(frame.batch.energy)))
+    )
+
+
+def test_a_batch_spreads_from_the_robot_and_plays(bench):
+    bench.set_spread(Spread(20, pose=0.3, mass=0.2))
+    first = frame(bench, of(20))
+    np.testing.assert_allclose(first.batch.link_poses[0], first.link_poses, atol=1e-6)
+    assert first.batch.deviation[0] == 0
+    assert np.all(first.batch.deviation[1:] > 0)
+    assert not np.any(first.batch.diverged)
+    assert len(set(first.batch.energy.tolist())) == 20
+    apart = first.batch.deviation.copy()
+    bench.play()
+    later = frame(bench, lambda each: each.time > 0.5 and of(20)(each))
+    assert np.abs(later.batch.deviation - apart).max() > 0.05
+    expected = engine.link_poses(bench.model, later.q)
+    np.testing.assert_allclose(later.link_poses, expected, atol=1e-6)
+
+
+def test_the_robot_that_is_looked_at_is_told_of(bench):
+    bench.set_spread(Spread(5, pose=0.5, seed=3))
+    alone = frame(bench, of(5)).q.copy()
+    bench.look_at(4)
+    other = frame(bench, lambda each: each.robot == 4)
+    np.testing.assert_allclose(other.q, Spread(5, pose=0.5, seed=3).poses(bench.model, alone)[4])
+    np.testing.assert_allclose(other.link_poses, other.batch.link_poses[4], atol=1e-6)
+    bench.look_at(17)  # there is none
+    bench.set_spread(Spread(3, pose=0.5, seed=3))
+    assert frame(bench, of(3)).robot == 2
+
+
+def test_a_reset_spreads_anew_and_another_robot_stands_alone(bench):
+    bench.set_spread(Spread(6, pose=0.4))
+    start = frame(bench, of(6)).batch.link_poses.copy()
+    bench.play()
+    frame(bench, lambda each: each.time > 0.2)
+    bench.pause()
+    bench.reset()
+    again = frame(bench, lambda each: each.time == 0 and each.batch is not None)
+    np.testing.assert_allclose(again.batch.link_poses, start, atol=1e-6)
+    bench.open(engine.find_robot("pendulum"))
+    until(bench, lambda: not bench.loading)
+    assert bench.settings.spread == Spread()
+    assert frame(bench, lambda _: True).batch is None
+
+
+def test_a_slider_at_time_zero_moves_all_robots_and_keeps_their_spread(bench):
+    bench.set_spread(Spread(4, pose=0.2))
+    before = frame(bench, of(4))
+    apart = before.batch.deviation.copy()
+    bench.set_coordinate(0, 0.7)
+    after = frame(bench, lambda each: each.q[0] == 0.7)
+    np.testing.assert_allclose(after.batch.deviation, apart, atol=0.1)
+    assert np.all(after.batch.deviation[1:] > 0.01)
+
+
+def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench):
+    bench.set_integrator("rk4")
+    bench.set_dt(0.2)  # too long for those that swing fast
+    bench.set_spread(Spread(40, pose=3.0, seed=1))
+    frame(bench, of(40))
+    bench.set_speed(10.0)
+    bench.play()
+    events = until(bench, lambda: (each := bench.frame()) is not None and each.time > 60)
+    newest = bench.newest
+    assert not any(isinstance(event, Stopped) for event in events)
+    assert np.all(np.isfinite(newest.batch.link_poses))
+    assert 0 < np.count_nonzero(newest.batch.diverged) < 40
+
+
+def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
+    window = opened()
+    window.resize(1000, 650)
+    press(qtbot, window, window.batch_action)
+    wait(qtbot, window.batch.isVisible)
+    panel = window.batch
+    panel.robots.selectAll()
+    QTest.keyClicks(panel.robots, "12")
+    panel.pose.selectAll()
+    QTest.keyClicks(panel.pose, "0.4")
+    QTest.keyClick(panel.pose, Qt.Key.Key_Tab)
+    wait(qtbot, lambda: len(panel.map.values) == 12)
+    assert window.workbench.settings.spread == Spread(12, pose=0.4)
+    panel.coloring.setCurrentText(DEVIATION)
+    wait(qtbot, lambda: window.loading_label.text() == "")
+    press(qtbot, window, window.play_action)
+    wait(qtbot, lambda: window.workbench.time > 0.2)
+    press(qtbot, window, window.play_action)
+    qtbot.mouseClick(panel.map, Left, pos=panel.map.cell(7).center().toPoint())
+    wait(qtbot, lambda: panel.count.text() == "robot 7")
+    assert window.workbench.newest.robot == 7
+    np.testing.assert_allclose(window.joints.table.q, window.workbench.newest.q)
+    assert panel.map.values[0] == 0
+    assert panel.map.values.max() > 0
+
+
+def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened):
+    window = opened()
+    window.batch.show_spread(Spread(9))
+    window.workbench.set_spread(Spread(9, pose=0.2))
+    view = window.viewport
+    wait(qtbot, lambda: view._batch is not None and len(view._batch) == 9)
+    clip = view.camera.projection(view.width() / view.height()) @ view.camera.view()
+    place = clip @ np.append(view._batch.origins[5, 1], 1.0)
+    x, y = (0.5 + 0.5 * place[0] / place[3]) * view.width(), (0.5 - 0.5 * place[1] / place[3]) * view.height()
+    point = QPoint(round(x), round(y))
+    with qtbot.assertNotEmitted(view.picked):
+        qtbot.mousePress(view, Left, pos=point)
+        qtbot.mouseMove(view, point + QPoint(30, 0))
+        qtbot.mouseRelease(view, Left, pos=point + QPoint(30, 0))
+    view.fit()
+    view.camera.orbit(-30 * -np.radians(0.35), 0.0)
+    with qtbot.waitSignal(view.picked) as picked:
+        qtbot.mouseClick(view, Left, pos=point)
+    wait(qtbot, lambda: window.workbench.newest.robot == picked.args[0])
+
+
+def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
+    window = opened()
+    window.workbench.set_spread(Spread(4))
+    view = window.viewport
+    wait(qtbot, lambda: view._batch is not None)
+    view.follow = True
+    before = view.camera.target.copy()
+    window.workbench.look_at(3)
+    wait(qtbot, lambda: window.workbench.newest.robot == 3)
+    np.testing.assert_allclose(view.camera.target - before, view._batch.offsets[3], atol=1e-5)
+
+
+def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
+    window = opened()
+    window.workbench.set_spread(Spread(4, pose=0.2))
+    view = window.viewport
+    wait(qtbot, lambda: view._batch is not None)
+    assert np.any(view._batch.offsets)
+    window.batch.arrangement.setCurrentText(ARRANGEMENTS[1])
+    assert not np.any(view._batch.offsets)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])
+def test_the_panel_fits_the_window(qtbot, opened, width, height):
+    window = opened()
+    window.resize(width, height)
+    press(qtbot, window, window.batch_action)
+    wait(qtbot, window.batch.isVisible)
+    assert (window.width(), window.height()) == (width, height)
+    panel = window.batch
+    assert panel.width() >= panel.minimumSizeHint().width()
+    for control in (panel.robots, panel.pose, panel.mass, panel.friction, panel.seed, panel.coloring, panel.map):
+        corner = control.mapTo(window, QPoint(control.width(), control.height()))
+        assert corner.x() <= width
+        assert corner.y() <= height
+    assert panel.map.height() >= 60
