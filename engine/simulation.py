@@ -330,10 +330,11 @@ def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) ->
 
 
 def advancing(model: Model) -> dict[str, tuple[str, ...]]:
-    """The algorithms that a simulation of this model advances by, by device; the CPU's "dca" steps chains alone."""
-    serial = features.serial(model)
-    on_cpu = tuple(name for name in ALGORITHMS["cpu"] if name != "dca" or serial)
-    return ALGORITHMS | {"cpu": on_cpu}
+    """The algorithms that a simulation of this model advances by, by device."""
+    return {
+        device: tuple(name for name in names if capabilities.reason(name, model, device) is None)
+        for device, names in ALGORITHMS.items()
+    }
 
 
 def _on_gpu(algorithm: str, model: Model) -> type[RobotStepper | ChainStepper | TreeStepper | StillStepper]:
@@ -366,9 +367,7 @@ def simulation_refusal(algorithm: str, model: Model, device: str = "auto") -> st
 def _refusal(algorithm: str, model: Model, device: str) -> str | None:
     if algorithm not in ALGORITHMS[device]:
         return f"it does not step on device {device!r}"
-    if why := capabilities.reason(algorithm, model, device):
-        return why
-    return None if algorithm in advancing(model)[device] else f"it does not step such robots on device {device!r}"
+    return capabilities.reason(algorithm, model, device)
 
 
 def why_no_gpu() -> str | None:

@@ -17,7 +17,8 @@ from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.native import specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
-from engine.model import Model
+from engine.cpu.trees.dca import TreeDca
+from engine.model import Model, features
 from engine.model.layout import pack
 
 
@@ -43,7 +44,10 @@ def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Ke
 
 
 def at_hand(algorithm: str, dtype: str, work: str = "call") -> bool:
-    """Whether an algorithm answers soon: nothing is left that takes long to compile, for a "call" or a "step"."""
+    """Whether an algorithm answers soon for a serial chain: nothing is left that takes long to compile.
+
+    `work` is a "call" or a "step". For trees every algorithm does.
+    """
     return algorithm != "dca" or numba_code.at_hand(f"dca-{work}-{dtype}")
 
 
@@ -79,6 +83,8 @@ class _Text:
 
 
 def _dca(model: Model, dtype: str, threads: int | None) -> Kernels:
+    if not features.serial(model):
+        return TreeDca(model, dtype, threads)
     from engine.cpu.chains.dca import Dca  # with Numba, which takes a second to load
 
     return Dca(model, dtype, threads)

@@ -62,7 +62,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=False, prismatic=True, mimic=False, massless=False,
             threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
-            except_on={"cpu": ("floating", "spherical", "trees")},
         ),
         Algorithm(
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},

@@ -222,7 +222,11 @@ def _decide(table: Measurements, names: tuple[str, ...], case: Case, soon: bool 
         else:
             seconds[name] = time
     if soon and table.device == "cpu":
-        awaited = {name: time for name, time in seconds.items() if not on_cpu.at_hand(name, case.dtype, case.work)}
+        awaited = {
+            name: time
+            for name, time in seconds.items()
+            if case.shape == "chain" and not on_cpu.at_hand(name, case.dtype, case.work)
+        }
         if len(awaited) < len(seconds):
             seconds = {name: time for name, time in seconds.items() if name not in awaited}
         else:

@@ -76,7 +76,7 @@ def test_an_algorithm_serves_what_the_table_says_and_refuses_the_rest(robots, fe
 def test_real_robots_are_served_by_what_fits_them(robots):
     served = {feature: engine.algorithms(model) for feature, (model, _) in robots.items()}
     assert set(served["chain"]) == {"abia", "dca", "jsiia", "abia-hybrid", "cfa"}
-    assert served["trees"] == served["floating"] == served["spherical"] == ("abia", "jsiia")
+    assert served["trees"] == served["floating"] == served["spherical"] == ("abia", "dca", "jsiia")
     assert served["mimic"] == ("jsiia",)
     assert set(served["massless"]) == set(served["chain"]) - {"cfa", "dca"}
 
@@ -100,7 +100,7 @@ def test_the_documentation_shows_the_table():
         shown[cells[0].strip("`")] = dict(zip(columns, cells, strict=True))
     assert list(shown) == list(capabilities.ALGORITHMS)
     for name, row in capabilities.ALGORITHMS.items():
-        assert shown[name]["trees"] == {"abia": "yes", "dca": "not on cpu", "jsiia": "yes"}.get(name, "no")
+        assert shown[name]["trees"] == {"abia": "yes", "dca": "yes", "jsiia": "yes"}.get(name, "no")
         assert shown[name]["massless links"] == ("yes" if row.massless else "no")
         assert shown[name]["work"] == f"O({row.work})"
 
@@ -121,7 +121,7 @@ def test_what_an_algorithm_serves_may_depend_on_the_device():
     tree = engine.tree(5)
     assert capabilities.refusal("jsiia", tree, "cpu") is None
     assert capabilities.refusal("jsiia", tree, "cuda") is None
-    assert capabilities.refusal("dca", tree, "cpu").endswith("carries several branches; use abia")
+    assert capabilities.refusal("dca", tree, "cpu") is None
     for other in (tree, engine.tree(5, branching=0, floating=True), engine.tree(5, spherical=1.0)):
         assert engine.algorithms(other, "cuda") == ("abia", "dca", "jsiia")
     assert engine.algorithms(engine.chain(5), "cuda") == ("abia", "dca", "jsiia", "abia-hybrid", "cfa")

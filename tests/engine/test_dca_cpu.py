@@ -153,8 +153,6 @@ def test_is_an_algorithm_like_the_others(rng):
         np.testing.assert_array_equal(fd(*(list(x) for x in one)), batch[i])
     with pytest.raises(ValueError, match=r"threads is 0; expected a whole number of 1 or more"):
         engine.ForwardDynamics(model, algorithm="dca", threads=0)
-    with pytest.raises(ValueError, match=r"carries several branches; use abia"):
-        engine.ForwardDynamics(engine.tree(20), algorithm="dca")
 
 
 def test_the_split_is_the_best_by_the_costs():

@@ -17,7 +17,9 @@ import pytest
 from engine.cpu.rigid_body import spatial
 from engine.cpu.runtime.native import inline, kernel, specialise
 from engine.cpu.runtime.native.operations import address, call
+from engine.cpu.runtime.native.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.cpu.runtime.native.values import Untranslatable
+from engine.cpu.runtime.native.vectors import as_precise_as, double, gather, load, scatter, store, where
 
 FACTOR = 3.0
 
@@ -312,3 +314,72 @@ def test_code_at_an_address_is_called_and_what_it_writes_is_read():
     x = np.array([1.0, 2.0, 3.0])
     assert _filled(ctypes.cast(function, ctypes.c_void_p).value, x) == 72.0
     np.testing.assert_array_equal(x, [1.0, 7.0, 3.0])
+
+
+@kernel
+def vectors(x, places, out, lanes):
+    a, b = load(x, 0, lanes), load(x, 1, lanes)
+    total = a * 2.0 + b / 4.0
+    for k in range(3):
+        total = total - k * a
+    exact = as_precise_as(double(a) * 0.1, a)
+    store(out, 0, where(a - 1.0, -total, total) + exact)
+    scatter(out, places, gather(x, places, lanes) * 0.5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_values_may_be_vectors(lanes, dtype):
+    rng = np.random.default_rng(lanes)
+    x, out = rng.uniform(-1, 1, 2 * lanes).astype(dtype), np.zeros(2 * lanes, dtype)
+    x[0] = 1.0
+    places = np.arange(lanes, 2 * lanes)
+    places[-1] = -1
+    vectors(x, places, out, (0,) * lanes)
+    a, b = x[:lanes], x[lanes:]
+    total = a * 2 + b / 4 - 3 * a
+    expected = np.where(a != 1, -total, total) + 0.1 * a
+    np.testing.assert_allclose(out[:lanes], expected, rtol=1e-5 if dtype == "float32" else 1e-14)
+    np.testing.assert_array_equal(out[lanes:-1], 0.5 * x[lanes:-1])
+    assert out[-1] == 0
+
+
+@kernel
+def by_address(place, rows, by):
+    x, words = array_at(place, "float64", (rows, 2)), array_at(place, "int64", (2 * rows,))
+    for i in range(1, rows):
+        x[i, 1] = 3.0 + i
+    write(words, 0, 4 + by)
+    if count(words, 0) == 5 + by and not exchange(words, 0, 4, 0) and exchange(words, 0, 5 + by, 70):
+        pause()
+        give_way()
+
+
+@kernel
+def caller(function, x, by):
+    call(function, address(x), x.shape[0], by)
+    return read(array_at(address(x), "int64", (1,)), 0)
+
+
+def test_a_kernel_of_whole_numbers_has_an_address_and_finds_arrays_by_theirs():
+    x = np.zeros((4, 2))
+    assert caller(by_address.address(3), x, 2) == 70
+    np.testing.assert_array_equal(x[1:], [[0, 4], [0, 5], [0, 6]])
+    assert by_address.has_address(3)
+
+
+@kernel
+def counting(place, times, _):
+    words = array_at(place, "int64", (1,))
+    for _k in range(times):
+        count(words, 0)
+
+
+def test_words_are_counted_by_many_threads_at_once():
+    words, call_it = np.zeros(1, np.int64), ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(counting.address(3))
+    threads = [threading.Thread(target=call_it, args=(words.ctypes.data, 100_000, 0)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert words[0] == 400_000

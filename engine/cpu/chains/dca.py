@@ -47,10 +47,11 @@ from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime import clock, numba_code
 from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.epochs import OWN
 from engine.cpu.runtime.native import specialise as specialise_native
 from engine.cpu.runtime.numba_kernels import specialise
 from engine.cpu.runtime.status import FITS, WRONG_SHAPE
-from engine.cpu.runtime.thread_pool import OWN, ThreadPool
+from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.model import REVOLUTE, Model
 from engine.model.layout import CONSTANTS, HOME_POSITION, INERTIA, MASS, Packed, pack
 

@@ -17,7 +17,7 @@ from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime import atomic, clock, numba_code
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.numba_kernels import callback, kernel, specialise
-from engine.cpu.runtime.thread_pool import ThreadPool, next_epoch
+from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.model.layout import Packed
 
 _SIGNATURE = types.void(types.int64, types.int64, types.int64)
@@ -41,10 +41,10 @@ def _turn(address, me, epoch):
 @kernel
 def _attend(control, me, buffer):
     """Take part in calls as thread `me`, until none has come for a while."""
-    epoch = next_epoch(control, 0, buffer)
+    epoch = atomic.next_epoch(control, 0, buffer)
     while epoch >= 0:
         atomic.call(control[thread_group.TASK], control, me, epoch)
-        epoch = next_epoch(control, epoch, buffer)
+        epoch = atomic.next_epoch(control, epoch, buffer)
 
 
 @cache

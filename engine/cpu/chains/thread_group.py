@@ -25,9 +25,9 @@ from engine.cpu.chains import chunk_join, chunk_passes, chunks, dca_step
 from engine.cpu.chains.lanes import aligned
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime import atomic, clock
+from engine.cpu.runtime.epochs import EPOCH, LINE, OWN
 from engine.cpu.runtime.numba_kernels import inline, kernel
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
-from engine.cpu.runtime.thread_pool import EPOCH, LINE, OWN, next_epoch
 from engine.model.layout import Packed
 
 LARGEST = dca_step.MOST
@@ -320,7 +320,7 @@ def lead(table, like, q, v, tau, out):
 def attend(table, like, me, buffer):
     """Take part in calls as thread `me`, until none has come for a while."""
     group, n = group_at(table, like, None), table[0]
-    epoch = next_epoch(group.control, 0, buffer)
+    epoch = atomic.next_epoch(group.control, 0, buffer)
     while epoch >= 0:
         take_part(group, n, me, epoch, None)
-        epoch = next_epoch(group.control, epoch, buffer)
+        epoch = atomic.next_epoch(group.control, epoch, buffer)

@@ -26,10 +26,11 @@ from engine.cpu.rigid_body.workspace import EIGHT, WIDTH
 from engine.cpu.runtime import atomic, clock
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.cores import cores
+from engine.cpu.runtime.epochs import EPOCH, LINE, OWN
 from engine.cpu.runtime.numba_kernels import callback, inline, kernel, specialise
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
-from engine.cpu.runtime.thread_pool import EPOCH, LINE, OWN, ThreadPool, next_epoch
+from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.model.layout import CONSTANTS, Packed
 
 RUNS = 4
@@ -89,10 +90,10 @@ def _task(dtype: str) -> Any:
 @kernel
 def _attend(control, me, buffer):
     """Take part in calls as thread `me`, until none has come for a while."""
-    epoch = next_epoch(control, 0, buffer)
+    epoch = atomic.next_epoch(control, 0, buffer)
     while epoch >= 0:
         atomic.call(control[_TASK], control, me, epoch)
-        epoch = next_epoch(control, epoch, buffer)
+        epoch = atomic.next_epoch(control, epoch, buffer)
 
 
 @kernel

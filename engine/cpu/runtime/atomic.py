@@ -10,10 +10,11 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from engine.cpu.runtime import clock
+from engine.cpu.runtime.epochs import EPOCH, IDLE_NS, SPINS, STOP
 from engine.cpu.runtime.numba_kernels import inline, instruction
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
-_SPINS = 100  # a few µs
 
 _yield_processor: Any = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
@@ -111,7 +112,7 @@ def call(_typing, address, control, me, epoch):
 @inline
 def back_off(spins):
     """One more moment of waiting, after so many; a wait that lasts lets other threads have the processor."""
-    if spins < _SPINS:
+    if spins < SPINS:
         pause()
     else:
         _yield_processor()
@@ -124,3 +125,18 @@ def wait_for(control, place, least):
     while read(control, place) < least:
         back_off(spins)
         spins += 1
+
+
+@inline
+def next_epoch(control, seen, buffer):
+    """The epoch after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
+    looks, deadline = 0, clock.now(buffer) + IDLE_NS
+    while read(control, STOP) == 0:
+        epoch = read(control, EPOCH)
+        if epoch != seen:
+            return epoch
+        looks += 1
+        if looks % 64 == 0 and clock.now(buffer) > deadline:
+            return -1
+        back_off(looks)
+    return -1

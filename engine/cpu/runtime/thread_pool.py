@@ -22,29 +22,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime import atomic, clock
-from engine.cpu.runtime.numba_kernels import inline
-
-IDLE_NS = 500_000
-"""How long a pool thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
-LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
-EPOCH, STOP, OWN = 0, LINE, 2 * LINE
-"""Places in every control block: the number of the present call, and whether to end; then come a pool's own."""
-
-
-@inline
-def next_epoch(control, seen, buffer):
-    """The epoch after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
-    looks, deadline = 0, clock.now(buffer) + IDLE_NS
-    while atomic.read(control, STOP) == 0:
-        epoch = atomic.read(control, EPOCH)
-        if epoch != seen:
-            return epoch
-        looks += 1
-        if looks % 64 == 0 and clock.now(buffer) > deadline:
-            return -1
-        atomic.back_off(looks)
-    return -1
+from engine.cpu.runtime.epochs import STOP
 
 
 class ThreadPool:

@@ -28,6 +28,8 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.trees import dca as trees
+from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import PHASES, Rotations, StepSettings
@@ -48,6 +50,7 @@ class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: there is something to touch.
+    `branched`: "dca" is that for trees.
     """
 
     integrator: str
@@ -56,36 +59,42 @@ class Code(NamedTuple):
     wrenches: bool = False
     freezes: bool = False
     contact: bool = False
+    branched: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
         """The code for these settings; blocks of eight robots go together where all are alike, and more than a few."""
         alike = len(settings.joints) == 1 and settings.parameters is None
         algorithm = settings.algorithm
-        if algorithm == "dca" and dca_step.blocks(len(settings.model.parent), 1) == 0:
+        if algorithm == "dca" and not _dca_pays(settings.model):
             algorithm = "abia"
         contact = settings.scene is not None and settings.scene.ground is not None
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
-        return cls(settings.integrator, algorithm, lanes, freezes=settings.freezes, contact=contact)
+        branched = algorithm == "dca" and not features.serial(settings.model)
+        return cls(settings.integrator, algorithm, lanes, freezes=settings.freezes, contact=contact, branched=branched)
 
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
         seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
-        return seconds + 24.0 * (self.algorithm == "dca")
+        return seconds + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
         if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
             return False
+        if self.branched:
+            return trees.at_hand()
         return self.algorithm != "dca" or numba_code.at_hand(dca_step.CODE)
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
         self.steps()
         all_finite.specialised(_MATRIX)
-        if self.algorithm == "dca":
+        if self.branched:
+            trees.make_code()
+        elif self.algorithm == "dca":
             _dca_group().make_code()
 
     def steps(self) -> Callable[..., int]:
@@ -108,6 +117,11 @@ class Code(NamedTuple):
             contact_room.example() if self.contact else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
+
+
+def _dca_pays(model: Model) -> bool:
+    """Whether DCA-ABA steps a robot, and not the ABA in its place."""
+    return dca_step.blocks(len(model.parent), 1) > 0 if features.serial(model) else trees.pays(model)
 
 
 def _dca_group() -> ModuleType:
@@ -163,11 +177,13 @@ class Stepper:
         return Code.of(self._settings)._replace(wrenches=self._wrench is not None).steps()
 
     @cached_property
-    def _group(self) -> DcaGroup | None:
+    def _group(self) -> DcaGroup | trees.TreeGroup | None:
         """The threads that share each call of DCA-ABA, made like `_steps`; None with the other algorithms."""
         if self._algorithm != "dca":
             return None
         model = self._settings.model
+        if not features.serial(model):
+            return trees.TreeGroup(pack(model), self._asked)
         group: DcaGroup = _dca_group().DcaGroup(pack(model), dca_step.blocks(len(model.parent), self._asked))
         return group
 

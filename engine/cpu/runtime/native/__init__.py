@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.cpu.runtime import kernel_cache
 from engine.cpu.runtime.native import machine
-from engine.cpu.runtime.native.entry import sort_of, written
+from engine.cpu.runtime.native.entry import sort_of, written, written_for_code
 from engine.cpu.runtime.process import OnePerProcess
 
 
@@ -26,6 +26,7 @@ class Function:
         self.function, self.inlined, self.guards = function, inlined, guards
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._addresses: dict[int, int] = {}
         self._last: Callable[..., Any] = self._first
 
     def _first(self, *_arguments: Any) -> Any:
@@ -60,6 +61,22 @@ class Function:
     def at_hand(self, sorts: tuple[Any, ...]) -> bool:
         """Whether it is compiled for arguments of these sorts, in memory or on disk."""
         return sorts in self._loaded or kernel_cache.read(self._name(sorts)) is not None
+
+    def address(self, count: int) -> int:
+        """Where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
+        with _compiling():
+            if count not in self._addresses:
+                name = self._name(("address", count))
+                code = kernel_cache.read(name)
+                if code is None:
+                    code = machine.compiled(written_for_code(self, count, name))
+                    kernel_cache.write(name, code)
+                self._addresses[count] = machine.address(code, name)
+            return self._addresses[count]
+
+    def has_address(self, count: int) -> bool:
+        """Whether it is compiled for so many whole numbers, in memory or on disk."""
+        return count in self._addresses or kernel_cache.read(self._name(("address", count))) is not None
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
         cells = tuple(cell.cell_contents for cell in self.function.__closure__ or ())

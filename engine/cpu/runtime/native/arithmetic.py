@@ -33,11 +33,18 @@ _BITS: dict[type, str] = {ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "an
 _COMPARED: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
+def is_vector(value: Any) -> bool:
+    """Whether it has a number for each of several lanes."""
+    return isinstance(value, ir.Value) and isinstance(value.type, ir.VectorType)
+
+
 def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
-    """A number as one of another type: truth to whole, whole to real, single to double or back."""
+    """A number as one of another type: truth to whole, whole to real, single to double or back, one to all lanes."""
     value = materialised(value)
     if value.type == to:
         return value
+    if isinstance(to, ir.VectorType):
+        return _in_lanes(builder, value, to)
     if value.type == BOOL and to == INT:
         return builder.zext(value, to)
     if value.type in (INT, BOOL) and to in (DOUBLE, FLOAT):
@@ -49,9 +56,25 @@ def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
     raise Untranslatable(f"a number of type {value.type} where one of type {to} stands")
 
 
+def _in_lanes(builder: ir.IRBuilder, value: Any, to: ir.VectorType) -> Any:
+    if is_vector(value):
+        return (builder.fpext if to.element == DOUBLE else builder.fptrunc)(value, to)
+    value = converted(builder, value, to.element)
+    vector: Any = ir.Constant(to, ir.Undefined)
+    for lane in range(to.count):
+        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+    return vector
+
+
 def common(*values: Any) -> ir.Type:
-    """The type that these numbers share, as NumPy has it: what Python's own number is, counts as double or int64."""
+    """The type that these numbers share, as NumPy has it: what Python's own number is, counts as double or int64.
+
+    Beside a vector a number takes the vector's type.
+    """
     types = [materialised(value).type for value in values]
+    for candidate in types:
+        if isinstance(candidate, ir.VectorType):
+            return candidate
     if DOUBLE in types or (FLOAT in types and (INT in types or BOOL in types)):
         return DOUBLE
     for candidate in (FLOAT, INT):
@@ -72,7 +95,7 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     if type_ == BOOL and sort not in _BITS:
         type_ = INT
     x, y = converted(builder, x, type_), converted(builder, y, type_)
-    if type_ in (DOUBLE, FLOAT):
+    if type_ in (DOUBLE, FLOAT) or isinstance(type_, ir.VectorType):
         return getattr(builder, _REAL[sort])(x, y, flags=FLAGS)
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))

@@ -211,6 +211,17 @@ def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> str:
     return str(unit.module)
 
 
+def written_for_code(kernel: Any, count: int, name: str) -> str:
+    """A kernel of so many whole numbers as a function of that name which machine code calls, see `operations.call`."""
+    unit = Unit(name)
+    body = unit.function(kernel, [ir.Constant(INT, 0)] * count)
+    function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [INT] * count), name)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    body.call(builder, body, list(function.args))
+    builder.ret_void()
+    return str(unit.module)
+
+
 class _Definition(ctypes.Structure):
     """CPython's PyMethodDef."""
 

@@ -13,6 +13,7 @@ from llvmlite import ir
 from engine.cpu.runtime.native import arithmetic
 from engine.cpu.runtime.native.memory import Slot, alike, array_load, element
 from engine.cpu.runtime.native.operations import KNOWN_CALLS
+from engine.cpu.runtime.native.shared import SHARED_CALLS
 from engine.cpu.runtime.native.values import (
     INT,
     Array,
@@ -23,6 +24,9 @@ from engine.cpu.runtime.native.values import (
     of_python,
     rebuilt,
 )
+from engine.cpu.runtime.native.vectors import VECTOR_CALLS
+
+_CALLS = {**KNOWN_CALLS, **SHARED_CALLS, **VECTOR_CALLS}
 
 
 class Expressions:
@@ -177,8 +181,10 @@ class Expressions:
     def _Call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         arguments = [self.value(argument) for argument in node.args]
-        if function in KNOWN_CALLS:
-            return KNOWN_CALLS[function](self.builder, *arguments)
+        if function in _CALLS:
+            return _CALLS[function](self.builder, *arguments)
+        if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
+            return Record(tuple(arguments), function._fields)
         if getattr(function, "inlined", None) is None:
             raise Untranslatable(f"a call of {ast.unparse(node.func)}")
         return self._called(function, arguments)

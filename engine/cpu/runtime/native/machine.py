@@ -67,7 +67,12 @@ def _engine() -> Any:
 
 def loaded(code: bytes, name: str) -> Callable[..., Any]:
     """The entry of that name in an object file, as a function of Python's."""
+    return function_object(address(code, name), name)
+
+
+def address(code: bytes, name: str) -> int:
+    """Where the function of that name in an object file is, once loaded."""
     engine = _engine()
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return function_object(engine.get_function_address(name), name)
+    return int(engine.get_function_address(name))

@@ -1,0 +1,47 @@
+"""Waiting in shared memory, for kernels of `native`: for the next epoch of a `thread_pool`, and for a word to grow."""
+
+from __future__ import annotations
+
+from engine.cpu.runtime.native import inline
+from engine.cpu.runtime.native.operations import now
+from engine.cpu.runtime.native.shared import give_way, pause, read
+
+IDLE_NS = 500_000
+"""How long a pool thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
+LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
+EPOCH, STOP, OWN = 0, LINE, 2 * LINE
+"""Places in every control block: the number of the present call, and whether to end; then come a pool's own."""
+SPINS = 100  # a few µs
+
+
+@inline
+def back_off(spins):
+    """One more moment of waiting, after so many; a wait that lasts lets other threads have the processor."""
+    if spins < SPINS:
+        pause()
+    else:
+        give_way()
+
+
+@inline
+def wait_for(control, place, least):
+    """Until control[place] is `least` or more."""
+    spins = 0
+    while read(control, place) < least:
+        back_off(spins)
+        spins += 1
+
+
+@inline
+def next_epoch(control, seen):
+    """The epoch after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
+    looks, deadline = 0, now() + IDLE_NS
+    while read(control, STOP) == 0:
+        epoch = read(control, EPOCH)
+        if epoch != seen:
+            return epoch
+        looks += 1
+        if looks % 64 == 0 and now() > deadline:
+            return -1
+        back_off(looks)
+    return -1

@@ -1,0 +1,123 @@
+"""Numbers that are vectors, one value per lane: kernels that work on several bodies or chunks at once are written so.
+
+`load` reads L numbers that lie side by side as one value; +, −, ·, / act on all lanes in one instruction, and a number
+beside a vector stands in every lane. L is the length of the tuple `lanes`; with one lane a value is a plain number.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from engine.cpu.runtime.native import arithmetic
+from engine.cpu.runtime.native.memory import array_load, element
+from engine.cpu.runtime.native.values import DOUBLE, INT, Array, Record
+
+
+def load(_row: Any, _place: int, _lanes: tuple[int, ...]) -> Any:
+    """Value number `place` of a contiguous array, as many numbers wide as `lanes`."""
+    raise NotImplementedError("a kernel's own")
+
+
+def store(_row: Any, _place: int, _value: Any) -> None:
+    """Write a value over number `place` of a contiguous array."""
+    raise NotImplementedError("a kernel's own")
+
+
+def gather(_numbers: Any, _places: Any, _lanes: tuple[int, ...]) -> Any:
+    """numbers[places[k]] in lane k, 0 where that place is negative; `numbers` has at least one."""
+    raise NotImplementedError("a kernel's own")
+
+
+def scatter(_numbers: Any, _places: Any, _value: Any) -> None:
+    """Lane k over numbers[places[k]], unless that place is negative."""
+    raise NotImplementedError("a kernel's own")
+
+
+def where(_condition: Any, _x: Any, _y: Any) -> Any:
+    """x in the lanes where `condition` is not 0, y in the others."""
+    raise NotImplementedError("a kernel's own")
+
+
+def double(_x: Any) -> Any:
+    """The same numbers in double precision."""
+    raise NotImplementedError("a kernel's own")
+
+
+def as_precise_as(_x: Any, _like: Any) -> Any:
+    """Numbers in double precision rounded to those of `like`."""
+    raise NotImplementedError("a kernel's own")
+
+
+def _bytes(type_: ir.Type) -> int:
+    return 8 if type_ in (DOUBLE, INT) else 4
+
+
+def _pointer(builder: ir.IRBuilder, row: Array, place: Any, type_: ir.VectorType) -> Any:
+    first = arithmetic.binary(builder, ast.Mult, place, type_.count)
+    return builder.bitcast(element(builder, row, [first]), type_.as_pointer())
+
+
+def _load(builder: ir.IRBuilder, row: Array, place: Any, lanes: Record) -> Any:
+    if len(lanes.items) == 1:
+        return array_load(builder, row, [place])
+    type_ = ir.VectorType(row.element, len(lanes.items))
+    return builder.load(_pointer(builder, row, place, type_), align=_bytes(row.element))
+
+
+def _store(builder: ir.IRBuilder, row: Array, place: Any, value: Any) -> None:
+    if not arithmetic.is_vector(value):
+        builder.store(arithmetic.converted(builder, value, row.element), element(builder, row, [place]))
+        return
+    type_ = ir.VectorType(row.element, value.type.count)
+    value = arithmetic.converted(builder, value, type_)
+    builder.store(value, _pointer(builder, row, place, type_), align=_bytes(row.element))
+
+
+def _gather(builder: ir.IRBuilder, numbers: Array, places: Array, lanes: Record) -> Any:
+    found, none = [], ir.Constant(numbers.element, 0.0)
+    for k in range(len(lanes.items)):
+        place = array_load(builder, places, [k])
+        there = builder.icmp_signed(">=", place, ir.Constant(INT, 0))
+        place = builder.select(there, place, ir.Constant(INT, 0))
+        found.append(builder.select(there, array_load(builder, numbers, [place]), none))
+    if len(found) == 1:
+        return found[0]
+    vector = ir.Constant(ir.VectorType(numbers.element, len(found)), ir.Undefined)
+    for k, number in enumerate(found):
+        vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), k))
+    return vector
+
+
+def _scatter(builder: ir.IRBuilder, numbers: Array, places: Array, value: Any) -> None:
+    for k in range(value.type.count if arithmetic.is_vector(value) else 1):
+        number = (
+            builder.extract_element(value, ir.Constant(ir.IntType(32), k)) if arithmetic.is_vector(value) else value
+        )
+        place = array_load(builder, places, [k])
+        with builder.if_then(builder.icmp_signed(">=", place, ir.Constant(INT, 0))):
+            builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [place]))
+
+
+def _where(builder: ir.IRBuilder, condition: Any, x: Any, y: Any) -> Any:
+    type_ = arithmetic.common(condition, x, y)
+    condition, x, y = (arithmetic.converted(builder, value, type_) for value in (condition, x, y))
+    return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(type_, None)), x, y)
+
+
+def _double(builder: ir.IRBuilder, x: Any) -> Any:
+    return arithmetic.converted(builder, x, ir.VectorType(DOUBLE, x.type.count) if arithmetic.is_vector(x) else DOUBLE)
+
+
+def _as_precise_as(builder: ir.IRBuilder, x: Any, like: Any) -> Any:
+    return arithmetic.converted(builder, x, like.type)
+
+
+VECTOR_CALLS: dict[Any, Callable[..., Any]] = {
+    load: _load, store: _store, gather: _gather, scatter: _scatter,
+    where: _where, double: _double, as_precise_as: _as_precise_as,
+}  # fmt: skip
+"""How to write a call of each."""

@@ -1,0 +1,282 @@
+"""The passes of `dca` over one block of a tree: its chunks and its subtrees, L at once, see `group` and `plan`.
+
+Equations and symbols are those of `chains.dca`. Outwards go motions and accelerations, inwards shares: what the row
+before feels. Where they do not pass from a row to the next in its lane they go through ports.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body.spatial import add, cross, matmul, mul, scale, sub
+from engine.cpu.rigid_body.workspace import EIGHT as LANES
+from engine.cpu.runtime.native import inline, kernel
+from engine.cpu.runtime.native.vectors import gather, load, scatter, store
+from engine.cpu.trees import group as at
+from engine.cpu.trees import row_passes as row_of
+from engine.cpu.trees import rows
+from engine.cpu.trees.plan import L
+from engine.cpu.trees.row_passes import load3, load6, load9, put3, put6, put9
+
+GUESTS, HOSTS, ENDS = range(3)
+
+
+@inline
+def _some(group, r, which):
+    """Whether a row has any in a list."""
+    return group.first[r + 1, which] > group.first[r, which]
+
+
+@kernel
+def _set_lane(buffer, place, k, source, at_source, count):
+    for f in range(count):
+        buffer[(place + f) * L + k] = source[at_source + f]
+
+
+@kernel
+def _get_lane(buffer, place, k, target, at_target, count):
+    for f in range(count):
+        target[at_target + f] = buffer[(place + f) * L + k]
+
+
+@kernel
+def _add_lane(buffer, place, k, target, at_target, count):
+    for f in range(count):
+        target[at_target + f] += buffer[(place + f) * L + k]
+
+
+@kernel
+def _add_to_lane(buffer, place, k, source, at_source, count):
+    for f in range(count):
+        buffer[(place + f) * L + k] += source[at_source + f]
+
+
+@kernel
+def _fill_lane(buffer, place, k, value, count):
+    for f in range(count):
+        buffer[(place + f) * L + k] = value
+
+
+@kernel
+def _identity_in_lane(buffer, place, size, k):
+    _fill_lane(buffer, place, k, 0.0, size * size)
+    for r in range(size):
+        buffer[(place + (size + 1) * r) * L + k] = 1.0
+
+
+@kernel
+def poses(group, t, q, v):
+    """T_i of all rows, from q (nq,) and v (nv,)."""
+    constants, w = group.constants, group.w
+    for r in range(group.bounds[t, 0], group.bounds[t, 2]):
+        row_of.pose(w[r], constants[r], group.of_q[r], LANES, q)
+    for j in range(group.joint_first[t], group.joint_first[t + 1]):
+        joint = group.joints[j]
+        row_of.joint_of_several_rows(w, joint[0], joint[1], L, constants, q[joint[2] :], v[joint[3] :], joint[4])
+
+
+@kernel
+def relative_motion(group, t, v):
+    """The pose and the twist of each chunk's last row as seen from before the chunk."""
+    buffer, begin, end = group.buffer[t], group.bounds[t, 0], group.bounds[t, 1]
+    at_pose, at_twist = at.PHI, at.PHI + 12
+    for r in range(begin, end):
+        for g in range(group.first[r, GUESTS], group.first[r + 1, GUESTS]):
+            _identity_in_lane(buffer, at_pose, 3, group.guests[g, 0])
+            _fill_lane(buffer, at_pose + 9, group.guests[g, 0], 0.0, 9)
+        row, c = group.w[r], group.constants[r]
+        o, u = load3(buffer, at_twist, LANES), load3(buffer, at_twist + 3, LANES)
+        o, u = row_of.own_twist(row, c, o, u, gather(v, group.of_v[r], LANES), LANES)
+        Rc, pc = load9(buffer, at_pose, LANES), load3(buffer, at_pose + 9, LANES)
+        put3(buffer, at_pose + 9, add(pc, mul(Rc, load3(row, rows.P, LANES))))
+        put9(buffer, at_pose, matmul(Rc, load9(row, rows.R, LANES)))
+        put3(buffer, at_twist, o)
+        put3(buffer, at_twist + 3, u)
+        for e in range(group.first[r, ENDS], group.first[r + 1, ENDS]):
+            _get_lane(buffer, at_pose, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.CR, 18)
+
+
+@kernel
+def velocities(group, t, v, wrenches):
+    """The motion of every row, and its own force, less the wrenches (n, 6) on the bodies, if there are any."""
+    buffer, first = group.buffer[t], group.first
+    for k in range(3 * L):
+        buffer[at.LANES_MOTION * L + k] = 0.0
+    zero = load3(buffer, at.LANES_MOTION, LANES)
+    motion = (zero, zero, zero, zero)
+    for r in range(group.bounds[t, 0], group.bounds[t, 2]):
+        if _some(group, r, GUESTS):
+            _keep_motion(buffer, motion)
+            for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+                _set_lane(buffer, at.LANES_MOTION, group.guests[g, 0], group.ports[group.guests[g, 1]], at.MOTION, 12)
+            motion = (
+                load3(buffer, at.LANES_MOTION, LANES), load3(buffer, at.LANES_MOTION + 3, LANES),
+                load3(buffer, at.LANES_MOTION + 6, LANES), load3(buffer, at.LANES_MOTION + 9, LANES),
+            )  # fmt: skip
+        motion = row_of.velocity(group.w[r], group.constants[r], motion, group.of_v[r], LANES, v)
+        if wrenches.shape[0] > 0:
+            row_of.less_wrenches(group.w[r], group.of_body[r], wrenches, L)
+        if _some(group, r, HOSTS) or _some(group, r, ENDS):
+            _keep_motion(buffer, motion)
+            for h in range(first[r, HOSTS], first[r + 1, HOSTS]):
+                _get_lane(buffer, at.LANES_MOTION, group.hosts[h, 0], group.ports[group.hosts[h, 1]], at.MOTION, 12)
+            for e in range(first[r, ENDS], first[r + 1, ENDS]):
+                _get_lane(buffer, at.LANES_MOTION + 6, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.END, 6)
+
+
+@inline
+def _keep_motion(buffer, motion):
+    put3(buffer, at.LANES_MOTION, motion[0])
+    put3(buffer, at.LANES_MOTION + 3, motion[1])
+    put3(buffer, at.LANES_MOTION + 6, motion[2])
+    put3(buffer, at.LANES_MOTION + 9, motion[3])
+
+
+@inline
+def _share(buffer):
+    A, B, C = load6(buffer, at.I, LANES), load9(buffer, at.I + 6, LANES), load6(buffer, at.I + 15, LANES)
+    return A, B, C, load3(buffer, at.I + 21, LANES), load3(buffer, at.I + 24, LANES)
+
+
+@inline
+def _keep_share(buffer, share):
+    put6(buffer, at.I, share[0])
+    put9(buffer, at.I + 6, share[1])
+    put6(buffer, at.I + 15, share[2])
+    put3(buffer, at.I + 21, share[3])
+    put3(buffer, at.I + 24, share[4])
+
+
+@inline
+def _take_from_ports(group, r, buffer):
+    for h in range(group.first[r, HOSTS], group.first[r + 1, HOSTS]):
+        _add_to_lane(buffer, at.I, group.hosts[h, 0], group.ports[group.hosts[h, 1]], at.FELT, at.SHARE)
+
+
+@kernel
+def absorb_subtrees(group, t, acting, added):
+    """The ABA's recursion through the subtrees; their shares go to the ports."""
+    buffer, first = group.buffer[t], group.first
+    for p in range(group.bounds[t, 3], group.bounds[t, 4]):
+        for f in range(at.SHARE):
+            group.ports[p, at.FELT + f] = 0.0
+    for k in range(at.SHARE * L):
+        buffer[at.I * L + k] = 0.0
+    for r in range(group.bounds[t, 2] - 1, group.bounds[t, 1] - 1, -1):
+        _take_from_ports(group, r, buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
+        _keep_share(buffer, share)
+        for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+            k = group.guests[g, 0]
+            _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.FELT, at.SHARE)
+            _fill_lane(buffer, at.I, k, 0.0, at.SHARE)
+
+
+@inline
+def _carry(row, c, buffer):
+    """Φ (1 − S Uᵀ/D) X, Y + (Φ S)(Φ S)ᵀ/D and b + Φ S u/D."""
+    turns, slides = load(c, rows.TURNS, LANES), load(c, rows.SLIDES, LANES)
+    d, ud = load(row, rows.DINV, LANES), load(row, rows.UD, LANES)
+    R, p = load9(row, rows.R, LANES), load3(row, rows.P, LANES)
+    Ux, Uy = load3(row, rows.U, LANES), load3(row, rows.U + 3, LANES)
+    for r in range(6):
+        x, y = load3(buffer, at.PHI + 6 * r, LANES), load3(buffer, at.PHI + 6 * r + 3, LANES)
+        g = turns * x[2] + slides * y[2]
+        store(buffer, at.LANES_MOTION + r, g)
+        store(buffer, at.DRIFT + r, load(buffer, at.DRIFT + r, LANES) + ud * g)
+        e = g * d
+        y = mul(R, sub(y, scale(e, Uy)))
+        put3(buffer, at.PHI + 6 * r, add(mul(R, sub(x, scale(e, Ux))), cross(p, y)))
+        put3(buffer, at.PHI + 6 * r + 3, y)
+    n = 0
+    for r in range(6):
+        e = d * load(buffer, at.LANES_MOTION + r, LANES)
+        for s in range(r, 6):
+            store(buffer, at.Y + n, load(buffer, at.Y + n, LANES) + e * load(buffer, at.LANES_MOTION + s, LANES))
+            n += 1
+
+
+@kernel
+def reduce_chunks(group, t, acting, added):
+    """The five quantities of each chunk, from its end with nothing distal to it."""
+    buffer, first = group.buffer[t], group.first
+    for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
+        for e in range(first[r, ENDS], first[r + 1, ENDS]):
+            k = group.ends[e, 0]
+            _fill_lane(buffer, 0, k, 0.0, at.ELEMENT)
+            _identity_in_lane(buffer, at.PHI, 6, k)
+            _set_lane(buffer, at.DRIFT, k, group.chunk[group.ends[e, 1]], at.END, 6)
+        _take_from_ports(group, r, buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
+        _keep_share(buffer, share)
+        _carry(group.w[r], group.constants[r], buffer)
+        for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+            _get_lane(buffer, 0, group.guests[g, 0], group.chunk[group.guests[g, 1]], 0, at.ELEMENT)
+
+
+@kernel
+def articulate_chunks(group, t, acting, added):
+    """The ABA's own recursion through each chunk, from the share of what lies distal to it."""
+    buffer, first = group.buffer[t], group.first
+    for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
+        for e in range(first[r, ENDS], first[r + 1, ENDS]):
+            _set_lane(buffer, at.I, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.DISTAL, at.SHARE)
+        _take_from_ports(group, r, buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
+        _keep_share(buffer, share)
+
+
+@kernel
+def maps(group, t):
+    """What becomes of an acceleration from before each chunk to its end: an affine map, column by column."""
+    buffer, first = group.buffer[t], group.first
+    for r in range(group.bounds[t, 0], group.bounds[t, 1]):
+        for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+            _identity_in_lane(buffer, at.PHI, 6, group.guests[g, 0])
+            _fill_lane(buffer, at.PHI + 36, group.guests[g, 0], 0.0, 6)
+        row, c = group.w[r], group.constants[r]
+        for place in range(at.PHI, at.PHI + 36, 6):
+            x, y, _, _ = row_of.through(row, c, load3(buffer, place, LANES), load3(buffer, place + 3, LANES), LANES)
+            put3(buffer, place, x)
+            put3(buffer, place + 3, y)
+        o, v = load3(buffer, at.PHI + 36, LANES), load3(buffer, at.PHI + 39, LANES)
+        o, v, _, _ = row_of.accelerated(row, c, o, v, LANES, "")
+        put3(buffer, at.PHI + 36, o)
+        put3(buffer, at.PHI + 39, v)
+        for e in range(first[r, ENDS], first[r + 1, ENDS]):
+            chunk = group.chunk[group.ends[e, 1]]
+            _get_lane(buffer, at.PHI, group.ends[e, 0], chunk, at.MAP, 42)
+            for f in range(6):
+                chunk[at.SHIFT + f] += chunk[at.END + f]
+
+
+@kernel
+def accelerations(group, t, acting, added):
+    """q̈, and with `added` the reactions; answers whether every number is finite."""
+    buffer, first, place = group.buffer[t], group.first, at.LANES_MOTION
+    for k in range(3 * L):
+        buffer[place * L + k] = 0.0
+    o = load3(buffer, place, LANES)
+    v, check = o, o[0]
+    for r in range(group.bounds[t, 0], group.bounds[t, 2]):
+        if _some(group, r, GUESTS):
+            put3(buffer, place, o)
+            put3(buffer, place + 3, v)
+            for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+                _set_lane(buffer, place, group.guests[g, 0], group.ports[group.guests[g, 1]], at.A, 6)
+            o, v = load3(buffer, place, LANES), load3(buffer, place + 3, LANES)
+        o, v, qdd, reaction = row_of.accelerated(group.w[r], group.constants[r], o, v, LANES, added)
+        check = check + qdd * 0.0
+        scatter(acting.qdd, group.of_v[r], qdd)
+        if added != "":
+            scatter(acting.reaction, group.of_v[r], reaction)
+        if _some(group, r, HOSTS):
+            put3(buffer, place, o)
+            put3(buffer, place + 3, v)
+            for h in range(first[r, HOSTS], first[r + 1, HOSTS]):
+                _get_lane(buffer, place, group.hosts[h, 0], group.ports[group.hosts[h, 1]], at.A, 6)
+    store(buffer, place, check)
+    finite = True
+    for k in range(L):
+        finite &= np.isfinite(buffer[place * L + k])
+    return finite

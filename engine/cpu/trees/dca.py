@@ -1,0 +1,164 @@
+"""DCA-ABA for trees: forward dynamics of one robot that branches, or has ball or free joints, on lanes and threads.
+
+The articulated-body recursion knows two kinds of things that can be done side by side. Subtrees that have no body in
+common: the ABA itself goes through them. And chunks of a path, after [B] (Bhalerao, Critchley, Anderson 2012), whose
+five quantities (I, Φ, Y, p, b) are those of `chains.dca`: what hangs on a chunk's rows beside the path is done before,
+and adds its share there. A tree is cut into both (`plan`): as much as there are lanes of vector instructions, times
+threads. What is left lies between them: few rows by themselves, and chunks as wholes (`node_passes`).
+
+Scans over all bodies, O(log² n) deep (`engine.algorithms.dca_tree`), are for thousands of processors; for 1 to 16 with
+eight lanes each a tree is cut once, and what is walked one after the other is as short as there are parts.
+
+For robots too small to gain by the costs of `plan`, the ABA does the work.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.chains import dca_step
+from engine.cpu.rigid_body import aba
+from engine.cpu.runtime.arrays import Array, admit
+from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.native import specialise
+from engine.cpu.runtime.status import FITS, WRONG_SHAPE
+from engine.cpu.runtime.thread_pool import ThreadPool
+from engine.cpu.trees import thread_group
+from engine.cpu.trees.group import Group, addresses, gather, lane_constants
+from engine.cpu.trees.plan import Costs, Plan, best
+from engine.cpu.trees.rows import rows
+from engine.model import Model
+from engine.model.layout import Packed, pack
+
+
+class TreeDca:
+    """Forward dynamics of one robot on lanes and threads, see `cpu.dynamics.Kernels`.
+
+    `threads` is how many take part at most, the caller's among them; None: up to the number of cores. How many pay is
+    told by the costs of `plan`, so the answer is the same to the last bit for the same `threads`, whoever does the
+    work; `blocks` is how many there are, 0 where the ABA does it. After a call the other threads look on for half a
+    millisecond, and then sleep; `close`, or the end of the object, ends them. One object serves one caller at a time,
+    from any thread.
+    """
+
+    def __init__(self, model: Model, dtype: str = "float64", threads: int | None = None, costs: Costs | None = None):
+        packed = pack(model, dtype)
+        plan = best(
+            rows(packed.topology), min(checked(threads), cores()) if threads is None else checked(threads), costs
+        )
+        self.blocks = 0 if plan is None else len(plan.blocks)
+        self._one, self._many = (specialise(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2))
+        self._run: Callable[..., Any] = aba.for_one(packed)
+        self._pool: ThreadPool | None = None
+        if plan is not None:
+            self._run, self._pool = _solver(packed, plan)
+            weakref.finalize(self, self._pool.dismiss)
+
+    def one(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """Of vectors, q (nq,) and the others (nv,)."""
+        if self._one(q, v, tau, out) != FITS:
+            return NotImplemented
+        if self._pool is not None and self._pool.asleep:
+            self._pool.wake(self.blocks)
+        return self._run(q, v, tau, out)
+
+    def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
+        """Of matrices, q (batch, nq) and the others (batch, nv), one robot after the other."""
+        if self._many(q, v, tau, out) != FITS:
+            return NotImplemented
+        if not len(q) == len(v) == len(tau) == len(out):
+            return WRONG_SHAPE
+        statuses = [self.one(*robot) for robot in zip(q, v, tau, out, strict=True)]
+        return next((status for status in statuses if status != FITS), FITS)
+
+    def close(self) -> None:
+        """End the other threads. Calls stay possible, on the caller's thread alone."""
+        if self._pool is not None:
+            self._pool.dismiss()
+
+
+def _solver(packed: Packed, plan: Plan) -> tuple[Callable[..., Any], ThreadPool]:
+    """What carries out a call, and the threads that help."""
+    group, dtype = gather(packed, plan, thread_group.words(len(plan.blocks))), packed.constants.dtype.name
+    table, control, arguments = addresses(group, packed), group.control, group.arguments
+    arguments[dca_step.GRAVITY], arguments[dca_step.FRESH] = group.gravity.ctypes.data, 1
+    control[thread_group.TASK] = thread_group.CALLS[dtype].address(3)
+    control[thread_group.TABLE] = table.ctypes.data
+    fixed = table, arguments, control
+    lead = specialise(thread_group.lead, *fixed, *(np.zeros(1, dtype),) * 4)
+    return partial(_led, lead, fixed, group), _threads(group, table, len(plan.blocks), "dca-tree")
+
+
+def _led(
+    lead: Callable[..., Any], fixed: tuple[NDArray[np.int64], ...], _memory: Group, q: Any, v: Any, tau: Any, out: Any
+) -> Any:
+    return lead(*fixed, q, v, tau, out)
+
+
+def _threads(group: Group, table: NDArray[np.int64], blocks: int, name: str) -> ThreadPool:
+    attend = specialise(thread_group.attend, group.control, 1)
+    return ThreadPool(partial(_stand_by, attend, (group, table)), blocks - 1, group.control, name)
+
+
+def _stand_by(attend: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]], me: int) -> None:
+    attend(memory[0].control, me)
+
+
+@lru_cache(maxsize=64)
+def pays(model: Model) -> bool:
+    """Whether one thread steps such a robot sooner than the ABA."""
+    return best(rows(pack(model).topology), 1) is not None
+
+
+def make_code() -> None:
+    """Compile what steps call, or read it from disk."""
+    thread_group.step.address(3)
+    specialise(thread_group.attend, np.zeros(1, np.int64), 1)
+
+
+def at_hand() -> bool:
+    """Whether it is compiled, in memory or on disk."""
+    return thread_group.step.has_address(3)
+
+
+class TreeGroup:
+    """Threads that share each call of a step for one of the robots like a packed tree, see `chains.dca_group`.
+
+    `room` is what the step loop knows of it. The caller's thread is one of those that pay, of `threads` at most; the
+    others look on between the calls of a run of steps, and sleep half a millisecond after the last. `close`, or the end
+    of the object, ends them.
+    """
+
+    def __init__(self, packed: Packed, threads: int):
+        plan = best(rows(packed.topology), threads)
+        assert plan is not None
+        self._packed, self._blocks = packed, len(plan.blocks)
+        self._group = group = gather(packed, plan, thread_group.words(self._blocks))
+        self._tables: dict[int, tuple[NDArray[np.int64], Array, Array]] = {}
+        task = thread_group.step.address(3)
+        group.arguments[dca_step.CONTROL], group.arguments[dca_step.TASK] = group.control.ctypes.data, task
+        group.control[thread_group.TASK] = task
+        self.room = dca_step.Room(group.arguments)
+        self._pool = _threads(group, addresses(group, packed), self._blocks, "dca-step")
+        self._end = weakref.finalize(self, self._pool.dismiss)
+
+    def begin(self, robot: int, constants: Array) -> None:
+        """Have the threads ready for a run of steps of that robot, whose constants (n + 1, CONSTANTS) never change."""
+        if robot not in self._tables:
+            own = self._packed._replace(constants=constants)
+            lanes, nodes = lane_constants(own, self._group.of_v, self._group.node_v)
+            group = self._group._replace(constants=lanes, node_constants=nodes)
+            self._tables[robot] = addresses(group, own), lanes, nodes
+        self._group.control[thread_group.TABLE] = self._tables[robot][0].ctypes.data
+        if self._pool.asleep:
+            self._pool.wake(self._blocks)
+
+    def close(self) -> None:
+        """End the other threads. Steps stay possible, on the caller's thread alone."""
+        self._end()

@@ -1,0 +1,223 @@
+"""How a tree's rows are cut up between threads and lanes, for `dca`.
+
+Subtrees of at most so many rows go whole into the lanes of vector instructions, each lane through its own, from end to
+end by the ABA. The rows above them form *stretches*, which branch at their ends alone: long ones are cut into chunks
+([B]), which go into lanes too; short ones, and rows on which much hangs, are done one by one. These and the chunks are
+the *nodes*, in the order of the tree: what passes between them is all that is not done side by side.
+
+A *block* is the part of one thread: some chunks with all subtrees that hang on them, and subtrees that hang on other
+nodes. In its rows of L lanes the chunks stand first, and every row after those that it hangs on. A row whose parent
+does not stand before it in its lane is a *guest* of a *port*, through which motion, force and inertia pass; the parent
+is a *host* of the port. The first ports are those of the chunks' first rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.trees.rows import Rows
+
+L = 8
+"""Lanes."""
+MOST = 63
+"""Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
+LEAST = 4
+"""Rows of the shortest chunk."""
+
+Indices = NDArray[np.int64]
+
+
+class Costs(NamedTuple):
+    """Nanoseconds on one core of 2023, by which a tree is cut; what matters is how they compare."""
+
+    aba: float = 110.0
+    """A row by the ABA."""
+    row: float = 205.0
+    """A row of L lanes in a subtree."""
+    chunk_row: float = 410.0
+    """The same in a chunk."""
+    port: float = 40.0
+    """What passes from lane to lane, once out and back."""
+    node: float = 150.0
+    """A row by itself."""
+    chunk: float = 440.0
+    """A chunk as a node."""
+    block: float = 460.0
+    handover: float = 4000.0
+    """More than one thread at all."""
+
+
+COSTS = Costs()
+
+
+class Block(NamedTuple):
+    """What the lanes hold: chunks' numbers, and subtrees' first rows."""
+
+    chunks: list[list[int]]
+    subtrees: list[list[int]]
+
+
+class Plan(NamedTuple):
+    """A tree cut up; `seconds` is what a call takes by the costs."""
+
+    chunks: list[list[int]]
+    """The rows of each, from the base outwards."""
+    nodes: list[tuple[int, int]]
+    """By rows: (0, row) or (1, chunk)."""
+    blocks: list[Block]
+    seconds: float
+
+
+def best(rows: Rows, threads: int, costs: Costs | None = None) -> Plan | None:
+    """The plan of the least cost for at most so many threads; None where the ABA costs less."""
+    costs, n = costs or COSTS, len(rows.parent)
+    least, found = n * costs.aba * 1e-9, None
+    size = _sizes(rows)
+    counts = sorted({min(threads, 2**k, MOST) for k in range(7)} | {min(threads, MOST)})
+    for blocks in counts:
+        if blocks > 1 and n < 2 * L * blocks:
+            break
+        for share in (1, 2, 4):
+            plan = cut(rows, size, blocks, max(1, -(-n // (L * blocks * share))), costs)
+            if plan.seconds < least:
+                least, found = plan.seconds, plan
+    return found
+
+
+def _sizes(rows: Rows) -> list[int]:
+    """The rows of each row's subtree."""
+    size = [1] * len(rows.parent)
+    for j in range(len(size) - 1, 0, -1):
+        if rows.parent[j] >= 0:
+            size[rows.parent[j]] += size[j]
+    return size
+
+
+def cut(rows: Rows, size: Sequence[int], blocks: int, most: int, costs: Costs) -> Plan:
+    """The plan with subtrees of at most `most` rows, for so many blocks."""
+    parent = rows.parent.tolist()
+    above = [size[first] > most for first in rows.first.tolist()]
+    subtrees = [j for j, here in enumerate(parent) if not above[j] and (here < 0 or above[here])]
+    hanging = [0] * len(parent)
+    for j in subtrees:
+        if parent[j] >= 0:
+            hanging[parent[j]] += size[j]
+    weight = [(costs.chunk_row + costs.row * hanging[j]) * above[j] for j in range(len(parent))]
+    heaviest = max(costs.chunk_row * LEAST, sum(weight) / (L * blocks))
+    chunks, alone = [], []
+    for stretch in _stretches(rows, parent, above):
+        for some, together in _segments(stretch, weight, hanging, heaviest, costs):
+            if together:
+                chunks.append(some)
+            else:
+                alone += some
+    nodes = sorted([((0, j), j) for j in alone] + [((1, c), some[0]) for c, some in enumerate(chunks)], key=_second)
+    shared = _shared(parent, size, chunks, subtrees, blocks, costs)
+    order = [node for node, _ in nodes]
+    return Plan(chunks, order, shared, 1e-9 * _cost(parent, size, chunks, order, shared, len(subtrees), costs))
+
+
+def _second(pair: tuple[tuple[int, int], int]) -> int:
+    return pair[1]
+
+
+def _stretches(rows: Rows, parent: list[int], above: list[bool]) -> list[list[list[int]]]:
+    """The stretches of the rows above subtrees, each as its joints' rows."""
+    children = [0] * len(parent)
+    for j, here in enumerate(parent):
+        if above[j] and here >= 0:
+            children[here] += 1
+    found: list[list[list[int]]] = []
+    of = [-1] * len(parent)
+    for j, here in enumerate(parent):
+        if not above[j]:
+            continue
+        if rows.first[j] != j:
+            of[j] = of[here]
+            found[of[j]][-1].append(j)
+        elif here >= 0 and children[here] == 1:
+            of[j] = of[here]
+            found[of[j]].append([j])
+        else:
+            of[j] = len(found)
+            found.append([[j]])
+    return found
+
+
+def _segments(
+    stretch: list[list[int]], weight: list[float], hanging: list[int], heaviest: float, costs: Costs
+) -> list[tuple[list[int], bool]]:
+    """A stretch as chunks, and what lies between them: joints on which more hangs than a chunk has, and short rests."""
+    found: list[tuple[list[int], bool]] = []
+    run: list[list[int]] = []
+    for joint in [*stretch, None]:
+        if joint is not None and costs.row * sum(hanging[j] for j in joint) <= heaviest:
+            run.append(joint)
+            continue
+        weights = np.cumsum([sum(weight[j] for j in some) for some in run])
+        count = max(1, round(float(weights[-1]) / heaviest)) if run else 1
+        which = (weights - 1e-9) * count // weights[-1] if run else weights
+        for k in range(count):
+            some = [j for joint, here in zip(run, which, strict=True) if here == k for j in joint]
+            if some:
+                found.append((some, len(some) >= LEAST))
+        if joint is not None:
+            found.append((joint, False))
+        run = []
+    return found
+
+
+def _shared(
+    parent: list[int], size: Sequence[int], chunks: list[list[int]], subtrees: list[int], blocks: int, costs: Costs
+) -> list[Block]:
+    """Chunks with what hangs on them, and the other subtrees, dealt to blocks and lanes, the largest first."""
+    chunk_of = {j: c for c, some in enumerate(chunks) for j in some}
+    on_chunk: list[list[int]] = [[] for _ in chunks]
+    loose = []
+    for j in subtrees:
+        if parent[j] in chunk_of:
+            on_chunk[chunk_of[parent[j]]].append(j)
+        else:
+            loose.append(j)
+    parts = [(costs.chunk_row * len(some), c, -1) for c, some in enumerate(chunks)]
+    parts = [(own + costs.row * sum(size[j] for j in on_chunk[c]), c, -1) for own, c, _ in parts]
+    parts += [(costs.row * size[j], -1, j) for j in loose]
+    dealt = []
+    for some in _dealt([part[0] for part in parts], blocks):
+        mine = [parts[k][1] for k in some if parts[k][1] >= 0]
+        roots = [j for c in mine for j in on_chunk[c]] + [parts[k][2] for k in some if parts[k][2] >= 0]
+        lanes = [[mine[k] for k in sorted(lane)] for lane in _dealt([len(chunks[c]) for c in mine], L)]
+        dealt.append(Block(lanes, [sorted(roots[k] for k in lane) for lane in _dealt([size[j] for j in roots], L)]))
+    return dealt
+
+
+def _dealt(weights: Sequence[float], parts: int) -> list[list[int]]:
+    """Places dealt to so many parts, the heaviest first, each to the part with the least so far."""
+    heap = [(0.0, part) for part in range(parts)]
+    found: list[list[int]] = [[] for _ in range(parts)]
+    for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
+        least, part = heap[0]
+        found[part].append(place)
+        heapq.heapreplace(heap, (least + weights[place], part))
+    return found
+
+
+def _cost(
+    parent: list[int], size: Sequence[int], chunks: list[list[int]], nodes: list[tuple[int, int]],
+    blocks: list[Block], ports: int, costs: Costs,
+) -> float:  # fmt: skip
+    """Nanoseconds of a call."""
+    work = []
+    for block in blocks:
+        most = max(sum(len(chunks[c]) for c in lane) for lane in block.chunks)
+        rows = max(sum(size[j] for j in lane) for lane in block.subtrees)
+        work.append(costs.block + costs.chunk_row * most + costs.row * rows)
+    leaves = len(parent) - len({j for j in parent if j >= 0})
+    passed = costs.port * max(ports, leaves) / len(blocks)
+    between = sum(costs.chunk if which else costs.node for which, _ in nodes)
+    return max(work) + passed + between + (costs.handover if len(blocks) > 1 else 0.0)

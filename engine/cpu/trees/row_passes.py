@@ -1,0 +1,262 @@
+"""What the passes of `dca` for trees do to one row of `rows`, in as many lanes as there are.
+
+S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic ones and none at all go the same way.
+``row`` is the workspace, ``c`` the constants. Motions (o, v, do, dv) are a twist and the acceleration that the
+velocities alone give. With `added` what simulation adds counts too: E, locks and their targets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body.spatial import (
+    LARGEST_ANGLE,
+    add,
+    cross,
+    dot,
+    force_to_parent,
+    full,
+    inertia_to_parent,
+    less_rank_one,
+    matmul,
+    momentum,
+    motion_to_child,
+    mul,
+    nearest,
+    quarter_turns,
+    rotation_from_quaternion,
+    scale,
+    store3,
+    store9,
+    sub,
+)
+from engine.cpu.rigid_body.spatial import load3 as number3
+from engine.cpu.rigid_body.spatial import load9 as number9
+from engine.cpu.runtime.native import inline, kernel
+from engine.cpu.runtime.native.vectors import as_precise_as, double, gather, load, store, where
+from engine.cpu.trees import rows as at
+from engine.model import SPHERICAL, layout
+
+
+@inline
+def load3(row, place, lanes):
+    return load(row, place, lanes), load(row, place + 1, lanes), load(row, place + 2, lanes)
+
+
+@inline
+def load6(row, place, lanes):
+    a, b = load3(row, place, lanes), load3(row, place + 3, lanes)
+    return a[0], a[1], a[2], b[0], b[1], b[2]
+
+
+@inline
+def load9(row, place, lanes):
+    a, b = load6(row, place, lanes), load3(row, place + 6, lanes)
+    return a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2]
+
+
+@inline
+def put3(row, place, x):
+    store(row, place, x[0])
+    store(row, place + 1, x[1])
+    store(row, place + 2, x[2])
+
+
+@inline
+def put6(row, place, x):
+    put3(row, place, (x[0], x[1], x[2]))
+    put3(row, place + 3, (x[3], x[4], x[5]))
+
+
+@inline
+def put9(row, place, x):
+    put6(row, place, (x[0], x[1], x[2], x[3], x[4], x[5]))
+    put3(row, place + 6, (x[6], x[7], x[8]))
+
+
+@inline
+def _odd(k):
+    """Not 0 where the whole number k is odd."""
+    return k - nearest(k * 0.5) * 2.0
+
+
+@inline
+def _sincos(x):
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so."""
+    k, s, c = quarter_turns(double(x))
+    odd = _odd(k)
+    sine, cosine = where(odd, c, s), where(odd, s, c)
+    one = odd * odd
+    sine = where(_odd((k - one) * 0.5), -sine, sine)
+    cosine = where(_odd((k + one) * 0.5), -cosine, cosine)
+    return as_precise_as(sine, x), as_precise_as(cosine, x)
+
+
+@inline
+def _axes(c, lanes):
+    return load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
+
+
+@kernel
+def _small_angles(row, c, of_q, lanes, q):
+    """The rows' coordinates into R, angles of any size brought near 0."""
+    L = len(lanes)
+    for k in range(L):
+        x = 0.0
+        if of_q[k] >= 0:
+            x = q[of_q[k]]
+            if abs(x) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
+                x = np.arctan2(np.sin(x), np.cos(x))
+        row[at.R * L + k] = x
+
+
+@inline
+def pose(row, c, of_q, lanes, q):
+    """T_i from q (nq,)."""
+    _small_angles(row, c, of_q, lanes, q)
+    angle, H, p = load(row, at.R, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
+    turns, slides = _axes(c, lanes)
+    s, o = _sincos(angle * turns)
+    u, v, z = (H[0], H[3], H[6]), (H[1], H[4], H[7]), (H[2], H[5], H[8])
+    x, y = add(scale(o, u), scale(s, v)), sub(scale(o, v), scale(s, u))
+    put9(row, at.R, (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]))
+    put3(row, at.P, add(p, scale(angle * slides, z)))
+
+
+@inline
+def _inner(row, k, L, a, b, c, d):
+    row[at.INNER * L + k], row[(at.INNER + 1) * L + k] = a, b
+    row[(at.INNER + 2) * L + k], row[(at.INNER + 3) * L + k] = c, d
+
+
+@kernel
+def joint_of_several_rows(w, i, k, L, constants, x, u, kind):
+    """The pose of a ball or a free joint that starts at row i, lane k, and what its rows have before them.
+
+    x are the joint's coordinates, u its velocities.
+    """
+    row, c = w[i], constants[i]
+    R0, p = number9(c, layout.HOME_ROTATION * L + k, L), number3(c, layout.HOME_POSITION * L + k, L)
+    _inner(w[i + 1], k, L, 0.0, u[0], 0.0, 0.0)
+    _inner(w[i + 2], k, L, u[0], u[1], 0.0, 0.0)
+    if kind == SPHERICAL:
+        R = matmul(R0, rotation_from_quaternion(x[0], x[1], x[2], x[3]))
+        store9(row, at.R * L + k, L, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]))
+        store3(row, at.P * L + k, L, p)
+    else:
+        R = matmul(R0, rotation_from_quaternion(x[3], x[4], x[5], x[6]))
+        store9(row, at.R * L + k, L, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]))
+        store3(row, at.P * L + k, L, add(p, mul(R0, (x[0], x[1], x[2]))))
+        _inner(w[i + 3], k, L, u[1], u[2], 0.0, 0.0)
+        _inner(w[i + 4], k, L, u[2], u[0], 0.0, u[3])
+        _inner(w[i + 5], k, L, u[0], u[1], u[3], u[4])
+
+
+@inline
+def own_twist(row, c, o, v, rate, lanes):
+    """V = X V + S q̇."""
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    turns, slides = _axes(c, lanes)
+    o, v = motion_to_child(R, p, o, v)
+    return (o[0], o[1], o[2] + rate * turns), (v[0], v[1], v[2] + rate * slides)
+
+
+@inline
+def velocity(row, c, motion, of_v, lanes, rates):
+    """The motion of a row from that of the row before, and its own force under it."""
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    turns, slides = _axes(c, lanes)
+    rate = gather(rates, of_v, lanes)
+    turn, slide = rate * turns, rate * slides
+    o, v = motion_to_child(R, p, motion[0], motion[1])
+    do, dv = motion_to_child(R, p, motion[2], motion[3])
+    x, y = o[0] - load(row, at.INNER, lanes), o[1] - load(row, at.INNER + 1, lanes)
+    do = (do[0] + y * turn, do[1] - x * turn, do[2])
+    a, b = v[0] - load(row, at.INNER + 2, lanes), v[1] - load(row, at.INNER + 3, lanes)
+    dv = (dv[0] + b * turn + y * slide, dv[1] - a * turn - x * slide, dv[2])
+    o, v = (o[0], o[1], o[2] + turn), (v[0], v[1], v[2] + slide)
+    J, m, h = full(load6(c, layout.INERTIA, lanes)), load(c, layout.MASS, lanes), load3(c, layout.FIRST_MOMENT, lanes)
+    n, f = momentum(m, h, J, o, v)
+    dn, df = momentum(m, h, J, do, dv)
+    put3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
+    put3(row, at.B + 3, add(cross(o, f), df))
+    return o, v, do, dv
+
+
+@kernel
+def less_wrenches(row, body, wrenches, L):
+    """The rows' own forces less the external wrenches (n, 6) on their bodies."""
+    for k in range(L):
+        if body[k] >= 0:
+            for r in range(6):
+                row[(at.B + r) * L + k] -= wrenches[body[k], r]
+
+
+@inline
+def _divisor(row, D, of_v, lanes, acting, added):
+    """1/D, with what simulation adds: 1/(D + E), or 0 where the joint is locked."""
+    if added == "":
+        return 1.0 / D
+    D = D + gather(acting.inertia, of_v, lanes)
+    store(row, at.D, D)
+    return where(gather(acting.locked, of_v, lanes), D * 0.0, 1.0 / D)
+
+
+@inline
+def _quotient(row, u, dinv, of_v, lanes, acting, added):
+    """u/D, or the target of a locked joint."""
+    if added == "":
+        return u * dinv
+    store(row, at.REACTION, u)
+    return where(gather(acting.locked, of_v, lanes), gather(acting.target, of_v, lanes), u * dinv)
+
+
+@inline
+def absorb(row, c, share, of_v, lanes, acting, added):
+    """What the row before feels of this one: an inertia I and a force p, from the sum of those distal to it.
+
+    A share is (A, B, C, n, f) of I = [A B; Bᵀ C] and p = (n, f).
+    """
+    A, B, C, n, f = share
+    turns, slides = _axes(c, lanes)
+    J, m, h = load6(c, layout.INERTIA, lanes), load(c, layout.MASS, lanes), load3(c, layout.FIRST_MOMENT, lanes)
+    A = (A[0] + J[0], A[1] + J[1], A[2] + J[2], A[3] + J[3], A[4] + J[4], A[5] + J[5])
+    B = (B[0], B[1] - h[2], B[2] + h[1], B[3] + h[2], B[4], B[5] - h[0], B[6] - h[1], B[7] + h[0], B[8])
+    C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
+    x = add(scale(turns, (A[2], A[4], A[5])), scale(slides, (B[2], B[5], B[8])))
+    y = add(scale(turns, (B[6], B[7], B[8])), scale(slides, (C[2], C[4], C[5])))
+    put3(row, at.U, x)
+    put3(row, at.U + 3, y)
+    dinv = _divisor(row, turns * x[2] + slides * y[2] + (1.0 - turns - slides), of_v, lanes, acting, added)
+    n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
+    u = gather(acting.tau, of_v, lanes) - turns * n[2] - slides * f[2]
+    ud = _quotient(row, u, dinv, of_v, lanes, acting, added)
+    store(row, at.DINV, dinv)
+    store(row, at.UD, ud)
+    A, B, C = less_rank_one(A, B, C, x, y, dinv)
+    n, f = add(n, scale(ud, x)), add(f, scale(ud, y))
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    A, B, C = inertia_to_parent(R, p, A, B, C)
+    n, f = force_to_parent(R, p, n, f)
+    return A, B, C, n, f
+
+
+@inline
+def through(row, c, o, v, lanes):
+    """(1 − S Uᵀ/D) X of an acceleration; and UᵀX of it, with and without 1/D."""
+    o, v = motion_to_child(load9(row, at.R, lanes), load3(row, at.P, lanes), o, v)
+    turns, slides = _axes(c, lanes)
+    Ua = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
+    x = Ua * load(row, at.DINV, lanes)
+    return (o[0], o[1], o[2] - turns * x), (v[0], v[1], v[2] - slides * x), x, Ua
+
+
+@inline
+def accelerated(row, c, o, v, lanes, added):
+    """The acceleration of a row from that of the row before, less what velocities give; q̈; what locking took."""
+    o, v, x, Ua = through(row, c, o, v, lanes)
+    ud, (turns, slides) = load(row, at.UD, lanes), _axes(c, lanes)
+    qdd, reaction = ud - x, x
+    if added != "":
+        reaction = Ua + load(row, at.D, lanes) * qdd - load(row, at.REACTION, lanes)
+    return (o[0], o[1], o[2] + turns * ud), (v[0], v[1], v[2] + slides * ud), qdd, reaction

@@ -1,0 +1,235 @@
+"""Trees stepped on the CPU by DCA-ABA: the motion of ABIA, whatever acts on the joints, the same in every run."""
+
+import dataclasses
+import gc
+import threading
+
+import numpy as np
+import pytest
+from long_chains import states
+
+import engine
+from engine.cpu.trees import dca, plan
+from engine.cpu.trees.plan import Costs
+from engine.model import FREE
+from engine.model.generate import shaped
+from engine.simulation import PHASES
+from engine.step_settings import INTEGRATORS
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Trees of any size are stepped by DCA-ABA, on as many threads as may take part."""
+    monkeypatch.setattr(plan, "COSTS", Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0))
+    dca.pays.cache_clear()
+    yield
+    dca.pays.cache_clear()
+
+
+TREES = {
+    "tree": lambda: engine.tree(150, seed=2, branching=0.2, prismatic=0.2),
+    "floating, with balls": lambda: engine.tree(90, seed=3, branching=0.3, spherical=0.3, floating=True),
+    "snake": lambda: engine.tree(120, seed=4, branching=0, floating=True),
+    "balls": lambda: engine.chain(60, seed=5, spherical=0.6),
+    "comb": lambda: shaped("comb", 100, prismatic=0.2),
+    "star": lambda: shaped("star", 70, spherical=0.3),
+    "small": lambda: engine.tree(5, seed=6, branching=0.6, spherical=0.4),
+}
+
+
+def constrained(model, rng):
+    """The model with damping, friction and limits that act on some joints at any time."""
+    one = np.ones(model.nv)
+    free = np.isin(np.arange(model.nv), [j + k for j in model.v_start[model.kind == FREE] for k in range(6)])
+    scalar = (model.q_of_v >= 0) & ~free
+    return dataclasses.replace(
+        model, friction=np.where(free, 0, 0.3 * rng.random(model.nv)), damping=np.where(free, 0, 0.01 * one),
+        lower=np.where(scalar, -0.2, -np.inf), upper=np.where(scalar, 0.2, np.inf),
+        velocity_limit=np.where(free, np.inf, 2.0), effort_limit=np.where(free, np.inf, 30.0),
+    )  # fmt: skip
+
+
+def pair(model, rng, batch=1, threads=2, wrench=False, **settings):
+    """The same robots by ABIA and by DCA-ABA, under the same forces."""
+    _, v = states(model, batch, rng)
+    q = np.tile(model.neutral(), (batch, 1))
+    scalar = model.q_of_v >= 0
+    q[:, model.q_of_v[scalar]] = rng.uniform(-0.2, 0.2, (batch, int(scalar.sum())))
+    settings = {"dt": 1e-4, "q": q, "v": v, "device": "cpu", **settings}
+    theirs = engine.Simulation(model, batch, algorithm="abia", **settings)
+    ours = engine.Simulation(model, batch, algorithm="dca", threads=threads, **settings)
+    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
+    w = rng.uniform(-3, 3, (batch, len(model.link_names), 6))
+    for simulation in (ours, theirs):
+        simulation.tau[:], simulation.target[:] = tau, target
+        if wrench:
+            simulation.wrench[:] = w
+    return ours, theirs
+
+
+def assert_alike(ours, theirs, tolerance=1e-9):
+    for mine, other in ((ours.q, theirs.q), (ours.v, theirs.v)):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=tolerance * (1 + np.abs(other).max()))
+
+
+ACTING = {
+    "plain": (lambda model, _: model, {"limits": False}),
+    "gains": (lambda model, _: model, {"kp": 2.0, "kd": 0.1}),
+    "friction and limits": (constrained, {}),
+    "wrench": (constrained, {"kp": 2.0, "kd": 0.1, "wrench": True}),
+}
+
+
+def gains(model, settings):
+    """Those settings with gains where a joint takes them: none at free joints, none of position at balls."""
+    free = np.isin(np.arange(model.nv), [j + k for j in model.v_start[model.kind == FREE] for k in range(6)])
+    kp = {"kp": np.where(model.q_of_v >= 0, settings.get("kp", 0.0), 0.0)}
+    return {**settings, **kp, "kd": np.where(free, 0.0, settings.get("kd", 0.0))}
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("acting", ACTING)
+@pytest.mark.usefixtures("always")
+def test_it_moves_as_by_abia(acting, integrator, rng):
+    change, settings = ACTING[acting]
+    for make in TREES.values():
+        model = change(make(), rng)
+        for threads in (1, 2):
+            ours, theirs = pair(model, rng, threads=threads, integrator=integrator, **gains(model, settings))
+            ours.step(12)
+            theirs.step(12)
+            assert ours._stepper._algorithm == "dca"
+            assert not np.array_equal(ours.v, theirs.v) or model.nv < 20
+            assert_alike(ours, theirs)
+
+
+def test_small_robots_are_stepped_by_the_aba_itself(rng):
+    ours, theirs = pair(engine.load("robots/arm7.urdf", floating=True), rng, batch=9)
+    ours.step(20)
+    theirs.step(20)
+    np.testing.assert_array_equal(ours.q, theirs.q)
+    assert ours.algorithm == "dca"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.usefixtures("always")
+def test_every_run_gives_the_same_bits(integrator, threads, rng):
+    model = constrained(engine.tree(150, branching=0.1, spherical=0.1), rng)
+    _, v = states(model, 1, rng)
+
+    def end():
+        simulation = engine.Simulation(
+            model, integrator=integrator, algorithm="dca", device="cpu", v=v, dt=1e-4, threads=threads
+        )
+        for steps in (1, 3, 16):  # however a run is cut up
+            simulation.step(steps)
+        return np.concatenate([simulation.q[0], simulation.v[0]])
+
+    first = end()
+    for _ in range(5):
+        np.testing.assert_array_equal(end(), first)
+
+
+def test_a_batch_moves_like_its_robots_alone(rng):
+    model, batch = constrained(shaped("legs", 200, spherical=0.1), rng), 3
+    _, v = states(model, batch, rng)
+    together = engine.Simulation(model, batch, algorithm="dca", device="cpu", v=v, dt=1e-4)
+    together.step(20)
+    for k in range(batch):
+        alone = engine.Simulation(model, algorithm="dca", device="cpu", v=v[k], dt=1e-4)
+        alone.step(20)
+        np.testing.assert_array_equal(alone.q[0], together.q[k])
+        np.testing.assert_array_equal(alone.v[0], together.v[k])
+
+
+@pytest.mark.usefixtures("always")
+def test_every_robot_may_have_its_own_numbers(rng):
+    model, batch = constrained(engine.tree(90, branching=0.2, spherical=0.2, floating=True), rng), 4
+    parameters = engine.Parameters(model, batch)
+    scale = rng.uniform(0.5, 2, (batch, 1))
+    parameters.mass *= scale
+    parameters.first_moment *= scale[..., None]
+    parameters.inertia *= scale[..., None, None]
+    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
+    parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
+    for settings in ({"parameters": parameters}, {"parameters": parameters, "integrator": "rk4"}):
+        ours, theirs = pair(model, rng, batch, **settings)
+        for _ in range(2):
+            ours.step(8)
+            theirs.step(8)
+        assert_alike(ours, theirs)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures("always")
+def test_a_divergence_is_told_and_the_simulation_goes_on(threads):
+    model = engine.tree(300, branching=0.1, spherical=0.1)
+    simulation = engine.Simulation(model, algorithm="dca", device="cpu", dt=0.05, threads=threads)
+    simulation.tau[:] = 1e9
+    with pytest.raises(engine.Diverged, match=r"diverged at .* s, first in"):
+        simulation.step(1000)
+    assert 0 < simulation.steps < 1000
+    simulation.reset()
+    simulation.tau[:] = 0
+    simulation.step(1)
+    fresh = engine.Simulation(model, algorithm="dca", device="cpu", dt=0.05, threads=threads)
+    fresh.step(1)
+    np.testing.assert_array_equal(fresh.v, simulation.v)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures("always")
+def test_phases_are_timed_and_add_up(threads, rng):
+    ours, _ = pair(constrained(engine.tree(300), rng), rng, threads=threads)
+    ours.step(3)
+    assert tuple(ours.phases) == PHASES
+    assert all(0 < seconds < 1 for seconds in ours.phases.values())
+    silent, _ = pair(engine.tree(300), rng, threads=threads, timed=False)
+    silent.step(3)
+    assert not any(silent.phases.values())
+
+
+@pytest.mark.usefixtures("always")
+def test_the_threads_end_with_the_simulation():
+    def helpers():
+        return [thread for thread in threading.enumerate() if thread.name.startswith("dca-step")]
+
+    gc.collect()
+    before = len(helpers())
+    simulation = engine.Simulation(engine.tree(300), algorithm="dca", device="cpu", threads=2)
+    assert len(helpers()) == before  # before the first step nothing is made
+    simulation.step(2)
+    assert len(helpers()) == before + 1
+    del simulation
+    gc.collect()
+    assert len(helpers()) == before
+
+
+@pytest.mark.usefixtures("always")
+def test_locks_and_inertias_weigh_in_as_in_the_equations():
+    """Friction that holds every joint but one: that joint alone moves, with the inertia of all beyond it."""
+    model = engine.tree(100, branching=0.2, spherical=0.2)
+    n, free = model.nv, 40
+    friction = np.full(n, 1e9)
+    friction[free] = 0.0
+    model = dataclasses.replace(model, friction=friction)
+    simulation = engine.Simulation(model, algorithm="dca", device="cpu", limits=False, dt=1e-3, threads=2)
+    simulation.tau[0, free] = 5.0
+    q, zero = model.neutral(), np.zeros(n)
+    expected = (5.0 - engine.bias(model, q, zero)[free]) / engine.mass_matrix(model, q)[free, free]
+    simulation.step(1)
+    v = simulation.v[0]
+    assert v[free] == pytest.approx(1e-3 * expected, rel=1e-9)
+    assert np.array_equal(np.delete(v, free), np.zeros(n - 1))
+
+
+def test_its_code_is_part_of_what_the_first_step_needs(rng, monkeypatch):
+    simulation, other = pair(engine.tree(300), rng)
+    simulation.step(1)
+    compilation = engine.Compilation(simulation)
+    assert compilation.name == "semi-implicit steps by dca"
+    assert not compilation.needed
+    monkeypatch.setattr(dca, "at_hand", lambda: False)
+    assert compilation.needed
+    assert not engine.Compilation(other).makes_the_same_as(compilation)
