@@ -16,6 +16,7 @@ from engine.model import Model, generate
 LENGTHS = (1, 2, 7, 40, 129, 1000)
 SHIPPED = tuple(sorted(path.stem for path in (Path(__file__).parents[2] / "robots").glob("*.urdf")))
 TREES = {
+    "straight": lambda: engine.chain(30, seed=3, straight=True),
     "branches": lambda: engine.tree(12, seed=4, prismatic=0.3),
     "balls": lambda: engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
     "floating": lambda: engine.tree(10, seed=5, floating=True, spherical=0.3),

@@ -177,16 +177,6 @@ def stepped(model, algorithm, integrator="semi-implicit", batch=3, steps=200, **
     return record
 
 
-@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_steps_are_those_of_the_aba(integrator, rng):
-    """With gains, friction, damping, limits, wrenches and torques; and as they move without limits and friction."""
-    for model in (engine.chain(9, seed=1, prismatic=0.3), engine.chain(30, seed=3, straight=True)):
-        for robot in (bounded(model, rng), model):
-            for one, other in zip(stepped(robot, "abia", integrator), stepped(robot, "cfa", integrator), strict=True):
-                assert np.ptp(one) > 0.1
-                np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
-
-
 def test_robots_that_differ_step_as_they_do_alone_on_any_number_of_threads(rng):
     model = bounded(engine.chain(40, seed=4), rng)
     parameters = engine.Parameters(model, 6)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench.suites import accuracy
+from engine.bench import plots
+from engine.bench.suites import accuracy, pictures, rounds
 from engine.selection import capabilities
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,7 +35,7 @@ def test_the_residuals_are_of_all_texts_and_lengths_and_can_be_measured_again(dt
 
 def test_figures_are_there_and_small():
     figures = re.findall(r"!\[[^]]+\]\((.+?)\)", PAGE)
-    assert len(figures) == 4
+    assert len(figures) == 5
     assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
     assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}
 
@@ -64,3 +65,21 @@ def test_equations_are_numbered_in_order_and_what_is_cited_is_there():
     assert numbers == list(range(1, len(numbers) + 1))
     cited = {int(n) for n in re.findall(r"(?<!\[Y\] )\((\d{1,2})\)", re.sub(r"\|.*\||- .*", "", PAGE))}
     assert cited <= set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("shape", "bodies", "row"),
+    [("binary", 255, "balanced binary tree, 255 bodies"), ("random", 256, "random tree, 256 bodies"),
+     ("snake", 200, "floating snake, 200 bodies"), ("star", 4096, "star, 4096 bodies"), ("comb", 4096, "comb, 4096")],
+)  # fmt: skip
+def test_the_rounds_of_trees_are_those_of_the_schedule(shape, bodies, row):
+    (told,) = re.findall(rf"\| {row} \| (\d+) \|", PAGE)
+    assert rounds.rounds(shape, bodies) == int(told)
+
+
+def test_the_figure_of_rounds_has_all_shapes(tmp_path):
+    rows = [{"shape": shape, "bodies": n, "rounds": n.bit_length()} for shape in rounds.SHAPES for n in (16, 64)]
+    plots.save(pictures.rounds_of_trees(rows), tmp_path / "rounds.svg")
+    drawn = (tmp_path / "rounds.svg").read_text("utf-8")
+    assert all(f">{shape}<" in drawn for shape in rounds.SHAPES)
+    assert rounds.table(rows).row_count == len(rounds.SHAPES)

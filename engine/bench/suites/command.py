@@ -30,6 +30,7 @@ from engine.bench.suites import (
     pictures,
     regret,
     repeats,
+    rounds,
     step_growth,
     steps,
     threads,
@@ -69,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="robots beside Pinocchio (cpu, the default), chains by all algorithms, devices and number types (grid), "
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
-        "the GPU beside its peers (gpu), a simulation's steps of one chain there (steps), robots that branch (trees), "
+        "the GPU beside its peers (gpu), a simulation's steps (steps), robots that branch (trees), "
+        "how many rounds they take (rounds), "
         "how times grow on it, how a step's do on both devices (step-growth), what the automatic choice costs (regret)",
     )  # fmt: skip
     parser.add_argument(
@@ -255,6 +257,7 @@ SUITES: Mapping[str, Suite] = {
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "steps": Suite(steps.run, steps.MOST_ROWS, steps.table, None, steps.line),
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
+    "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
@@ -262,5 +265,5 @@ SUITES: Mapping[str, Suite] = {
     ),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
-of links; the texts' residuals; the GPU beside its peers; a chain's steps, robots that branch, and
+of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, their rounds, and
 times over links and robots there, of calls and of steps."""

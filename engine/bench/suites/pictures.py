@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.bench import plots
 from engine.bench.curves import slope
-from engine.bench.suites import growth
+from engine.bench.suites import growth, rounds
 from engine.bench.suites.accuracy import Row, worst
 from engine.selection import capabilities
 from engine.selection.choice import LARGEST_RESIDUAL
@@ -73,6 +73,24 @@ def threads(rows: list[dict[str, Any]]) -> Figure:
     panel.axhline(1, color="0.5", linestyle=":", label="the ABA")
     panel.set_ylim(bottom=0)
     plots.axes(panel, links, f"DCA-ABA, one chain, double precision\n{plots.machine()}", "times as fast as the ABA")
+    panel.legend(fontsize=8)
+    return figure
+
+
+def rounds_of_trees(rows: list[dict[str, Any]]) -> Figure:
+    """Rounds of a tree's schedule over its bodies, by `suites.rounds`, between log₂ n and its square."""
+    figure = plots.figure(width=6.4)
+    panel = figure.subplots()
+    colors = plots.SEQUENCE + plots.OWN[1:]
+    for color, (shape, curve) in zip(colors, rounds.curves(rows).items(), strict=False):
+        panel.loglog([*curve], [*curve.values()], color=color, marker="o", markersize=4, label=shape)
+    sizes = sorted({row["bodies"] for row in rows})
+    depth = np.log2(sizes)
+    panel.loglog(sizes, depth, color="0.5", linestyle=":", label="log₂ n")
+    panel.loglog(sizes, depth**2, color="0.5", linestyle="--", label="log₂² n")
+    ticks = [4, 8, 16, 32, 64, 128]
+    plots.axes(panel, sizes, f"DCA-ABA for trees on {rounds.WARPS} warps", "rounds in a row", "bodies")
+    panel.set_yticks(ticks, [str(tick) for tick in ticks])
     panel.legend(fontsize=8)
     return figure
 
