@@ -233,3 +233,32 @@ def test_its_code_is_part_of_what_the_first_step_needs(rng, monkeypatch):
     monkeypatch.setattr(dca, "at_hand", lambda: False)
     assert compilation.needed
     assert not engine.Compilation(other).makes_the_same_as(compilation)
+
+
+@pytest.mark.usefixtures("always")
+def test_a_frozen_robot_leaves_nothing_behind_for_the_others(rng):
+    model, batch = engine.tree(120, branching=0.2, spherical=0.2), 3
+    _, v = states(model, batch, rng)
+    settings = {"algorithm": "dca", "device": "cpu", "dt": 1e-3, "on_divergence": "freeze", "threads": 2}
+    together = engine.Simulation(model, batch, v=v, **settings)
+    together.tau[1] = 1e12
+    together.step(60)
+    np.testing.assert_array_equal(together.diverged, [False, True, False])
+    for k in (0, 2):
+        alone = engine.Simulation(model, v=v[k], **settings)
+        alone.step(60)
+        np.testing.assert_array_equal(alone.v[0], together.v[k])
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.usefixtures("always")
+def test_a_robot_stands_on_the_ground_as_by_abia(integrator):
+    ends = []
+    for algorithm in ("abia", "dca"):
+        simulation = engine.Simulation(
+            engine.load("robots/quadruped.urdf"), integrator=integrator, algorithm=algorithm, device="cpu",
+            scene=engine.Scene(ground=engine.Plane(), friction=0.8),
+        )  # fmt: skip
+        simulation.step(200)
+        ends.append(np.concatenate([simulation.q[0], simulation.v[0]]))
+    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-9)
