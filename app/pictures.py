@@ -153,6 +153,8 @@ class PictureThread:
         height, width = pixels.shape[:2]
         image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
         seconds = time.perf_counter() - began
+        if request.detail and view.batch is not None:
+            renderer.adapt(seconds)
         picture = Picture(view, request.detail, image, pixels, seconds, renderer.upload_seconds)
         if request.answer is not None:
             request.answer.set_result(picture)

@@ -34,6 +34,8 @@ PIECE = 25_000
 """Triangles, after which a picture that is drawn in pieces can be left."""
 BUDGETS = ((4_000_000, 4_000_000), (400_000, 60_000))
 """Triangles of a batch in a full picture and in a draft, where a card draws and where the processor does."""
+SLOW = 0.045
+"""Seconds for a draft of a batch, above which the next have fewer triangles."""
 SHADED = (20_000, 256)
 """Robots in a picture, up to which they cast shadows, where a card draws and where the processor does."""
 
@@ -89,6 +91,8 @@ class Renderer:
         self._drawer: BatchDrawer | None = None
         self.triangles = 0
         """Of the last picture's batch."""
+        self._share = 1.0
+        """Of its budget, that a draft of a batch may use."""
 
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost."""
@@ -237,12 +241,20 @@ class Renderer:
         self._canvases[name] = objects.Canvas(*size, samples)
         return self._canvases[name]
 
+    def adapt(self, seconds: float) -> None:
+        """Draw drafts of batches with fewer triangles, or with more again, after one that took so long."""
+        if seconds > SLOW:
+            self._share = max(0.05, 0.8 * self._share)
+        elif seconds < SLOW / 2:
+            self._share = min(1.0, 1.1 * self._share)
+
     def _choose(self, camera: Camera, size: tuple[int, int], detail: int) -> Choice:
         """What is drawn of the batch, which is sent."""
         if self._drawer is None:
             self._drawer = BatchDrawer(batch_drawer.programs({"SHADOW_TAPS": 2 if self.software else 4}))
         tiers = self._drawer.take(self._content)
         budget, most = BUDGETS[self.software][bool(detail)], SHADED[self.software]
+        budget = int(budget * self._share) if detail else budget
         small = SMALL if detail and self.software else SMALL / 3
         choice = choose(self._batch, tiers, camera, size, budget, most, small)
         self._drawer.send(self._batch, choice.order)

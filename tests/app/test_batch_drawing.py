@@ -130,3 +130,25 @@ def test_robots_whose_poses_are_not_finite_spoil_no_picture(arm):
     picture = draw(scene, broken, camera)
     x, y = place(camera, robots.origins[0, 3])
     assert np.abs(picture[y - 3 : y + 4, x - 3 : x + 4] - picture[0, 0]).max() > 40
+
+
+@pytest.mark.usefixtures("gl")
+def test_drafts_that_took_long_are_followed_by_simpler_ones(arm):
+    from app.gl import context
+    from app.gl.renderer import Renderer
+
+    scene, robots = Scene(arm), grid(arm, 100)
+    camera = facing(robots, scene)
+    with context.offscreen():
+        renderer = Renderer()
+        renderer.set_scene(scene)
+        triangles = []
+        for seconds in (0.01, *[1.0] * 12, *[0.001] * 40):
+            for _ in renderer.pieces(camera, robots.links[0], 1280, 960, 3, robots):
+                pass
+            triangles.append(renderer.triangles)
+            renderer.adapt(seconds)
+        renderer.release()
+    if renderer.software:
+        assert triangles[12] < 0.5 * triangles[0]
+        assert triangles[-1] == triangles[0]
