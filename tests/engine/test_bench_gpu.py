@@ -151,6 +151,7 @@ def test_a_row_of_steps_says_times_peers_and_what_is_met():
         "aim met of must 24, aim 16",
     ):
         assert words in said
+    assert "cfa on cuda: MemoryError: no" in steps.line({**row, "failures": {"cfa on cuda": "MemoryError: no"}})
     launched = {"key": "launched-quadruped", "rate": 7e8, "step_us": 93.6, "enqueued_us": 8.0}
     assert steps.line(launched) == "launched-quadruped: 700 M steps/s, 93.6 µs a step of all, 8 µs of the host's"
 

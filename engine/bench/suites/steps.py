@@ -100,8 +100,8 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         except Exception as error:  # the row tells it, and the others are measured all the same
             row = {"failure": f"{type(error).__name__}: {error}"}
         if "failure" not in row and key in ASKED:
-            found = row["rate"] if "rate" in row else min(us for name, us in row["us"].items() if "cuda" in name)
-            row["goal"] = ASKED[key].verdict(found)
+            times = [us for name, us in row.get("us", {}).items() if name.endswith("cuda")]
+            row["goal"] = ASKED[key].verdict(row.get("rate") or min(times, default=np.inf))
         yield {"key": key, **row}
 
 
@@ -152,14 +152,18 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
     rng, rows = np.random.default_rng(n), model.q_of_v >= 0
     q = np.tile(model.neutral(), (batch, 1))
     q[:, model.q_of_v[rows]] = rng.uniform(-0.2, 0.2, (batch, int(rows.sum())))
-    times, ends = {}, {}
-    for where in ("cpu", "cuda"):
-        for algorithm in candidates(model, where) if where == "cuda" else ("abia",):
-            name = f"{algorithm} on {where}"
-            times[name], ends[name] = _timed(model, q, algorithm, where)
-    reference = ends.pop("abia on cpu")
-    apart = {name: _distance(end, reference) for name, end in ends.items()}
+    us, reference = _timed(model, q, "abia", "cpu")
+    times, apart, failures = {"abia on cpu": us}, {}, {}
+    for algorithm in candidates(model, "cuda"):
+        name = f"{algorithm} on cuda"
+        try:
+            times[name], end = _timed(model, q, algorithm, "cuda")
+        except Exception as error:  # the row tells it, and the others are measured all the same
+            failures[name] = f"{type(error).__name__}: {error}"
+            continue
+        apart[name] = _distance(end, reference)
     row = {"shape": shape, "links": n, "batch": batch, "held": held, "us": times, "apart": apart}
+    row |= {"failures": failures} if failures else {}
     if shape == "chain" and not held:
         row["peers"] = {name: _beside(name, model, q, seconds, reference, times) for name in PEERS}
     return row
@@ -298,6 +302,7 @@ def line(row: dict[str, Any]) -> str:
     else:
         times = [f"{name} {us:,.1f}" for name, us in row["us"].items()]
         times += [f"{name} {x['us']:,.1f}" if "us" in x else f"{name}: {x['missing']}" for name, x in _peers(row)]
+        times += [f"{name}: {why}" for name, why in row.get("failures", {}).items()]
         told = f"µs a step: {'; '.join(times)}; apart at most {max(row['apart'].values(), default=0):.0e}"
     goal = row.get("goal")
     return f"{row['key']}: {told}" + (
