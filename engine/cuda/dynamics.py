@@ -10,11 +10,10 @@ from typing import Any, Protocol
 from engine.cuda.chains.abia_hybrid import AbiaHybrid, Recursion
 from engine.cuda.chains.cfa import Cfa
 from engine.cuda.chains.dca import Dca
-from engine.cuda.chains.jsiia import Jsiia
 from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
 from engine.cuda.runtime import arrays, device
 from engine.cuda.trees import dca as trees
-from engine.cuda.trees import jsiia as any_model
+from engine.cuda.trees.jsiia import Jsiia
 from engine.model import Model, features
 
 
@@ -44,11 +43,10 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     device.require()
     if not len(model.parent):
         return Still()
-    serial = features.serial(model)
     make: dict[str, Callable[[Model, str], Kernels]] = {
         "abia": Abia,
-        "dca": Dca if serial else trees.Dca,
-        "jsiia": Jsiia if serial else any_model.Jsiia,
+        "dca": Dca if features.serial(model) else trees.Dca,
+        "jsiia": Jsiia,
         "cfa": Cfa,
         "abia-hybrid": partial(AbiaHybrid, recursion=recursion),
     }

@@ -115,7 +115,7 @@ def of_chains(dtype: str, clusters: bool):
     for cut in (dca.Cut(1, False, trees.WARPS), *([dca.Cut(16, True, trees.WARPS)] if clusters else [])):
         yield lambda cut=cut: trees._kernel.__wrapped__(cut, dtype, cut.blocks == 1)
     for mimic in (False, True):
-        yield lambda mimic=mimic: any_model._kernel.__wrapped__(dtype, mimic)
+        yield lambda mimic=mimic: any_model._kernel.__wrapped__(dtype, mimic, not mimic)
     for transposed in (False, True):
         yield lambda transposed=transposed: block_solvers.Bidiagonal(3, 100, 2, dtype, transposed)
     yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)

@@ -129,6 +129,19 @@ def test_batches_of_any_size_are_served(batch, robots, rng):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_few_chains_and_many_agree(dtype, rng):
+    model, batch = MODELS["chain"], 20_000
+    at = rounded(state(model, rng, batch), dtype)
+    kernels = jsiia.Jsiia(model, dtype)
+    many, few = solved(kernels, at, dtype), solved(kernels, State(*(x[:50] for x in at)), dtype)
+    np.testing.assert_allclose(
+        few, many[:50], rtol=1e-8 if dtype == "float64" else 1e-2, atol=1e-2 * (dtype != "float64")
+    )
+    assert np.max(residual(model, at, many)) <= 10 * BOUND[dtype]
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", ["mimics1", "mimics2", "mimics-large", "humanoid"])
 def test_the_other_functions_take_joints_that_mimic(name, robots, rng):
     import cupy

@@ -38,7 +38,7 @@ template <class Put> __device__ __forceinline__ void each_velocity(const Put& pu
 }
 // put(e, i) for the entries e before row k's diagonal, from it on to the root, and the velocity i of each.
 template <class Put> __device__ __forceinline__ void each_before(int k, const Put& put) {
-#pragma unroll 1
+#pragma unroll 4
     for (int i = ROW_PARENT[k], e = diagonal(k) - 1; i >= 0; i = ROW_PARENT[i], --e) put(e, i);
 }
 

@@ -37,21 +37,27 @@ __device__ __forceinline__ void assemble(const Memory& at, int first, const Robo
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) { enter(at, first, i, c, j, F); });
 }
 
-// to[e] −= l · from[e] for e < count.
+// Take from two rows what row k does, from those of velocity i, before it, and of j, the one before that, so that two rows are
+// under way at once: l_i and l_j times its entries up to e and e − 1, which are those of i and j.
 template <typename Real, class Memory>
-__device__ __forceinline__ void subtract(const Memory& at, int to, int from, Real l, int count) {
+__device__ __forceinline__ void subtract(const Memory& at, int row, int i, int j, int e, Real l_i, Real l_j) {
     constexpr int AT_ONCE = 4;
-    int e = 0;
 #pragma unroll 1
-    for (; e + AT_ONCE <= count; e += AT_ONCE) {
-        Real x[AT_ONCE];
+    for (int from = 0; from < e; from += AT_ONCE) {
+        Real x[AT_ONCE], y[AT_ONCE];
 #pragma unroll
-        for (int n = 0; n < AT_ONCE; ++n) x[n] = at(to + e + n) - l * at(from + e + n);
+        for (int n = 0; n < AT_ONCE; ++n) {
+            if (from + n >= e) continue;
+            const Real entry = at(row + from + n);
+            x[n] = at(i + from + n) - l_i * entry;
+            y[n] = at(j + from + n) - l_j * entry;
+        }
 #pragma unroll
-        for (int n = 0; n < AT_ONCE; ++n) at(to + e + n) = x[n];
+        for (int n = 0; n < AT_ONCE; ++n) {
+            if (from + n < e) at(i + from + n) = x[n], at(j + from + n) = y[n];
+        }
     }
-#pragma unroll 1
-    for (; e < count; ++e) at(to + e) -= l * at(from + e);
+    at(i + e) -= l_i * at(row + e);
 }
 
 // L and 1/D in the place of M, and M⁻¹ b in that of the right-hand side b.
@@ -62,17 +68,26 @@ template <typename Real, class Memory> __device__ __forceinline__ void factor_an
         const Real inverse = inverse_pivot<Real>(at(row + level));
         at(row + level) = inverse;
 #pragma unroll 1
-        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e) {
-            const Real l = at(row + e) * inverse;
-            subtract(at, first + ROW_START[i], row, l, e + 1);
-            at(row + e) = l;
+        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; e -= 2) {
+            const int j = ROW_PARENT[i];
+            const Real entry = at(row + e), l_i = entry * inverse;
+            if (j < 0) {  // i is the root: e = 1
+                at(first + ROW_START[i]) -= l_i * at(row);
+                at(first + ROW_START[i] + 1) -= l_i * entry;
+                at(row + e) = l_i;
+                break;
+            }
+            const Real l_j = at(row + e - 1) * inverse;
+            subtract(at, row, first + ROW_START[i], first + ROW_START[j], e, l_i, l_j);
+            at(row + e) = l_i, at(row + e - 1) = l_j;
+            i = ROW_PARENT[j];
         }
     }
 #pragma unroll 1
     for (int k = 0; k < NV; ++k) {
         const int row = first + ROW_START[k], level = ROW_LEVEL[k];
         Real x = at(row) * at(row + level);
-#pragma unroll 1
+#pragma unroll 4
         for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e) x -= at(row + e) * at(first + ROW_START[i]);
         at(row) = x;
     }

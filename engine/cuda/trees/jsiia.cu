@@ -19,20 +19,38 @@ struct TreeBody { int kind, parent, q_start, v_start; };
 struct Children { int first, last, number, end; };  // `child` from first on; the body's place depth first, and its last one's
 struct Row { int start, level, end, own; };  // its entries; the row behind the last beyond it; where it stands in v
 struct Entry { int row, column; };           // −1: the right-hand side
+struct Velocity { int body, axis; };         // of the tree's: which of its body's six axes it goes along
 
-// The tables of jsiia.py, of which the last ones serve joints that mimic.
+// How much there is of everything.
+struct Sizes { int n, tree_nq, tree_nv, nq, nv, entries, depths, levels; };
+
+// The tables of jsiia.py, of which the last ones serve joints that mimic. What says where each of whole numbers begins stands
+// before them.
 template <typename Real> struct Tables {
-    const Real* constants;  // (bodies + 1, CONSTANTS), as engine/model/layout.py packs them
+    const Real *constants, *q_factor, *q_offset, *v_factor;  // (bodies + 1, CONSTANTS), as engine/model/layout.py packs them
     const TreeBody* bodies;
     const Children* children;
     const int *child, *by_depth, *first_of_depth;
-    const int2* velocities;  // the body of each of the tree's, and which of the six axes it goes along
+    const Velocity* velocities;
     const Row* rows;
     const int *by_level, *first_of_level;
     const Entry* entries;
     const int *first_part, *parts, *q_index, *v_index;  // of row p, the velocities of the tree that are multiples of its own
-    const Real *q_factor, *q_offset, *v_factor;
-    int n, velocities_of_tree, nv, numbers, depths, levels;
+    int n, tree_nv, nv, numbers, depths, levels;
+
+    __device__ Tables(const Real* reals, const int* whole, const Sizes& sizes)
+        : constants(reals), q_factor(constants + packed::CONSTANTS * (sizes.n + 1)), q_offset(q_factor + sizes.tree_nq),
+          v_factor(q_offset + sizes.tree_nq), n(sizes.n), tree_nv(sizes.tree_nv), nv(sizes.nv), numbers(sizes.entries),
+          depths(sizes.depths), levels(sizes.levels) {
+        bodies = reinterpret_cast<const TreeBody*>(whole + whole[0]);
+        children = reinterpret_cast<const Children*>(whole + whole[1]);
+        child = whole + whole[2], by_depth = whole + whole[3], first_of_depth = whole + whole[4];
+        velocities = reinterpret_cast<const Velocity*>(whole + whole[5]);
+        rows = reinterpret_cast<const Row*>(whole + whole[6]);
+        by_level = whole + whole[7], first_of_level = whole + whole[8];
+        entries = reinterpret_cast<const Entry*>(whole + whole[9]);
+        first_part = whole + whole[10], parts = whole + whole[11], q_index = whole + whole[12], v_index = whole + whole[13];
+    }
 };
 
 // The robot that the block works on, and its numbers.
@@ -44,8 +62,7 @@ template <typename Number, bool MIMIC> struct Robot {
 
     __device__ Robot(const Tables<Real>& tables, const Real* q, const Real* v, const Real* tau, Real* numbers)
         : tables(tables), given_q(q), given_v(v), tau(tau), numbers(numbers),
-          wrenches(numbers + size_t(BODY_NUMBERS) * tables.n),
-          M(wrenches + size_t(6) * tables.velocities_of_tree), inverse(M + tables.numbers), x(inverse + tables.nv) {}
+          wrenches(numbers + size_t(BODY_NUMBERS) * tables.n), M(wrenches + size_t(6) * tables.tree_nv), inverse(M + tables.numbers), x(inverse + tables.nv) {}
 
     template <class State> static __device__ __forceinline__ State read(const Real* from, int stride) {
         State x;
@@ -191,27 +208,27 @@ __device__ __forceinline__ void add_children(const Robot& robot, int i) {
 // The wrench that a unit acceleration along one of the tree's velocities takes of all that its body carries.
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void composite_wrench(const Robot& robot, int r) {
-    const int2 at = robot.tables.velocities[r];
-    const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, at.x), at.y);
-    const Force<Real> F = momentum(robot.template get<Body<Real>>(INERTIA, at.x), unit(axis));
-    Robot::write(robot.wrenches + r, robot.tables.velocities_of_tree, F);
+    const Velocity at = robot.tables.velocities[r];
+    const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, at.body), at.axis);
+    const Force<Real> F = momentum(robot.template get<Body<Real>>(INERTIA, at.body), unit(axis));
+    Robot::write(robot.wrenches + r, robot.tables.tree_nv, F);
 }
 
 // The entry of M of two of the tree's velocities, i on the body of j or beyond it; where joints mimic, any two.
 template <typename Real, bool MIMIC>
 __device__ __forceinline__ Real entry(const Robot<Real, MIMIC>& robot, int i, int j) {
     const auto& tables = robot.tables;
-    int2 at_i = tables.velocities[i], at_j = tables.velocities[j];
+    Velocity at_i = tables.velocities[i], at_j = tables.velocities[j];
     if constexpr (MIMIC) {
-        if (tables.children[at_i.x].number < tables.children[at_j.x].number) {
-            const int2 other = at_i;
+        if (tables.children[at_i.body].number < tables.children[at_j.body].number) {
+            const Velocity other = at_i;
             at_i = at_j, at_j = other, i = j;
         }
-        if (tables.children[at_i.x].number >= tables.children[at_j.x].end) return 0;
+        if (tables.children[at_i.body].number >= tables.children[at_j.body].end) return 0;
     }
-    const Force<Real> F = robot.template read<Force<Real>>(robot.wrenches + i, tables.velocities_of_tree);
-    const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, at_j.x), at_j.y);
-    const Vector<Real> r = robot.origin(at_i.x) - robot.origin(at_j.x);
+    const Force<Real> F = robot.template read<Force<Real>>(robot.wrenches + i, tables.tree_nv);
+    const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, at_j.body), at_j.axis);
+    const Vector<Real> r = robot.origin(at_i.body) - robot.origin(at_j.body);
     return dot(axis.along, axis.turns ? F.n + cross(r, F.f) : F.f);
 }
 
@@ -220,9 +237,9 @@ template <typename Real, bool MIMIC>
 __device__ __forceinline__ Real assembled(const Robot<Real, MIMIC>& robot, const Entry& at) {
     if (at.column < 0) {
         return robot.tau[robot.tables.rows[at.row].own] - robot.over_parts(at.row, [&](int r) {
-            const int2 place = robot.tables.velocities[r];
-            const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, place.x), place.y);
-            const Force<Real> F = robot.template get<Force<Real>>(FORCE, place.x);
+            const Velocity at = robot.tables.velocities[r];
+            const auto axis = axis_of(robot.template get<Matrix<Real>>(POSE, at.body), at.axis);
+            const Force<Real> F = robot.template get<Force<Real>>(FORCE, at.body);
             return dot(axis.along, axis.turns ? F.n : F.f);
         });
     }
@@ -287,24 +304,31 @@ template <class Work> __device__ __forceinline__ void each(int n, const Work& wo
     __syncthreads();
 }
 
-// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers stand in shared memory, or in `workspace`, so
-// many of them for each block.
-template <typename Real, bool MIMIC>
+// `count` numbers from global to shared memory, all of them on their way at once.
+template <typename Number> __device__ __forceinline__ void bring(Number* to, const Number* from, int count) {
+#pragma unroll 8
+    for (int e = threadIdx.x; e < count; e += blockDim.x) to[e] = from[e];
+}
+
+// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers, `room` of them, stand in shared memory, or where it
+// has no room in `workspace`, for each block; the tables, so many reals and whole numbers, come there too if they are STAGED.
+template <typename Real, bool MIMIC, bool STAGED>
 __global__ void __launch_bounds__(MOST_THREADS)
 tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ out,
-           const Real* __restrict__ constants, const TreeBody* __restrict__ bodies, const Children* __restrict__ children,
-           const int* __restrict__ child, const int* __restrict__ by_depth, const int* __restrict__ first_of_depth,
-           const int2* __restrict__ velocities, const Row* __restrict__ rows, const int* __restrict__ by_level,
-           const int* __restrict__ first_of_level, const Entry* __restrict__ entries, const int* __restrict__ first_part,
-           const int* __restrict__ parts, const int* __restrict__ q_index, const int* __restrict__ v_index,
-           const Real* __restrict__ q_factor, const Real* __restrict__ q_offset, const Real* __restrict__ v_factor,
-           int n, int velocities_of_tree, int nv, int numbers, int depths, int levels, int nq, int batch, Real* workspace,
+           const Real* __restrict__ reals, const int* __restrict__ whole, int count_reals, int count_whole, int n,
+           int tree_nq, int tree_nv, int nq, int nv, int entries, int depths, int levels, int batch, Real* workspace,
            long long room) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const Tables<Real> tables = {constants, bodies, children, child, by_depth, first_of_depth, velocities, rows, by_level,
-                                 first_of_level, entries, first_part, parts, q_index, v_index, q_factor, q_offset, v_factor,
-                                 n, velocities_of_tree, nv, numbers, depths, levels};
-    Real* const own = room ? workspace + blockIdx.x * room : reinterpret_cast<Real*>(memory);
+    const Sizes sizes = {n, tree_nq, tree_nv, nq, nv, entries, depths, levels};
+    Real* const own = workspace ? workspace + blockIdx.x * room : reinterpret_cast<Real*>(memory);
+    if constexpr (STAGED) {
+        Real* const near_reals = reinterpret_cast<Real*>(memory) + room;
+        int* const near_whole = reinterpret_cast<int*>(near_reals + count_reals);
+        bring(near_whole, whole, count_whole), bring(near_reals, reals, count_reals);
+        __syncthreads();
+        reals = near_reals, whole = near_whole;
+    }
+    const Tables<Real> tables(reals, whole, sizes);
 #pragma unroll 1
     for (int number = blockIdx.x; number < batch; number += gridDim.x) {
         const size_t at = size_t(number) * nv;
@@ -312,17 +336,17 @@ tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* _
         each(n, [&](int i) { robot.put(POSE, i, local_pose(robot, i)); });
 #pragma unroll 1
         for (int d = 0; d < depths; ++d) {
-            const int first = first_of_depth[d];
-            each(first_of_depth[d + 1] - first, [&](int k) { follow_parent(robot, by_depth[first + k]); });
+            const int first = tables.first_of_depth[d];
+            each(tables.first_of_depth[d + 1] - first, [&](int k) { follow_parent(robot, tables.by_depth[first + k]); });
         }
         each(n, [&](int i) { turn_inertia(robot, i); });
 #pragma unroll 1
         for (int d = depths - 2; d >= 0; --d) {
-            const int first = first_of_depth[d];
-            each(first_of_depth[d + 1] - first, [&](int k) { add_children(robot, by_depth[first + k]); });
+            const int first = tables.first_of_depth[d];
+            each(tables.first_of_depth[d + 1] - first, [&](int k) { add_children(robot, tables.by_depth[first + k]); });
         }
-        each(velocities_of_tree, [&](int r) { composite_wrench(robot, r); });
-        each(numbers, [&](int e) { robot.M[e] = assembled(robot, entries[e]); });
+        each(tree_nv, [&](int r) { composite_wrench(robot, r); });
+        each(entries, [&](int e) { robot.M[e] = assembled(robot, tables.entries[e]); });
 #pragma unroll 1
         for (int level = levels; level > 0; --level) {
             eliminate(robot, level);

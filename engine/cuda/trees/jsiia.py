@@ -1,4 +1,7 @@
-"""JSIIA on the GPU for any model, [Y] (6), (7): a block a robot (`jsiia.cu`), or for many small ones a thread each."""
+"""JSIIA on the GPU for any model, [Y] (6), (7): a block a robot (`jsiia.cu`), or for many small ones a thread each.
+
+Serial chains have thread groups of their own, see `chains.jsiia`, until there are many.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from engine.cuda.chains import jsiia as chains
 from engine.cuda.rigid_body import joint_space, thread_per_robot
 from engine.cuda.runtime import arrays, compiler, device, header
-from engine.model import Model
+from engine.model import Model, features
 from engine.model.joints import BODY_JOINTS
 from engine.model.layout import pack, pack_coupling
 
@@ -18,11 +22,13 @@ BODY_NUMBERS, WRENCH = 28, 6
 _THREADS = ((0, 64), (256, 128), (1024, 256), (16384, 512))
 """The threads of a block, from so many entries of M on."""
 _MOST_THREADS = _THREADS[-1][1]
-_MANY = ((16, 1), (64, 12))
+_RESERVED = 1024
+"""Bytes of shared memory that every block takes beside its own."""
+_MANY, _MANY_CHAINS = ((16, 1), (64, 12)), ((24, 32),)
 """Up to so many velocities, from so many robots for each multiprocessor on, threads of their own are faster."""
 
 
-Made = TypeVar("Made", bound="BlockPerRobot | thread_per_robot.Jsiia")
+Made = TypeVar("Made", bound="BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia")
 
 
 class Tables(NamedTuple):
@@ -74,6 +80,14 @@ def tables(model: Model) -> Tables:
     )  # fmt: skip
 
 
+def packed(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """All tables as whole numbers, before which stands where each begins; constants and G as reals."""
+    found, own = [np.asarray(x).ravel() for x in tables(model)], pack_coupling(model, dtype)
+    first = np.cumsum([len(found), *(x.size for x in found)])[:-1]
+    reals = pack(model, dtype).constants.ravel(), own.q_factor, own.q_offset, own.v_factor
+    return np.concatenate([first, *found]), np.concatenate(reals)
+
+
 def depth_first(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each node's number depth first, and the one behind the last of those beyond it. Parents come before children."""
     size = np.ones(len(parent), np.int64)
@@ -117,15 +131,19 @@ class BlockPerRobot:
 
     def __init__(self, model: Model, dtype: str):
         self._model, self._type = model, np.dtype(dtype)
-        found, own = tables(model), pack_coupling(model, dtype)
-        self._tables = tuple(arrays.to_device(np.ascontiguousarray(x), "int32") for x in found)
-        reals = own.q_factor, own.q_offset, own.v_factor
-        self._constants, *self._factors = (arrays.to_device(x, dtype) for x in (pack(model, dtype).constants, *reals))
+        whole, reals = packed(model, dtype)
+        self._tables = arrays.to_device(reals, dtype), arrays.to_device(whole, "int32")
+        found = tables(model)
         entries, depths, levels = len(found.entries), len(found.first_of_depth) - 1, len(found.first_of_level) - 1
-        self._counts = len(model.parent), model.tree_nv, model.nv, entries, depths, levels, model.nq
-        self._numbers = BODY_NUMBERS * len(model.parent) + WRENCH * model.tree_nv + entries + 2 * model.nv
+        n, tree_nv, nv = len(model.parent), model.tree_nv, model.nv
+        self._sizes = len(reals), len(whole), n, model.tree_nq, tree_nv, model.nq, nv, entries, depths, levels
+        self._room = BODY_NUMBERS * n + WRENCH * tree_nv + entries + 2 * nv
         self._threads = next(threads for least, threads in reversed(_THREADS) if entries >= least)
-        self._kernel = _kernel(dtype, model.has_mimic)
+        size, most = self._type.itemsize, device.properties()["sharedMemPerBlockOptin"]
+        staged = size * (self._room + len(reals)) + 4 * len(whole)
+        own = size * self._room
+        self._shared = next((bytes for bytes in (staged, own) if bytes <= most), 0)
+        self._kernel = _kernel(dtype, model.has_mimic, self._shared == staged)
         self._launches: dict[int, compiler.Launch] = {}
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
@@ -134,17 +152,16 @@ class BlockPerRobot:
     def prepare(self, batch: int) -> compiler.Launch:
         """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
         device.require_count(batch)
-        size, facts = self._numbers * self._type.itemsize, device.properties()
-        shared = size if size <= facts["sharedMemPerBlockOptin"] else 0
-        blocks = batch if shared else min(batch, facts["multiProcessorCount"] * (1024 // self._threads))
-        room = 0 if shared else self._numbers
-        device.require_memory(
-            blocks * room * self._type.itemsize, f"mass matrices of {blocks} robots {self._model.name}"
-        )
-        workspace = arrays.empty((max(1, blocks * room),), self._type.name)
-        counts = (np.int32(x) for x in (*self._counts, batch))
-        rest = self._constants, *self._tables, *self._factors, *counts, workspace, np.int64(room)
-        launch = compiler.Launch(self._kernel, blocks, self._threads, 4, rest, shared)
+        facts, size = device.properties(), self._type.itemsize
+        held = min(1024 // self._threads, facts["sharedMemPerMultiprocessor"] // (self._shared + _RESERVED))
+        blocks = min(batch, facts["multiProcessorCount"] * max(1, held))
+        workspace: Any = np.uint64(0)
+        if not self._shared:
+            device.require_memory(blocks * self._room * size, f"mass matrices of {blocks} robots {self._model.name}")
+            workspace = arrays.empty((blocks * self._room,), self._type.name)
+        sizes = (np.int32(x) for x in (*self._sizes, batch))
+        rest = *self._tables, *sizes, workspace, np.int64(self._room)
+        launch = compiler.Launch(self._kernel, blocks, self._threads, 4, rest, self._shared)
         self._launches[batch] = launch
         return launch
 
@@ -156,23 +173,25 @@ class Jsiia:
     """
 
     def __init__(self, model: Model, dtype: str = "float64"):
-        self._model, self._dtype = model, dtype
-        many = next((many for most, many in _MANY if model.nv <= most), device.MOST_ROBOTS)
+        self._model, self._dtype, self._serial = model, dtype, features.serial(model)
+        limits = _MANY_CHAINS if self._serial else _MANY
+        many = next((many for most, many in limits if model.nv <= most), device.MOST_ROBOTS)
         self._many = many * device.properties()["multiProcessorCount"]
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         self._for(len(q))(q, v, tau, out)
 
-    def prepare(self, batch: int) -> compiler.Launch:
-        """See `BlockPerRobot.prepare`."""
-        return self._for(batch).prepare(batch)
+    def prepare(self, batch: int) -> None:
+        """Take the memory that a batch of that size works in. MemoryError where there is too little."""
+        self._for(batch).prepare(batch)
 
-    def _for(self, batch: int) -> BlockPerRobot | thread_per_robot.Jsiia:
-        return self._threads if batch >= self._many else self._blocks
+    def _for(self, batch: int) -> BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia:
+        return self._threads if batch >= self._many else self._groups
 
     @cached_property
-    def _blocks(self) -> BlockPerRobot:
-        return _there(BlockPerRobot(self._model, self._dtype))
+    def _groups(self) -> BlockPerRobot | chains.Jsiia:
+        made = chains.Jsiia if self._serial else BlockPerRobot
+        return _there(made(self._model, self._dtype))
 
     @cached_property
     def _threads(self) -> thread_per_robot.Jsiia:
@@ -185,8 +204,8 @@ def _there(made: Made) -> Made:
     return made
 
 
-@lru_cache(maxsize=4)
-def _kernel(dtype: str, mimic: bool) -> compiler.Kernel:
-    name = f"tree_jsiia<{compiler.REAL[dtype]}, {str(mimic).lower()}>"
+@lru_cache(maxsize=8)
+def _kernel(dtype: str, mimic: bool, staged: bool) -> compiler.Kernel:
+    name = f"tree_jsiia<{compiler.REAL[dtype]}, {str(mimic).lower()}, {str(staged).lower()}>"
     numbers = header.numbers({"BODY_NUMBERS": BODY_NUMBERS, "MOST_THREADS": _MOST_THREADS})
     return compiler.load("trees/jsiia.cu", [name], "\n".join(numbers)).function(name)
