@@ -37,7 +37,7 @@ from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, 
 from engine.model.generate import chain, tree
 from engine.parameters import Parameters
 from engine.rollout import Trajectory, rollout
-from engine.scene import Plane, Scene, slope
+from engine.scene import Plane, Scene, put_down, slope
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -136,6 +136,7 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
+    "put_down",
     "repair",
     "replacing",
     "rollout",

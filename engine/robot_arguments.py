@@ -1,0 +1,65 @@
+"""What headless commands on a robot share: the arguments that name it, how it is loaded, and how they answer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rich.console import Console
+
+from engine import files
+from engine.model import Model
+from engine.urdf.load import load
+
+DONE, NO, WRONG_CALL = 0, 1, 2
+
+
+class CallError(Exception):
+    """A call that cannot be carried out; its message is shown as it is."""
+
+
+def add_robot(command: argparse.ArgumentParser) -> None:
+    """The arguments that name a robot and say how to load it."""
+    command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
+    add_sources(command)
+    command.add_argument("--floating", action="store_true", help="put the root link on a free joint")
+    command.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
+
+
+def add_sources(command: argparse.ArgumentParser) -> None:
+    """The arguments that say what a robot's file may read, and run."""
+    command.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
+    )
+    command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+
+
+def load_robot(args: argparse.Namespace) -> Model:
+    """The robot that the arguments of `add_robot` name. Raises FileNotFoundError or ModelError."""
+    path = files.find_robot(args.robot)
+    return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
+
+
+def count(text: str) -> int:
+    """A whole number of 1 or more, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A whole number of 0 or more, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
+    return int(text)
+
+
+def console(args: argparse.Namespace) -> Console:
+    """Where a command tells people what it found; standard error where programs read its JSON."""
+    return Console(stderr=args.json, highlight=False, soft_wrap=True)
+
+
+def warn(model: Model) -> None:
+    """Print what there is to say of a robot's file."""
+    for found in model.diagnostics:
+        print(found, file=sys.stderr)

@@ -1,0 +1,257 @@
+"""The command `run`: a robot simulated, its speed told, its trajectory written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from engine import __version__, files
+from engine.bench.suites.command import positive
+from engine.compilation import Compilation
+from engine.holding import holding_gains
+from engine.model import EARTH, FREE, Model
+from engine.robot_arguments import DONE, NO, CallError, console, count, load_robot, seed, warn
+from engine.rollout import Recorder, save
+from engine.scene import Scene, put_down, slope
+from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
+from engine.timestep import LONGEST, suggested_step
+from engine.validation import Array
+
+
+def add_arguments(run: argparse.ArgumentParser) -> None:
+    """What `run` takes beside a robot."""
+    run.add_argument("--seconds", type=positive, default=10.0, help="time to simulate (default 10)")
+    run.add_argument(
+        "--dt",
+        type=positive,
+        help="time step in s (default: one that suits the robot, at most 0.001; with --controls 0.001)",
+    )
+    run.add_argument("--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: one that suits it")
+    run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
+    run.add_argument("--batch", type=count, default=1, help="so many robots, each with its own --q random (default 1)")
+    run.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="cpu", help="default: the CPU; auto: the faster"
+    )
+    run.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="float32 is for the GPU")
+    run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
+    run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
+    run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
+    run.add_argument(
+        "--gravity", type=float, nargs=3, default=EARTH, metavar=("X", "Y", "Z"), help="m/s² (default 0 0 -9.81)"
+    )
+    run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
+    run.add_argument("--every", type=count, default=1, metavar="N", help="keep every N-th state (default 1)")
+    run.add_argument("--seed", type=seed, default=0, help="for --q random (default 0)")
+    run.add_argument("--out", type=Path, metavar="FILE.npz", help="where the trajectory goes (default: nowhere)")
+    _add_scene(run)
+
+
+def _add_scene(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--ground",
+        action=argparse.BooleanOptionalAction,
+        help="ground under the robot (default: under one with a free base and collision shapes)",
+    )
+    run.add_argument("--slope", type=float, default=0.0, metavar="DEG", help="the ground's angle, rising towards −x")
+    run.add_argument("--friction", type=float, metavar="MU", help="coefficient of friction of the ground (default 0.8)")
+    run.add_argument("--hold", action="store_true", help="joint gains hold the robot as it starts")
+
+
+def _numbers(name: str, text: str, width: int) -> Array:
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
+    if values.size == 1:
+        values = np.repeat(values, width)
+    if values.shape != (width,):
+        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
+    return values
+
+
+def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
+    q: Array
+    if args.q == "neutral":
+        q = model.neutral()[None]
+    elif args.q == "random":
+        q = model.random(np.random.default_rng(args.seed), args.batch)
+    else:
+        q = _numbers("q", args.q, model.nq)[None]
+    return q, _numbers("v", args.v, model.nv)
+
+
+def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+    if args.controls is None:
+        return None
+    try:
+        controls = np.load(args.controls, allow_pickle=False)
+    except ValueError:
+        raise CallError(f"{args.controls} is no .npy file of numbers; write one with numpy.save") from None
+    if controls.shape not in ((model.nv,), (steps, model.nv)):
+        raise CallError(
+            f"{args.controls} holds an array of shape {controls.shape}; expected ({model.nv},) or ({steps}, {model.nv})"
+        )
+    if not np.all(np.isfinite(controls)):
+        raise CallError(f"{args.controls} holds a number that is not finite; every control must be finite")
+    return np.ascontiguousarray(np.broadcast_to(controls, (1, steps, model.nv)), float)
+
+
+def run_robot(args: argparse.Namespace) -> int:
+    """`run`: simulate, report the speed, the energy's drift and where the time went, write the trajectory."""
+    began = perf_counter()
+    model = load_robot(args).with_gravity(args.gravity)
+    warn(model)
+    step = suggested_step(model)
+    args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
+    args.integrator = step.integrator if args.integrator == "auto" else args.integrator
+    every = args.every
+    steps = round(args.seconds / args.dt / every) * every
+    if args.out is not None and not args.out.parent.is_dir():
+        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    if steps < 1:
+        raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
+    q, v = _start(args, model)
+    scene = _scene(args, model)
+    if scene is not None:
+        q = np.stack([put_down(model, scene, row) for row in q]) if q.ndim == 2 else put_down(model, scene, q)
+    kp, kd = holding_gains(model) if args.hold else (None, None)
+    controls = _controls(args, model, steps)
+    loaded = perf_counter()
+    simulation = Simulation(
+        model, args.batch, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v,
+        device=args.device, dtype=args.dtype, kp=kp, kd=kd, scene=scene,
+    )  # fmt: skip
+    compilation = Compilation(simulation)
+    if compilation.needed and sys.stderr.isatty():
+        print(f"compiling once for this machine, about {max(1, round(compilation.seconds))} s", file=sys.stderr)
+    compilation.here()
+    compiled = perf_counter()
+    recorder = Recorder(simulation, steps, every, controls, keep=args.out is not None)
+    energies = [_total_energy(simulation)]
+    failure, start = "", perf_counter()
+    try:
+        _run_with_progress(recorder, steps, console(args))
+    except (Diverged, KeyboardInterrupt) as error:
+        failure = str(error) or "interrupted"
+    wall = perf_counter() - start
+    energies.append(_total_energy(simulation))
+    if args.out is not None:
+        with _undisturbed():
+            save(args.out, model, recorder.trajectory(), _settings(args, simulation), controls)
+    result = {
+        "robot": model.name,
+        "algorithm": simulation.algorithm,
+        "why": simulation.why,
+        "integrator": args.integrator,
+        "dt": args.dt,
+        "steps": simulation.steps,
+        "simulated_seconds": simulation.time,
+        "wall_seconds": wall,
+        "simulated_per_wall_second": simulation.time / wall,
+        "batch": args.batch,
+        "device": simulation.device,
+        "dtype": simulation.dtype,
+        "robot_steps_per_second": args.batch * simulation.steps / wall,
+        "energy_start_J": energies[0],
+        "energy_end_J": energies[1],
+        "energy_drift_J": energies[1] - energies[0],
+        "seconds": {
+            "load": loaded - began,
+            "compile": compiled - loaded,
+            "simulate": wall,
+            "write": perf_counter() - start - wall,
+        },
+        "phases_us": {name: seconds * 1e6 for name, seconds in recorder.phases().items()},
+        "trajectory": str(args.out) if args.out else None,
+        "failure": failure or None,
+    }
+    _report_run(args, result)
+    if failure:
+        print(failure, file=sys.stderr)
+    return NO if failure else DONE
+
+
+def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
+    """The ground that was asked for, or that stands to reason."""
+    stands = bool(np.any(model.kind == FREE)) and bool(model.collisions) and args.device != "cuda"
+    if args.ground is False or (args.ground is None and not stands):
+        return None
+    if args.ground and not model.collisions:
+        raise CallError(
+            f"--ground: {model.name} has no collision shapes that could touch it; give its links <collision>"
+        )
+    friction = {} if args.friction is None else {"friction": args.friction}
+    return Scene(ground=slope(np.radians(args.slope)), **friction)
+
+
+def _run_with_progress(recorder: Recorder, steps: int, screen: Console) -> None:
+    """Run it all, with a progress bar where there is a terminal."""
+    if not screen.is_terminal:
+        recorder.run(lambda _: None)
+        return
+    with Progress(console=screen, transient=True) as progress:
+        task = progress.add_task("simulating", total=steps)
+        recorder.run(lambda done: progress.update(task, completed=done))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until this is done: what was simulated is written first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any]:
+    """All it takes to run it again, as JSON knows it."""
+    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
+    return settings | {
+        "robot": str(files.find_robot(args.robot).resolve()),
+        "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
+        "controls": str(args.controls.resolve()) if args.controls else None,
+        "algorithm": simulation.algorithm,
+        "catena": __version__,
+    }
+
+
+def _total_energy(simulation: Simulation) -> float:
+    kinetic, potential = simulation.energy()
+    return float(np.sum(kinetic + potential))
+
+
+def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(result))
+        return
+    screen = console(args)
+    speed = f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold]"
+    times = f"{result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time"
+    screen.print(f"{result['robot']}: {times}, {speed} ({result['integrator']}, dt {args.dt:g} s)")
+    screen.print(result["why"])
+    screen.print(
+        f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
+        f"change {result['energy_drift_J']:+.3g} J"
+    )
+    if result["batch"] > 1:
+        screen.print(f"{result['batch']} robots: {result['robot_steps_per_second']:.4g} steps of a robot per second")
+    table = Table("phase of a step", "µs", box=None, pad_edge=False)
+    for name, time in result["phases_us"].items():
+        table.add_row(name, f"{time:.2f}")
+    screen.print(table)
+    screen.print("seconds: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in result["seconds"].items()))
+    if args.out:
+        screen.print(f"trajectory written to {args.out}")
