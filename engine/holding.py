@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import lie, validation
 from engine.lie import Array
-from engine.model import FREE, PRISMATIC, SPHERICAL, Model, poses
+from engine.model import FREE, PRISMATIC, SPHERICAL, WORLD, Model, poses
 from engine.model.joints import BODY_JOINTS, NV
 from engine.model.model import Indices
 from engine.step_settings import INTEGRATORS
 
 FREQUENCY = 20.0  # rad/s: at least so stiff is each joint against what it carries
 SAG = (0.004, 0.0005)  # rad and m: at most so far does a joint sink under what it carries
+FULL_EFFORT = 0.02  # rad: so far from where it is held a joint that a robot stands on gives all its effort
+LEVEL = 0.01  # m above the lowest shape, within which others stand on the ground too
 EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ, where gains act at the step's beginning; μ is the joint's mobility
 
 
@@ -28,6 +30,9 @@ def holding_gains(
     With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the greatest moment of its
     weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a sliding joint, so that no joint
     sinks further under gravity, and ``kd = 2 √(kp M_ii)``, which is critical damping. N m/rad, N m s/rad; N/m, N s/m.
+
+    A robot with a free base stands on the joints beyond which it is lowest, see `standing`. They carry the rest of it:
+    they give their whole effort at `FULL_EFFORT`, and their damping is that of an inertia between the two.
 
     The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
     bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
@@ -43,7 +48,9 @@ def holding_gains(
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
     held = model.q_of_v >= 0
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
-    kd = 2 * np.sqrt(kp * inertia)
+    legs = np.isfinite(model.effort_limit) & held & standing(model, pose[0]) & ~sliding
+    kp[legs] = np.maximum(kp[legs], model.effort_limit[legs] / FULL_EFFORT)
+    kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia))
     if integrator != "implicit":
         moves = np.where(held, mobility(model), 1.0)
         kp = np.minimum(kp, EXPLICIT[0] / (dt * dt * moves))
@@ -76,6 +83,24 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
     np.add.at(root, model.coupling.v_index[at], G * np.sqrt(np.maximum(inertia, 0.0)))
     np.add.at(load, model.coupling.v_index[at], G * weight)
     return root * root, load
+
+
+def standing(model: Model, q: Array) -> NDArray[np.bool_]:
+    """(nv,): the joints beyond which are the lowest collision shapes, by their origins, of a robot with a free base."""
+    below = np.zeros(len(model.parent), bool)
+    shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
+    if shapes and np.any(model.kind == FREE):
+        links = np.array([shape.link for shape in shapes])
+        origins = np.stack([shape.pose[:, 3] for shape in shapes])
+        heights = np.einsum("kj,kj->k", poses.link_poses(model, q[None])[0, links, 2], origins)
+        below[model.link_body[links[heights < heights.min() + LEVEL]]] = True
+    for child in reversed(range(len(model.parent))):
+        if model.parent[child] >= 0:
+            below[model.parent[child]] |= below[child]
+    at, body, _, _ = _axes(model)
+    legs = np.zeros(model.nv, bool)
+    legs[model.coupling.v_index[at]] = below[body]
+    return legs
 
 
 def static_loads(model: Model, q: ArrayLike) -> Array:

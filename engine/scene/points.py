@@ -1,6 +1,7 @@
 """The points of a robot that can touch the ground: what its collision shapes are, for a contact with a surface.
 
-A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its two rims. Of
+A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its
+two rims, a mesh the corners of its convex hull. Of
 those of one shape at most four are kept as contacts at a time, so their number is known before anything moves.
 """
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
+from engine.scene.hull import hull
 from engine.scene.scene import Scene
 
 KEPT = 4
@@ -85,4 +87,8 @@ def _cylinder(shape: Collision) -> tuple[np.ndarray, float, float]:
     return np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius
 
 
-_LOCAL = {"box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}
+def _mesh(shape: Collision) -> tuple[np.ndarray, float, float]:
+    return hull(str(shape.mesh)) * shape.size, 0.0, 0.0
+
+
+_LOCAL = {"mesh": _mesh, "box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}

@@ -190,19 +190,13 @@ def test_round_shapes_come_to_rest(body, shape):
 
 
 def quadruped() -> Model:
-    model = engine.load(engine.ROBOTS / "quadruped.urdf")
-    feet = [link for link, name in enumerate(model.link_names) if "foot" in name]
-    return dataclasses.replace(
-        model, collisions=tuple(engine.Collision(link, "sphere", (0.02,), np.eye(4)) for link in feet)
-    )
+    return engine.load(engine.ROBOTS / "quadruped.urdf")
 
 
 def standing(model: Model, batch: int = 1, **options) -> engine.Simulation:
     """The quadruped on its feet, held by gains."""
     kp, kd = engine.holding_gains(model)
-    q = model.neutral()
-    lowest = min(engine.link_poses(model, q)[shape.link][2, 3] for shape in model.collisions) - 0.02
-    q[2] -= lowest
+    q = engine.put_down(model, engine.Scene(), model.neutral())
     options = {"dt": 2e-3, "integrator": "implicit", "algorithm": "abia", "scene": engine.Scene()} | options
     return engine.Simulation(model, batch, q=q, kp=kp, kd=kd, **options)
 
@@ -218,6 +212,73 @@ def test_a_quadruped_stands_still():
     assert np.abs(simulation.q - start).max() < 1e-7
     weight = simulation.contacts.impulse[0, :4].sum(0) / simulation.dt
     np.testing.assert_allclose(weight, [0, 0, quadruped().mass.sum() * G], atol=1e-5 * quadruped().mass.sum() * G)
+
+
+def test_a_humanoid_stands_on_its_feet_by_gains_alone():
+    simulation = standing(engine.load(engine.ROBOTS / "humanoid.urdf"), dt=1e-3)
+    simulation.step(2000)
+    start = simulation.q.copy()
+    simulation.step(3000)
+    assert np.abs(simulation.q - start).max() < 1e-6
+    assert simulation.contacts.number[0] == 8
+    assert simulation.contacts.residual[0] <= 1e-8
+
+
+def test_a_snake_lies_on_the_ground():
+    model = engine.load(engine.ROBOTS / "snake50.urdf", floating=True)
+    simulation = standing(model, dt=1e-3)
+    residuals = []
+    for _ in range(60):
+        simulation.step(5)
+        residuals.append(simulation.contacts.residual[0])
+    assert np.all(np.isfinite(simulation.q))
+    assert max(residuals) <= 1e-3
+
+
+@pytest.mark.parametrize("name", ["talos_reduced.urdf", "anymal.urdf"])
+def test_real_robots_stand_on_their_meshes(name, example_robots):
+    model = engine.load(next(path for path in example_robots if path.name == name), floating=True)
+    simulation = standing(model, dt=1e-3)
+    for _ in range(20):
+        simulation.step(50)
+        assert simulation.contacts.residual[0] <= 1e-8
+    lift = simulation.contacts.impulse[0, : simulation.contacts.number[0], 2].sum() / simulation.dt
+    assert lift == pytest.approx(model.mass.sum() * G, rel=0.05)
+
+
+def test_a_robot_is_put_down_on_any_slope(body):
+    scene = engine.Scene(ground=engine.slope(0.4))
+    for shape in ('<box size="0.2 0.3 0.4"/>', '<sphere radius="0.2"/>', '<cylinder radius="0.1" length="0.5"/>'):
+        model = body(shape)
+        q = engine.put_down(model, scene, model.neutral())
+        simulation = engine.Simulation(model, q=q, scene=scene, algorithm="abia", dt=1e-6)
+        simulation.step()
+        assert np.abs(simulation.contacts.gap[0, : simulation.contacts.number[0]]).min() < 1e-8
+
+
+def test_a_mesh_touches_by_its_hull(tmp_path):
+    import trimesh
+
+    for name, mesh in (("ball", trimesh.creation.icosphere(2, 0.1)), ("flat", trimesh.Trimesh(np.eye(3), [[0, 1, 2]]))):
+        mesh.export(tmp_path / f"{name}.stl")
+        (tmp_path / f"{name}.urdf").write_text(BOX.format(shape=f'<mesh filename="{name}.stl"/>'))
+    model = engine.load(tmp_path / "ball.urdf", floating=True)
+    simulation = simulated(model, engine.Scene(), 0.2)
+    simulation.step(3000)
+    assert np.abs(simulation.v).max() < 1e-4
+    assert 0.09 < simulation.q[0, 2] < 0.1
+    flat = engine.load(tmp_path / "flat.urdf", floating=True)
+    with pytest.raises(ValueError, match="volume"):
+        engine.Simulation(flat, scene=engine.Scene())
+    (tmp_path / "ball.stl").unlink()
+    with pytest.raises(ValueError, match="cannot be read"):
+        engine.Simulation(model, scene=engine.Scene())
+
+
+def test_the_gpu_says_that_it_knows_no_ground(monkeypatch):
+    monkeypatch.setattr("engine.simulation._place", lambda *_: ("cuda", ""))
+    with pytest.raises(ValueError, match="device='cpu'"):
+        engine.Simulation(quadruped(), scene=engine.Scene(), device="cuda", algorithm="abia")
 
 
 def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
