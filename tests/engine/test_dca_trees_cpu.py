@@ -38,9 +38,18 @@ MODELS = {
     "deep": lambda: engine.tree(600, branching=0.05, spherical=0.1),
     "free joints inside": lambda: free_inside(120),
     "free joints at the tips of others": lambda: free_inside(120, (60, 61, 90)),
+    "several on the base": lambda: on_the_base(90),
     "humanoid": lambda: engine.load("robots/humanoid.urdf"),
     "quadruped": lambda: engine.load("robots/quadruped.urdf"),
 }
+
+
+def on_the_base(n):
+    """Three trees on one base."""
+    model = engine.tree(n, branching=0.2, spherical=0.2)
+    parent = model.parent.copy()
+    parent[[n // 3, n // 2]] = -1
+    return dataclasses.replace(model, parent=parent)
 
 
 def free_inside(n, places=(40, 80)):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -162,8 +163,8 @@ def _segments(
         weights = np.cumsum([sum(weight[j] for j in some) for some in run])
         count = max(1, round(float(weights[-1]) / heaviest)) if run else 1
         which = (weights - 1e-9) * count // weights[-1] if run else weights
-        for k in range(count):
-            some = [j for joint, here in zip(run, which, strict=True) if here == k for j in joint]
+        for begin, end in pairwise(np.searchsorted(which, np.arange(count + 1)).tolist()):
+            some = [j for joint in run[begin:end] for j in joint]
             if some:
                 found.append((some, len(some) >= LEAST))
         if joint is not None:
