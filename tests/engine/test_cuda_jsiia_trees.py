@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from mimics import mimics
@@ -68,6 +70,20 @@ def test_rows_hold_all_of_the_factor_and_without_mimic_joints_nothing_else(robot
             if not model.has_mimic:
                 bodies = path_of(joint_space.tree_velocities(model), k)
                 assert path == bodies, name
+
+
+@pytest.mark.parametrize("joints", [100, 127, 128, 129, 250, 256, 300])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_stands_in_constant_memory_fits(joints, dtype, tmp_path):
+    """64 KiB, of which steps take 8 for what is known of the joints."""
+    from engine.cuda.rigid_body import tree
+
+    for model in (mimics(tmp_path, 1, joints, floating=True), engine.tree(joints, spherical=1.0)):
+        tables = re.findall(
+            r"__constant__ constexpr (int|double) \w+\[\] = {(.*)}", tree.preamble(model, dtype, True, 2)
+        )
+        sizes = [(8 if kind == "double" else 4) * (numbers.count(",") + 1) for kind, numbers in tables]
+        assert tree.constant_bytes(model, dtype) + sum(sizes) + 8 * 1024 <= 64 * 1024
 
 
 def test_tables_number_rows_depth_first_and_by_levels(robots):

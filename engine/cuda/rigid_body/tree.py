@@ -16,7 +16,7 @@ from engine.model.layout import pack, pack_coupling
 
 CONSTANT_MEMORY = 44 * 1024
 """Up to so many bytes constants stand in constant memory, which holds 64 KiB, the tree's tables among them."""
-_IN_CONSTANT_MEMORY = 256  # bodies whose tables do
+_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY = 256, 128  # bodies whose tables do; with those of M and of mimic joints
 _JOINT, _WRENCH, _EFFORT, _OWN_U = 0, 2, 8, 9  # of a body with one coordinate, see tree.cuh
 _FREE_WRENCH, _FREE_EFFORT, _FREE_SLOTS = 7, 13, 19
 _BALL_U, _BALL_ZW, _BALL_OWN_U = 11, 23, 25
@@ -113,7 +113,9 @@ def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 
         "ADDITIONS": additions,
         "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),
     }
-    space = "__constant__" if n <= _IN_CONSTANT_MEMORY else "__device__"
+    space, more = (
+        "__constant__" if n <= most else "__device__" for most in (_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY)
+    )
     by_body = {
         "PARENT": at.parent, "KIND": at.kind, "Q_START": at.q_start, "V_START": at.v_start,
         "FIRST_SLOT": at.first, "BRANCH": at.branch, "LAST": at.last,
@@ -130,9 +132,9 @@ def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 
             *header.numbers(numbers | slots),
             *header.flags(flags),
             *(_table(space, name, values) for name, values in by_body.items()),
-            *(_table(space, name, values) for name, values in zip(by_velocity, rows, strict=True)),
+            *(_table(more, name, values) for name, values in zip(by_velocity, rows, strict=True)),
             *(_table("__device__", name, values) for name, values in by_coordinate.items()),
-            *_mimics(at, space),
+            *_mimics(at, more),
         ]
     )
 
