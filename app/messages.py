@@ -13,6 +13,9 @@ import numpy as np
 import engine
 from app.spread import ALONE, Spread
 
+SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "poses", "copy")}
+"""What a snapshot takes on each device, in the order in which it is done."""
+
 
 class Snapshot:
     """The state at one moment, in buffers that are used again; of a batch, that of the robot which is looked at."""
@@ -29,6 +32,8 @@ class Snapshot:
         self.link_poses = np.zeros((len(model.link_names), 4, 4))
         self.phases: Mapping[str, float] = {}
         """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""
+        self.spent: Mapping[str, float] = {}
+        """Seconds of what else was done since the last snapshot, by the names of `SPENT`."""
         self.robot = 0
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 import engine
-from app.messages import BatchState, Settings, Snapshot
+from app.messages import SPENT, BatchState, Settings, Snapshot
 from app.spread import ALONE, Spread, deviations
 
 ENERGIES = 0.2  # s from one look at the energies of a batch to the next
@@ -37,7 +37,7 @@ class Running:
         self.under_way = 0
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
-        self._launch_seconds, self._has_stepped = 0.0, False
+        self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
         self.hold_everything()
 
@@ -127,8 +127,9 @@ class Running:
             self._reader.request()
             self.waits_for_frame, self.under_way = True, self.under_way + count
         self._has_stepped = True
-        self._launch_seconds = time.perf_counter() - began
-        return self._launch_seconds
+        seconds = time.perf_counter() - began
+        self._call_seconds += seconds
+        return seconds
 
     @property
     def ready(self) -> bool:
@@ -165,7 +166,10 @@ class Running:
         into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
         into.target[:], into.tau[:] = self.target, self.tau
         into.phases = dict(frame.phases) if self._has_stepped else {}
-        self._has_stepped = False
+        on_device = (frame.spent.steps if count else 0.0, frame.spent.poses, frame.spent.copy)
+        seconds = (self._call_seconds, *(on_device if self.on_gpu else on_device[1:2]))
+        into.spent = dict(zip(SPENT[self.simulation.device], seconds, strict=True))
+        self._call_seconds, self._has_stepped = 0.0, False
         return frame.spent.steps / count if count else float("nan")
 
     def _batch(self, link_poses: np.ndarray) -> BatchState:
