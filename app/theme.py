@@ -25,8 +25,13 @@ COLORS = {
     "good": "#7fb86a",
 }
 
-PHASE_COLORS = ("#5aa2f5", "#4cc3b5", "#e8b45a", "#dd7fa8", "#9d8cf0", "#7fb86a", "#c98a62")
-"""For the phases of a step and of a frame, in their order."""
+PHASE_COLORS = {
+    "kinematics": "#5aa2f5", "bias": "#4cc3b5", "inertia recursion": "#e8b45a", "acceleration": "#dd7fa8",
+    "integration": "#9d8cf0", "chunks": "#c98a62", "joins": "#d9d36c", "mass matrix": "#e8b45a",
+    "factorisation": "#c98a62", "solve": "#dd7fa8", "assembly": "#e8b45a", "elimination": "#c98a62",
+    "refinement": "#dd7fa8", "constraints": "#7fb86a",
+}  # fmt: skip
+"""For the phases of a step; those of one algorithm differ."""
 
 
 def color(name: str) -> QColor:

@@ -279,6 +279,7 @@ class Window(QMainWindow):
             self.speed.show_achieved(frame.factor)
         if frame.phases:
             self.timing.add_step(frame.phases, self.workbench.speed)
+        self.timing.add_spent(frame.spent)
 
     def _drawn(self, seconds: float) -> None:
         self.batch_view.drawn(seconds)

@@ -398,7 +398,7 @@ class Worker:
         self._begin_compiling()
         self._restart_clock()
         reason = str(fault).strip().split("\n")[0] or type(fault).__name__
-        self._tell_settings(self._newest_settings, f"the GPU failed ({reason}); the CPU goes on from there")
+        self._tell_settings(self._newest_settings, f"on the CPU from here on: the GPU failed ({reason})")
 
     def _quit(self) -> None:
         self._compiler.close()

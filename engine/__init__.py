@@ -8,8 +8,9 @@
 Conventions, stated once in `engine.lie` and `engine.model`: twists are (ω, v) and wrenches (n, f) in the
 body's own frame; SI units; z up; arrays are batch first, and one state is answered in kind.
 
-`INTEGRATORS` are the names that `Simulation` takes, the default first; `PHASES` those of the parts that a step's
-time is split into; `SIMULATION_ALGORITHMS`, by device, those of the algorithms that a simulation advances by.
+`INTEGRATORS` are the names that `Simulation` takes, the default first; `SIMULATION_ALGORITHMS`, by device, those of
+the algorithms that a simulation advances by; `PHASES`, by device and algorithm, those of the parts that a step's time
+is split into, whose `PHASE_MEANINGS` are a few words each.
 `ROBOTS` is the folder of the robots that ship.
 """
 
@@ -36,6 +37,8 @@ from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.generate import chain, tree
 from engine.parameters import Parameters
+from engine.phases import MEANINGS as PHASE_MEANINGS
+from engine.phases import PHASES
 from engine.rollout import Trajectory, rollout
 from engine.scene import Plane, Scene, put_down, slope
 from engine.selection.capabilities import algorithms
@@ -43,7 +46,6 @@ from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import (
     INTEGRATORS,
-    PHASES,
     Diverged,
     Simulation,
     simulation_algorithms,
@@ -91,6 +93,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "INTEGRATORS",
     "PHASES",
+    "PHASE_MEANINGS",
     "ROBOTS",
     "SIMULATION_ALGORITHMS",
     "AlgorithmResult",

@@ -16,7 +16,7 @@ from engine import files, validation
 from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.parameters import Parameters
-from engine.simulation import PHASES, Simulation
+from engine.simulation import Simulation
 from engine.validation import Array
 
 KEPT = ("q", "v", "tau")
@@ -182,7 +182,8 @@ class Recorder:
 
     def phases(self) -> dict[str, float]:
         """The median over the timed steps of each phase, s."""
-        return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in PHASES}
+        names = self._simulation.phases if not self._phases else self._phases[0]
+        return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in names}
 
     def trajectory(self) -> Trajectory:
         """What was recorded so far; with one robot without the batch in front."""

@@ -25,10 +25,10 @@ from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice
-from engine.step_settings import DIVERGED, INTEGRATORS, PHASES, StepSettings, gains
+from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.validation import Array
 
-__all__ = ["ALGORITHMS", "INTEGRATORS", "PHASES", "Diverged", "Simulation"]
+__all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
 
 ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia")}
 """Those that a step is compiled with, by device."""
@@ -238,7 +238,10 @@ class Simulation:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds that each phase of the last step took; with a batch, for its first block of robots."""
+        """Seconds that each phase of the last step took; with a batch, for its first block of robots.
+
+        The names are those that `engine.PHASES` has for the device and the algorithm, see `engine.PHASE_MEANINGS`.
+        """
         return self._stepper.phases()
 
     def state(self) -> tuple[Array, Array]:

@@ -16,7 +16,6 @@ from engine.scene import Scene
 from engine.validation import Array
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
-PHASES = ("kinematics", "bias", "inertia recursion", "acceleration", "integration")
 DIVERGED = 1e12  # a velocity that no robot has
 
 NO_POSITION, NO_ROW = -1, -2  # in `StepSettings.q_of_v`

@@ -28,77 +28,37 @@ from PyQt6.QtWidgets import (
 import engine
 from app import theme
 from app.actions import device_name
-from app.messages import Settings
+from app.messages import SPENT, Settings
+from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MINIMUM, MOST, History
 from app.panels.measure_prompt import MeasurePrompt
 
-MEMORY = 300  # samples that the statistics and the plots look back on
 REFRESH = 500  # ms between two pictures of the panel
-COLUMNS = ("now", "min", "99 %", "median", "before")
-MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
-FRAME_PHASES = ("upload", "draw")
 ROW_HEIGHT = 21  # px
 MARGIN = 12  # px, beside a figure in its cell
 LABEL = {"font-size": "8pt"}  # of a plot's axis, which has little room where the plot is low
 LOWEST = 84  # px, for a plot whose axis can be read
 UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
+FRAME_COLORS = {
+    "steps": "#5aa2f5", "host launch": "#8b95a7", "device steps": "#5aa2f5", "poses": "#4cc3b5", "copy": "#e8b45a",
+    "upload": "#7fb86a", "draw": "#c98a62",
+}  # fmt: skip
+"""What a frame takes, in the order in which it is done; which of them there are, the device says."""
+DRAWING = ("upload", "draw")
 MEANINGS = {
-    "kinematics": "the links' poses and velocities, from the root to the tips",
-    "bias": "the forces that velocities and gravity make",
-    "inertia recursion": "the inertias that the joints feel, from the tips to the root",
-    "acceleration": "the accelerations of the joints",
-    "integration": "the next positions and velocities",
+    **engine.PHASE_MEANINGS,
     "step": "one time step of the simulation, all of its phases together",
+    "steps": "the time steps of one frame, on the CPU",
+    "host launch": "telling the GPU of the steps of one frame and of the copy back, on the CPU",
+    "device steps": "the time steps of one frame, by the GPU's clock",
+    "poses": "where the links stand",
+    "copy": "state and poses on their way from the GPU to the host",
     "upload": "sending the poses of the links to the graphics card",
     "draw": "drawing one picture",
-    "frame": "one picture, upload and draw together",
+    "frame": "one picture and what was simulated for it; a GPU's part goes on beside the host's",
 }
 
 Role = Qt.ItemDataRole
-
-
-class History:
-    """The last `MEMORY` samples of a few durations, in seconds; the statistics are of those since `mark`."""
-
-    def __init__(self, names: Sequence[str]):
-        self.names = tuple(names)
-        self.count = self.marked = self.changes = 0
-        """The samples there are, those before the mark, and how often anything changed since the start."""
-        self.before = np.full(len(self.names) + 1, np.nan)
-        """The medians of what was before the mark, with that of the sum last."""
-        self._ring = np.zeros((MEMORY, len(self.names)))
-
-    def add(self, seconds: Sequence[float] | np.ndarray) -> None:
-        self._ring[self.count % MEMORY] = seconds
-        self.count += 1
-        self.changes += 1
-
-    def clear(self) -> None:
-        self.changes += 1
-        self.count = self.marked = 0
-        self.before[:] = np.nan
-
-    def mark(self) -> None:
-        """What comes from now on is of another kind."""
-        self.before = self.statistics()[:, MEDIAN]
-        self.marked = self.count
-        self.changes += 1
-
-    @property
-    def samples(self) -> np.ndarray:
-        """(samples, names), the oldest first."""
-        if self.count <= MEMORY:
-            return self._ring[: self.count]
-        return np.roll(self._ring, -(self.count % MEMORY), axis=0)
-
-    def statistics(self) -> np.ndarray:
-        """(names + 1, 5): the `COLUMNS` of each duration, and last of their sum, in seconds."""
-        samples = self.samples[-(self.count - self.marked) :] if self.count > self.marked else self.samples[:0]
-        samples = np.column_stack([samples, samples.sum(1)])
-        if not len(samples):
-            return np.column_stack([np.full((len(self.before), BEFORE), np.nan), self.before])
-        columns = samples[-1], samples.min(0), np.percentile(samples, 99, 0), np.median(samples, 0), self.before
-        return np.column_stack(columns)
 
 
 class TimingTable(QAbstractTableModel):
@@ -106,19 +66,24 @@ class TimingTable(QAbstractTableModel):
 
     def __init__(self, histories: Sequence[tuple[str, History]]):
         super().__init__()
-        self._histories = [history for _, history in histories]
-        self.names = [name for total, history in histories for name in (*history.names, total)]
-        self._sums = set(np.cumsum([len(history.names) + 1 for _, history in histories]) - 1)
-        self._swatches = {row: theme.PHASE_COLORS[i] for i, row in enumerate(self._phase_rows())}
-        self.seconds = np.vstack([history.statistics() for history in self._histories])
+        self._parts = tuple(histories)
         self.algorithm = self.algorithm_before = ""
         """Those that the medians now and before the last switch are of."""
+        self._take_rows()
 
-    def _phase_rows(self) -> list[int]:
-        return [row for row in range(len(self.names)) if row not in self._sums]
+    def _take_rows(self) -> None:
+        self.names = [name for total, history in self._parts for name in (*history.shown, total)]
+        self._sums = set(np.cumsum([len(history.shown) + 1 for _, history in self._parts]) - 1)
+        self.seconds = np.vstack([history.statistics() for _, history in self._parts])
+
+    def show_others(self) -> None:
+        """The histories show other rows now."""
+        self.beginResetModel()
+        self._take_rows()
+        self.endResetModel()
 
     def refresh(self) -> None:
-        self.seconds = np.vstack([history.statistics() for history in self._histories])
+        self.seconds = np.vstack([history.statistics() for _, history in self._parts])
         self.dataChanged.emit(self.index(0, 1), self.index(len(self.names) - 1, len(COLUMNS)), [Role.DisplayRole])
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
@@ -153,8 +118,8 @@ class TimingTable(QAbstractTableModel):
             return self.names[row] if column == 0 else duration(self.seconds[row, column - 1])
         if role == Role.ToolTipRole:
             return row_text(self.names[row], self.seconds[row])
-        if role == Role.DecorationRole and column == 0 and row in self._swatches:
-            return pg.mkColor(self._swatches[row])
+        if role == Role.DecorationRole and column == 0 and row not in self._sums:
+            return pg.mkColor(color_of(self.names[row]))
         if role == Role.TextAlignmentRole and column:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if role == Role.FontRole and row in self._sums:
@@ -164,6 +129,11 @@ class TimingTable(QAbstractTableModel):
         if role == Role.ForegroundRole and column == 1 + BEFORE:
             return theme.color("faint")
         return None
+
+
+def color_of(name: str) -> str:
+    """The colour of a phase, or of a part of a frame."""
+    return theme.PHASE_COLORS[name] if name in theme.PHASE_COLORS else FRAME_COLORS[name]
 
 
 def duration(seconds: float) -> str:
@@ -185,7 +155,7 @@ def row_text(name: str, seconds: np.ndarray) -> str:
 class StackedPlot(pg.PlotWidget):
     """The samples of a history over one another, newest at the right, in the unit that suits them."""
 
-    def __init__(self, history: History, title: str, colors: Sequence[str]):
+    def __init__(self, history: History, title: str):
         super().__init__(background=theme.COLORS["ground"])
         self._history, self._title, self._unit = history, title, ""
         # Else every plot has the whole window put together anew, one after the other.
@@ -204,7 +174,9 @@ class StackedPlot(pg.PlotWidget):
         self.hideAxis("bottom")
         self.setXRange(1 - MEMORY, 0, padding=0)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
-        self._curves = [self.plot(pen=None, fillLevel=0.0, brush=color) for color in reversed(colors)]
+        self._curves = [
+            self.plot(pen=None, fillLevel=0.0, brush=color) for color in reversed([*map(color_of, history.names)])
+        ]
         self._switch = pg.InfiniteLine(pen=pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
         self.addItem(self._switch, ignoreBounds=True)
 
@@ -216,7 +188,7 @@ class StackedPlot(pg.PlotWidget):
         if unit != self._unit:
             self._unit = unit
             self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["faint"], **LABEL)
-        rows = zip((*self._history.names, self._title), self._history.statistics(), strict=True)
+        rows = zip((*self._history.shown, self._title), self._history.statistics(), strict=True)
         self.setToolTip(
             "\n".join(f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
         )
@@ -236,15 +208,14 @@ class TimingPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.steps, self.frames = History(engine.PHASES), History(FRAME_PHASES)
+        first = engine.PHASES["cpu"]["abia"]
+        self.steps = History(tuple(engine.PHASE_MEANINGS), first)
+        self.frames = History(tuple(FRAME_COLORS), (*SPENT["cpu"], *DRAWING))
         self.table = TimingTable([("step", self.steps), ("frame", self.frames)])
-        count = len(engine.PHASES)
+        self._spent: Mapping[str, float] = {}  # for the state that is drawn
         self.choice, self.device_choice, self.why, self.prompt = QToolButton(), QToolButton(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
-        self._plots = (
-            StackedPlot(self.steps, "step", theme.PHASE_COLORS[:count]),
-            StackedPlot(self.frames, "frame", theme.PHASE_COLORS[count : count + len(FRAME_PHASES)]),
-        )
+        self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -255,6 +226,7 @@ class TimingPanel(QWidget):
         for plot in self._plots:
             layout.addWidget(plot, 1)
         layout.addStretch()
+        self._fit_rows()
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
@@ -304,23 +276,44 @@ class TimingPanel(QWidget):
         header.setMinimumSectionSize(max(map(QFontMetrics(bold).horizontalAdvance, WIDEST)) + MARGIN)
         header.setFixedHeight(2 * view.fontMetrics().height() + 8)
         view.setMinimumHeight(header.height() + 3 * ROW_HEIGHT)
-        view.setMaximumHeight(header.height() + ROW_HEIGHT * self.table.rowCount() + 4)
         return view
+
+    def _fit_rows(self) -> None:
+        """Give the table the room that its rows take, if there is as much."""
+        rows = self.table.rowCount()
+        self.view.setMaximumHeight(self.view.horizontalHeader().height() + ROW_HEIGHT * rows + 4)
+        self._fit_plots()
+        self.layout().activate()
 
     def add_step(self, phases: Mapping[str, float], speed: float) -> None:
         """Seconds of each phase of one step by name, and the speed at which the simulation is to play."""
         if speed != self._speed:
             self._speed = speed
             self.clear()
-        self.steps.add([phases[name] for name in engine.PHASES])
+        self.steps.add(phases)
+        shown = self.steps.shown if self.steps.count > self.steps.marked + 1 else ()
+        # What takes no time at all, such as constraints of a robot that has none, has no row.
+        self._show(self.steps, tuple(name for name, seconds in phases.items() if seconds > 0 or name in shown))
+
+    def add_spent(self, spent: Mapping[str, float]) -> None:
+        """Seconds of what was done for the state that is drawn from now on, by the names of `SPENT`."""
+        self._spent = spent
+        self._show(self.frames, (*spent, *DRAWING))
 
     def add_frame(self, upload: float, draw: float) -> None:
         """Seconds of one picture: sending the poses to the graphics card, and drawing."""
-        self.frames.add((upload, draw))
+        self.frames.add({**self._spent, "upload": upload, "draw": draw})
+
+    def _show(self, history: History, names: tuple[str, ...]) -> None:
+        """Have the table show these rows of a history."""
+        if history.show(names):
+            self.table.show_others()
+            self._fit_rows()
 
     def clear(self) -> None:
         """Forget the steps taken before: they were another robot's, or under other conditions."""
         self.steps.clear()
+        self.frames.before[:] = np.nan
         self.table.algorithm_before = ""
         self.view.setColumnHidden(1 + BEFORE, True)
         self._fit()
@@ -386,6 +379,8 @@ class TimingPanel(QWidget):
             self._conditions = conditions
             self.clear()
         if (name, device) != self.taken_by:
+            if device != self.taken_by[1] and self.frames.count > self.frames.marked:
+                self.frames.mark()
             self.taken_by = (name, device)
             if self.steps.count > self.steps.marked:
                 self.steps.mark()
@@ -400,7 +395,8 @@ class TimingPanel(QWidget):
         )
         for button in (self.choice, self.device_choice):
             button.setVisible(bool(name))
-        self.why.setText(why.removeprefix(f"{name}: "))
+        self.why.setText(_in_short(why.removeprefix(f"{name}: ")))
+        self.why.setToolTip(why)
         prompted = unmeasured or self.measuring
         self.why.setVisible(not prompted)
         self.prompt.setVisible(prompted)
@@ -416,3 +412,9 @@ class TimingPanel(QWidget):
         for plot, now, last in zip(self._plots, changes, before, strict=True):
             if now != last:
                 plot.refresh()
+
+
+def _in_short(why: str) -> str:
+    """Of why it was chosen what the choice of the algorithm and that of the device rest on."""
+    first, *others = why.split("; ")
+    return "; ".join([first, *(part for part in others if part.startswith("on "))])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QFont, QFontMetrics
 from windows import wait
 
 import engine
-from app.messages import Settings
-from app.panels.timing import BEFORE, MEDIAN, History, StackedPlot, TimingPanel, duration
+from app.messages import SPENT, Settings
+from app.panels.history import BEFORE, MEDIAN, History
+from app.panels.timing import StackedPlot, TimingPanel, duration
 from app.window import Window
 
 LINK = """<link name="{}"><inertial><mass value="1"/>
@@ -29,7 +31,8 @@ def test_switching_while_it_plays(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     timing, bench = window.timing, window.workbench
     assert timing.choice.text() == "abia (auto)"
-    assert bench.why.endswith(timing.why.text())
+    assert timing.why.text() in bench.why
+    assert timing.why.toolTip() == bench.why
     assert timing.view.isColumnHidden(1 + BEFORE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
@@ -41,9 +44,14 @@ def test_switching_while_it_plays(qtbot, opened):
     assert timing.choice.text() == window.status.algorithm_button.text() == "jsiia"
     assert timing.why.text() == "asked for"
     timing.table.refresh()
-    steps = timing.table.seconds[: len(engine.PHASES) + 1]
-    assert np.all(np.isfinite(steps))
-    assert not np.array_equal(steps[:, MEDIAN], steps[:, BEFORE])
+    names = engine.PHASES["cpu"]["jsiia"]
+    assert timing.table.names[: len(names) + 1] == [*names, "step"]
+    steps = dict(zip([*names, "step"], timing.table.seconds, strict=False))
+    assert all(np.isfinite(row[MEDIAN]) for row in steps.values())
+    known_before = {name for name, row in steps.items() if np.isfinite(row[BEFORE])}
+    assert known_before == {*set(names) & set(engine.PHASES["cpu"]["abia"]), "step"}
+    assert steps["step"][MEDIAN] != steps["step"][BEFORE]
+    assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
     heads = [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in (MEDIAN, BEFORE)]
     assert heads == ["median\njsiia", "before\nabia"]
     assert not timing.view.isColumnHidden(1 + BEFORE)
@@ -70,10 +78,10 @@ def test_no_figure_of_the_timing_table_is_cut(qtbot):
     timing.show()
     timing.show_algorithm("abia", "cpu", Settings(), "", False)
     for seconds in (2.34600, 234.6e-6, 99.94e-3, 888.4e-9):
-        timing.add_step(dict.fromkeys(engine.PHASES, seconds), 1.0)
+        timing.add_step(dict.fromkeys(engine.PHASES["cpu"]["dca"], seconds), 1.0)
         timing.add_frame(seconds, seconds)
         timing.show_algorithm("jsiia" if timing.table.algorithm == "abia" else "abia", "cpu", Settings(), "", False)
-        timing.add_step(dict.fromkeys(engine.PHASES, seconds), 1.0)
+        timing.add_step(dict.fromkeys(engine.PHASES["cpu"]["dca"], seconds), 1.0)
         timing.table.refresh()
         assert not timing.view.isColumnHidden(1 + BEFORE)
         for column in range(1, timing.table.columnCount()):
@@ -94,7 +102,8 @@ def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):
     timing.add_frame(0.1, 1.0)
     qtbot.waitUntil(lambda: "frame: median 1.10 s, now 1.10 s" in timing.findChildren(StackedPlot)[1].toolTip())
     tip = timing.table.data(timing.table.index(timing.table.rowCount() - 1, 1), Qt.ItemDataRole.ToolTipRole)
-    assert tip.startswith("frame: one picture, upload and draw together\nnow 1.10 s; minimum 1.10 s, median 1.10 s")
+    assert tip.startswith("frame: one picture and what was simulated for it")
+    assert "\nnow 1.10 s; minimum 1.10 s, median 1.10 s" in tip
 
 
 def test_what_is_forgotten_is_shown_no_longer(qtbot):
@@ -151,11 +160,44 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():
     history = History(("one", "other"))
     for number in (1, 2, 3):
-        history.add((number, number))
+        history.add({"one": number, "other": number})
     history.mark()
     assert np.isnan(history.statistics()[0, MEDIAN])
     for number in (10, 20):
-        history.add((number, 0))
+        history.add({"one": number})
     np.testing.assert_array_equal(history.statistics()[:, MEDIAN], [15, 0, 15])
     np.testing.assert_array_equal(history.statistics()[:, BEFORE], [2, 2, 4])
     assert len(history.samples) == 5
+
+
+def test_phases_with_other_names_are_set_beside_each_other_by_their_sum():
+    history = History(("shared", "mine", "yours"), ("shared", "mine"))
+    history.add({"shared": 1.0, "mine": 2.0})
+    history.mark()
+    assert history.show(("shared", "yours"))
+    assert not history.show(("shared", "yours"))
+    history.add({"shared": 4.0, "yours": 5.0})
+    statistics = history.statistics()
+    np.testing.assert_array_equal(statistics[:, MEDIAN], [4, 5, 9])
+    np.testing.assert_array_equal(statistics[:, BEFORE], [1, np.nan, 3])
+
+
+def test_what_a_frame_takes_is_shown_by_device(qtbot):
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.resize(400, 900)
+    timing.show()
+    assert timing.table.names[-5:] == ["steps", "poses", "upload", "draw", "frame"]
+    spent = dict(zip(SPENT["cuda"], (1e-3, 2e-3, 3e-3, 4e-3), strict=True))
+    timing.add_spent(spent)
+    timing.add_frame(5e-3, 6e-3)
+    timing.table.refresh()
+    assert timing.table.names[-7:] == [*SPENT["cuda"], "upload", "draw", "frame"]
+    np.testing.assert_allclose(timing.table.seconds[-7:, 0], [1e-3, 2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 21e-3])
+    timing.add_spent(dict.fromkeys(SPENT["cuda"], 0.0))  # while it rests
+    timing.add_frame(5e-3, 6e-3)
+    timing.table.refresh()
+    assert timing.table.seconds[-1, 0] == pytest.approx(11e-3)
+    for row in range(timing.table.rowCount()):
+        assert timing.table.data(timing.table.index(row, 1), Qt.ItemDataRole.ToolTipRole)
+        assert timing.view.rowHeight(row) * timing.table.rowCount() < timing.view.height()

@@ -122,9 +122,7 @@ def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gp
     pretended_gpu.fault_in_flight = RuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")
     until(lambda: heard.count_of(Configured) and heard.events[-1].refusal)
     told = heard.events[-1]
-    assert (
-        told.refusal == "the GPU failed (cudaErrorIllegalAddress: an illegal memory access); the CPU goes on from there"
-    )
+    assert told.refusal.endswith("the GPU failed (cudaErrorIllegalAddress: an illegal memory access)")
     assert (told.device, told.settings.device) == ("cpu", "cpu")
     seen = []
     wait_for_frame(frames, lambda frame: seen.append((frame.time, frame.tau[0])) or frame.time > reached + 0.1)

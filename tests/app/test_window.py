@@ -263,7 +263,7 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
     table = window.timing.table
     wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and window.timing.steps.count > 5)
     names = [table.data(table.index(row, 0)) for row in range(table.rowCount())]
-    assert names == [*engine.PHASES, "step", "upload", "draw", "frame"]
+    assert names == [*engine.PHASES["cpu"]["abia"], "step", "steps", "poses", "upload", "draw", "frame"]
     assert all(table.data(table.index(row, 2)) != "–" for row in range(table.rowCount()))
 
 

@@ -71,7 +71,7 @@ def of_robots(dtype: str, folder: Path):
         yield lambda kind=kind: kind(following, dtype)
     for out in ("float32", "float64"):
         yield lambda out=out: poses.LinkPoses(engine.chain(2), dtype, out)
-    yield lambda: poses.StateGathering(dtype)
+    yield lambda: poses.StateGathering(dtype, (2, 2, 16))
     for robot in (engine.chain(10, prismatic=0.3), engine.load("robots/humanoid.urdf"), engine.tree(9, spherical=0.5)):
         for kind in (kinds.Abia, *of_any):
             yield lambda kind=kind, robot=robot: kind(robot, dtype)

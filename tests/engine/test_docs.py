@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import phases
 from engine.bench import plots
 from engine.bench.suites import accuracy, pictures, rounds
 from engine.selection import capabilities
@@ -18,6 +19,10 @@ INLINE = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", PROSE, flags=re.D
 
 def test_the_table_of_what_is_served_is_that_of_the_code():
     assert f"\n\n{capabilities.markdown()}\n" in PAGE
+
+
+def test_the_table_of_phases_is_that_of_the_code():
+    assert f"\n\n{phases.markdown()}\n" in PAGE
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

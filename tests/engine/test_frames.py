@@ -84,7 +84,7 @@ def test_the_gpu_puts_the_links_where_the_cpu_does(name, dtype, rng):
     for batch in (1, 7, 1000 if len(model.parent) < 100 else 9):
         q = random_states(model, batch, rng).astype(dtype)
         expected = poses.link_poses(model, q.astype(float))
-        tolerance = (1e-12 if dtype == "float64" else 4e-6) * (1 + np.abs(expected).max())
+        tolerance = 8 * np.finfo(dtype).eps * (1 + np.linalg.norm(model.home_position, axis=1).sum())
         out = cupy.full((batch, len(model.link_names), 4, 4), np.nan, dtype)
         LinkPoses(model, dtype, dtype)(cupy.asarray(q), out)
         np.testing.assert_allclose(out.get(), expected, atol=tolerance)

@@ -18,10 +18,22 @@ from engine.cpu.chains.jsiia import Dense
 from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.wrenches import take_from_bias
+from engine.cpu.runtime.laps import begin, lap
 from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.operations import now
 from engine.model import Model
 from engine.model.layout import PackedCoupling, pack, pack_coupling
+from engine.phases import (
+    ACCELERATION,
+    ASSEMBLY,
+    BIAS,
+    ELIMINATION,
+    FACTORISATION,
+    INERTIA_RECURSION,
+    KINEMATICS,
+    MASS_MATRIX,
+    REFINEMENT,
+    SOLVE,
+)
 
 
 class Dynamics(NamedTuple):
@@ -89,46 +101,36 @@ class Accelerations(NamedTuple):
     reaction: NDArray[np.floating]
 
 
-@inline
-def _lap(phases, phase, since):
-    """Add the time since `since` to a phase; nothing where no phases are asked for."""
-    if phases.size == 0:
-        return since
-    time = now()
-    phases[phase] += time - since
-    return time
-
-
 @kernel
 def _prepare_abia(q, v, dynamics, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
-    time = now() if phases.size else 0
+    time = begin(phases)
     tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
     tree_passes.scatter_v(v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
-    _lap(phases, 0, time)
+    lap(phases, KINEMATICS, time)
 
 
 @kernel
 def _abia(forces, answer, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
-    time = now() if phases.size else 0
+    time = begin(phases)
     tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.OF_TAU)
     tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
-    time = _lap(phases, 0, time)
+    time = lap(phases, KINEMATICS, time)
     tree_passes.bias_forces(topology, constants, w, lanes)
     if len(wrenches) > 0:
         take_from_bias(wrenches, w, lanes)
-    time = _lap(phases, 1, time)
+    time = lap(phases, BIAS, time)
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     aba.inertia_recursion(topology, w, lanes)
-    time = _lap(phases, 2, time)
+    time = lap(phases, INERTIA_RECURSION, time)
     aba.accelerations(topology, w, lanes, gravity)
     tree_passes.gather_v(answer.qdd, 0, topology, w, lanes, at.OF_QDD)
     tree_passes.gather_v(answer.reaction, 0, topology, w, lanes, at.OF_REACTION)
-    _lap(phases, 3, time)
+    lap(phases, ACCELERATION, time)
 
 
 @kernel
@@ -136,52 +138,57 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     coupling, dense = dynamics.coupling, dynamics.room
-    time = now() if phases.size else 0
+    time = begin(phases)
     jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
     tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
-    time = _lap(phases, 0, time)
+    time = lap(phases, KINEMATICS, time)
     jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity, wrenches)
-    time = _lap(phases, 1, time)
+    time = lap(phases, BIAS, time)
     crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
-    _lap(phases, 2, time)
+    lap(phases, MASS_MATRIX, time)
 
 
 @kernel
 def _jsiia(forces, answer, dynamics, phases):
     coupling, dense = dynamics.coupling, dynamics.room
-    time = now() if phases.size else 0
-    jsiia.accelerations(
+    time = begin(phases)
+    jsiia.locked_system(
         forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
         coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
     )  # fmt: skip
-    _lap(phases, 3, time)
+    time = lap(phases, MASS_MATRIX, time)
+    jsiia.cholesky(dense.factor)
+    time = lap(phases, FACTORISATION, time)
+    jsiia.solve(dense.factor, dense.M, answer.qdd[0], answer.reaction[0])
+    lap(phases, SOLVE, time)
 
 
 @kernel
 def _prepare_cfa(q, v, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
-    time = now() if phases.size else 0
+    time = begin(phases)
     cfa.kinematics(q, v, topology, constants, w)
-    time = _lap(phases, 0, time)
+    time = lap(phases, KINEMATICS, time)
     jsiia.bias(dynamics.room.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, at.ONE, gravity, wrenches)
-    time = _lap(phases, 1, time)
+    time = lap(phases, BIAS, time)
     constraint_system.assemble(dynamics.room.blocks, topology, constants, w)
-    _lap(phases, 2, time)
+    lap(phases, ASSEMBLY, time)
 
 
 @kernel
 def _cfa(forces, answer, dynamics, phases):
-    time = now() if phases.size else 0
-    cfa.accelerations(
-        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
-        dynamics.room, dynamics.topology, dynamics.constants, dynamics.w,
-    )  # fmt: skip
-    _lap(phases, 3, time)
+    time = begin(phases)
+    extra, locked, qdd, room = forces.inertia[0], forces.locked[0], answer.qdd[0], dynamics.room
+    topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
+    cfa.eliminate(forces.force[0], extra, locked, forces.target[0], qdd, room, topology, constants, w)
+    time = lap(phases, ELIMINATION, time)
+    cfa.refine(extra, locked, qdd, answer.reaction[0], room, topology, constants, w)
+    lap(phases, REFINEMENT, time)
 
 
 @inline

@@ -187,8 +187,8 @@ def kinematics(q, v, topology, constants, w):
 
 
 @kernel
-def accelerations(tau, extra, locked, target, qdd, reaction, room, topology, constants, w):
-    """q̈ (n,), and what locking took, with its `BIAS` and constraint system.
+def eliminate(tau, extra, locked, target, qdd, room, topology, constants, w):
+    """The constraint system solved but for its right-hand side, which with q̈ (n,) is as `refine` takes them.
 
     ``extra`` is E; where `locked` is not 0 the acceleration is `target`.
     """
@@ -203,9 +203,14 @@ def accelerations(tau, extra, locked, target, qdd, reaction, room, topology, con
         inertia_times(qdd, extra, vectors[LEFT], topology, constants, w)
         _add_times(vectors[LEFT], -1.0, missing)
     constraint_system.eliminate(room.blocks, extra, locked)
+
+
+@kernel
+def refine(extra, locked, qdd, reaction, room, topology, constants, w):
+    """q̈ (n,), and what locking took."""
     _refine(extra, locked, qdd, room, topology, constants, w)
     for j in range(qdd.size):
-        reaction[j] = -missing[j]
+        reaction[j] = -room.vectors[MISSING, j]
 
 
 @kernel
@@ -221,7 +226,8 @@ def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
         kinematics(q[b : b + 1], v[b : b + 1], topology, constants, w)
         jsiia.bias(room.vectors[BIAS : BIAS + 1], topology, constants, w, at.ONE, constants[topology.shape[0]], ())
         constraint_system.assemble(room.blocks, topology, constants, w)
-        accelerations(tau[b], nothing, nothing, nothing, out[b], reaction, room, topology, constants, w)
+        eliminate(tau[b], nothing, nothing, nothing, out[b], room, topology, constants, w)
+        refine(nothing, nothing, out[b], reaction, room, topology, constants, w)
         for j in range(out.shape[1]):
             finite &= np.isfinite(out[b, j])
     return FITS if finite else NOT_FINITE

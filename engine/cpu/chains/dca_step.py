@@ -32,7 +32,7 @@ INERTIA = 6    # (n,), like the next three: what `accelerations.Forces` and `Acc
 LOCKED = 7
 TARGET = 8
 REACTION = 9
-PHASES = 10    # (5,) int64
+PHASES = 10    # (phases.COUNT,) int64
 CONTROL = 11   # the group's control block
 TASK = 12      # what to call, with that and two numbers
 # and what else a call is told

@@ -52,8 +52,8 @@ def reduce_matrix(M, index, factor, out):
 
 
 @kernel
-def cholesky_solve(M, b):
-    """b ← M⁻¹ b and M ← its Cholesky factor, M symmetric positive definite (n, n)."""
+def cholesky(M):
+    """M ← its Cholesky factor, M symmetric positive definite (n, n)."""
     n = M.shape[0]
     for j in range(n):
         for k in range(j):
@@ -63,14 +63,20 @@ def cholesky_solve(M, b):
             for k in range(j):
                 M[i, j] -= M[i, k] * M[j, k]
             M[i, j] /= M[j, j]
+
+
+@kernel
+def _substitute(L, b):
+    """b ← (L Lᵀ)⁻¹ b, (n,)."""
+    n = L.shape[0]
     for i in range(n):
         for k in range(i):
-            b[i] -= M[i, k] * b[k]
-        b[i] /= M[i, i]
+            b[i] -= L[i, k] * b[k]
+        b[i] /= L[i, i]
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
-            b[i] -= M[k, i] * b[k]
-        b[i] /= M[i, i]
+            b[i] -= L[k, i] * b[k]
+        b[i] /= L[i, i]
 
 
 @kernel
@@ -87,11 +93,11 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
 
 
 @kernel
-def accelerations(tau, extra, locked, target, qdd, reaction, index, factor, bias_force, M_tree, M, L):
-    """q̈ (nv,), and what locking took, from the tree's matrix and bias; `index` and `factor` are G's.
+def locked_system(tau, extra, locked, target, qdd, reaction, index, factor, bias_force, M_tree, M, L):
+    """What `cholesky` and then `solve` take, from the tree's matrix and bias; `index` and `factor` are G's.
 
-    ``extra`` is added to the diagonal; where `locked` is not 0 the acceleration is `target`. M and L,
-    (nv, nv), are written over.
+    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and L (nv, nv) has a
+    row and a column of its own. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
     """
     n = qdd.size
     reduce_matrix(M_tree, index, factor, M)
@@ -107,7 +113,13 @@ def accelerations(tau, extra, locked, target, qdd, reaction, index, factor, bias
             L[i, j] = M[i, j] if both else (1.0 if i == j else 0.0)
             if locked[j] != 0.0 and locked[i] == 0.0:
                 qdd[i] -= M[i, j] * target[j]
-    cholesky_solve(L, qdd)
+
+
+@kernel
+def solve(L, M, qdd, reaction):
+    """q̈ (nv,), and what locking took, once L is the factor."""
+    n = qdd.size
+    _substitute(L, qdd)
     for i in range(n):
         for j in range(n):
             reaction[i] += M[i, j] * qdd[j]
@@ -139,7 +151,7 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())
         crba.composite_bodies(M_tree, topology, constants, w, lanes)
-        accelerations(
+        locked_system(
             tau[b],
             nothing,
             nothing,
@@ -153,6 +165,8 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
             M,
             L,
         )
+        cholesky(L)
+        solve(L, M, out[b], reaction)
         for j in range(n):
             finite &= np.isfinite(out[b, j])
     return FITS if finite else NOT_FINITE

@@ -29,13 +29,13 @@ from engine.cpu.runtime.epochs import EPOCH, LINE, OWN
 from engine.cpu.runtime.numba_kernels import inline, kernel
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model.layout import Packed
+from engine.phases import ACCELERATION, BIAS, CHUNKS, COUNT, INERTIA_RECURSION, JOINS, KINEMATICS
 
 LARGEST = dca_step.MOST
 """Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
 _ARRIVED, _JOINED, _DONE, _UNFIT, _CALLED, _BLOCKS = (OWN + LINE * k for k in range(6))
 TASK, TABLE = _CALLED, _CALLED + 1
 """Places in the control block: what helpers of a simulation's step call, and where the group's table lies."""
-KINEMATICS, BIAS, INERTIA_RECURSION, ACCELERATION = range(4)  # of `step_settings.PHASES`
 
 
 class ThreadGroup(NamedTuple):
@@ -191,7 +191,7 @@ def _lap(group, additions, me, phase):
         if me == 0 and arguments[dca_step.PHASES] != 0:
             time = clock.now(arguments[dca_step.CLOCK : dca_step.CLOCK + 2])
             if phase >= 0:
-                phases = carray(atomic.pointer(arguments[dca_step.PHASES], arguments), 5)
+                phases = carray(atomic.pointer(arguments[dca_step.PHASES], arguments), COUNT)
                 phases[phase] += time - arguments[dca_step.SINCE]
             arguments[dca_step.SINCE] = time
 
@@ -207,7 +207,7 @@ def _first_part(group, t, epoch, n, me, additions):
     _gather_additions(group, additions, rows, n)
     _lap(group, additions, me, KINEMATICS)
     chunk_passes.inertias(constants, w, chunk, EIGHT, chunk_passes.rows_of(additions, rows))
-    _lap(group, additions, me, INERTIA_RECURSION)
+    _lap(group, additions, me, CHUNKS)
 
 
 @kernel
@@ -229,7 +229,7 @@ def _second_part(group, t, epoch, n, me, additions):
     if atomic.count(group.control, _ARRIVED) == group.chunk.shape[0] * epoch:
         chunk_join.join_blocks(group.suffix, group.span, scratch[25:, :8], scratch[:6])
         atomic.write(group.control, _JOINED, epoch)
-    _lap(group, additions, me, INERTIA_RECURSION)
+    _lap(group, additions, me, JOINS)
 
 
 @kernel
@@ -238,6 +238,7 @@ def _third_part(group, t, epoch, n, me, additions):
     constants, links, w, chunk = group.constants[rows], group.links[rows], group.w[rows], group.chunk[t]
     following, whole = group.span[min(t + 1, last)], scratch[6:24, :8]
     chunk_join.distal(chunk, EIGHT, group.suffix[t], following, t == last, whole, scratch[25:, :8], scratch[:6])
+    _lap(group, additions, me, JOINS)
     tau = _argument(group, dca_step.TAU, n)
     chunk_passes.articulate(constants, links, w, chunk, EIGHT, tau, chunk_passes.rows_of(additions, rows))
     _lap(group, additions, me, INERTIA_RECURSION)

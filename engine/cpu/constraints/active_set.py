@@ -26,7 +26,9 @@ from engine.cpu.constraints.joint_constraints import (
     stopped,
 )
 from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.laps import begin, lap
 from engine.cpu.runtime.native import inline, kernel
+from engine.phases import CONSTRAINTS
 from engine.step_settings import FRICTION
 
 BLOCK_PIVOTS = 8  # rounds of moving all joints at once
@@ -148,7 +150,10 @@ def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, lo
     _set_feasible(rows, start, active, forces, answer)
     for _ in range(ACTIVE_SET_STEPS * start.v.shape[1]):
         accelerations(forces, answer, dynamics, loads, phases)
-        if not _active_set_step(rows, start, active, forces, answer):
+        time = begin(phases)
+        going = _active_set_step(rows, start, active, forces, answer)
+        lap(phases, CONSTRAINTS, time)
+        if not going:
             break
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
@@ -167,9 +172,16 @@ def solve_constrained(state, start, rows, work, dynamics, loads, phases):
     prepare(state.q, state.v, dynamics, loads, phases)
     fill(forces.locked, 0.0)
     if rows.has_constraints:
+        time = begin(phases)
         _set_initial_active_set(rows, start, active, forces)
+        lap(phases, CONSTRAINTS, time)
     for _ in range(1 + BLOCK_PIVOTS):
         accelerations(forces, answer, dynamics, loads, phases)
-        if not rows.has_constraints or not _block_pivot(rows, start, active, forces, answer):
+        if not rows.has_constraints:
+            return
+        time = begin(phases)
+        changed = _block_pivot(rows, start, active, forces, answer)
+        lap(phases, CONSTRAINTS, time)
+        if not changed:
             return
     _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases)

@@ -16,6 +16,7 @@ from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
+from engine.phases import INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
 
@@ -390,7 +391,7 @@ def run(
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
-    phases (5,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
+    phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
     tuple, a divergence ends no steps but those of its robot. `touch` is what robots touch, if anything (one lane).
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
@@ -416,7 +417,10 @@ def run(
                 else:
                     _euler_step(integrator, start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
             if timed.size:
-                timed[4] = now() - began - timed[0] - timed[1] - timed[2] - timed[3]
+                timed[INTEGRATION] = now() - began
+                for phase in range(timed.size):
+                    if phase != INTEGRATION:
+                        timed[INTEGRATION] -= timed[phase]
             if len(freezing) > 0:
                 _freeze(block, freezing, start)
             elif not _sound(block.v):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from engine import phases
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints import contact_room
@@ -32,7 +33,7 @@ from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
-from engine.step_settings import PHASES, Rotations, StepSettings
+from engine.step_settings import Rotations, StepSettings
 from engine.validation import Array
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Stepper:
         self._wrench: Array | None = None
         self._touch = contact_room.touch(model, settings.scene, batch) if code.contact and settings.scene else None
         self._workplaces = [self._workplace()]
-        self._phases = np.zeros(len(PHASES) if settings.timed else 0, np.int64)
+        self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
         self._frozen = np.zeros(batch, np.int64)
         self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
@@ -320,8 +321,9 @@ class Stepper:
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
-        seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(len(PHASES))
-        return dict(zip(PHASES, seconds.tolist(), strict=True))
+        seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
+        names = phases.of("cpu", self._algorithm)
+        return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """A reader of frames with the links of so many robots; `steps` tells how many are done."""

@@ -28,13 +28,12 @@ from engine.cpu.runtime.native.shared import array_at, count, exchange, read, wr
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees import block_passes, node_passes
 from engine.cpu.trees.group import SIZES, group_at
-from engine.step_settings import PHASES
+from engine.phases import ACCELERATION, BIAS, CHUNKS, COUNT, INERTIA_RECURSION, JOINS, KINEMATICS
 
 _ARRIVED, _PASSED, _DONE, _UNFIT, TASK, _BLOCKS = (OWN + LINE * k for k in (0, 4, 8, 9, 10, 11))
 TABLE = TASK + 1
 """Places in the control block: what helpers call, and where the group's table lies."""
 TABLE_WORDS = SIZES + 28
-KINEMATICS, BIAS, INERTIA_RECURSION, ACCELERATION = range(4)  # of `step_settings.PHASES`
 
 
 def words(blocks: int) -> int:
@@ -83,7 +82,7 @@ def _lap(group, me, phase):
     if me == 0 and arguments[dca_step.PHASES] != 0:
         time = now()
         if phase >= 0:
-            phases = array_at(arguments[dca_step.PHASES], "int64", (len(PHASES),))
+            phases = array_at(arguments[dca_step.PHASES], "int64", (COUNT,))
             phases[phase] += time - arguments[dca_step.SINCE]
         arguments[dca_step.SINCE] = time
 
@@ -108,8 +107,10 @@ def _block_part(group, part, t, me, bodies, dtype, added):
         _lap(group, me, BIAS)
         block_passes.absorb_subtrees(group, t, acting, added)
         block_passes.reduce_chunks(group, t, acting, added)
+        _lap(group, me, CHUNKS)
     elif part == 2:
         block_passes.articulate_chunks(group, t, acting, added)
+        _lap(group, me, INERTIA_RECURSION)
         block_passes.maps(group, t)
     elif not block_passes.accelerations(group, t, acting, added):
         count(group.control, _UNFIT)
@@ -144,7 +145,7 @@ def _take_part(table, me, epoch, dtype, added):
         return
     for part in range(1, 4):
         wait_for(control, _PASSED + LINE * (part - 1), epoch)
-        _lap(group, me, KINEMATICS if part == 1 else INERTIA_RECURSION)
+        _lap(group, me, KINEMATICS if part == 1 else (JOINS if part == 2 else ACCELERATION))
         for t in range(blocks):
             if mine >> t & 1:
                 _block_part(group, part, t, me, bodies, dtype, added)

@@ -306,6 +306,7 @@ __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Mo
     __syncwarp();
     // 2, 3: suffixes of the block's elements, each level in the other buffer; then what the blocks beyond are
     reduce(link, length, end, last, shared.element[0][warp], lane);
+    lap(phase::CHUNKS);
     const Element<Real>* suffix = join_within<true, Real>(shared.element, M, warp, lane);
     Element<Real>* total = shared.element[suffix == shared.element[0]];
     const bool tip = rank == BLOCKS - 1, at_end = warp == CHUNKS - 1;
@@ -320,11 +321,12 @@ __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Mo
         following = &shared.beyond[warp];
     }
 
-    lap(phase::INERTIA_RECURSION);
+    lap(phase::JOINS);
 
     // 4, 5, 6
     const bool nothing = tip && at_end;
     articulate(link, length, end, last, nothing ? nullptr : following, lane);
+    lap(phase::INERTIA_RECURSION);
     pass(link, length, end, last, shared.map[0][warp], lane);
     const Map<Real>* prefix = join_within<false, Real>(shared.map, M, warp, lane);
     Map<Real>* before_block = shared.map[prefix == shared.map[0]];

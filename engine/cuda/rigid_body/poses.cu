@@ -103,8 +103,8 @@ link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int wi
 // q, v and the counters of the phases side by side, so that one copy takes all to the host.
 template <typename Real>
 __global__ void __launch_bounds__(THREADS)
-gather_state(const Real* __restrict__ q, const Real* __restrict__ v, const long long* __restrict__ counters, int q_size,
-             int v_size, int count, Real* q_out, Real* v_out, long long* counters_out) {
+gather_state(const Real* __restrict__ q, const Real* __restrict__ v, const long long* __restrict__ counters, Real* q_out,
+             Real* v_out, long long* counters_out, int q_size, int v_size, int count) {
     const int first = blockIdx.x * THREADS + threadIdx.x, stride = gridDim.x * THREADS;
     for (int k = first; k < q_size; k += stride) q_out[k] = q[k];
     for (int k = first; k < v_size; k += stride) v_out[k] = v[k];

@@ -42,31 +42,36 @@ class LinkPoses:
             self._workspace = arrays.empty((self._most * room,), dtype)
         name = f"link_poses<{compiler.REAL[dtype]}, {compiler.REAL[out_dtype]}>"
         self._kernel = _load(name).function(name)
+        self._launches: dict[int, compiler.Launch] = {}
 
     def __call__(self, q: Any, out: Any) -> None:
         """Launch, without waiting."""
-        robots = len(out)
         if out.size:
-            grid = min(-(-robots // self._width), self._most)
-            sizes = np.int32(robots), np.int32(self._width), *self._sizes
-            self._kernel((grid,), (_THREADS,), (q, out, *sizes, *self._tables, self._workspace), self._shared)
+            (self._launches.get(len(out)) or self._prepare(len(out)))(q, out)
+
+    def _prepare(self, robots: int) -> compiler.Launch:
+        """The launch for so many robots."""
+        grid = min(-(-robots // self._width), self._most)
+        rest = np.int32(robots), np.int32(self._width), *self._sizes, *self._tables, self._workspace
+        launch = self._launches[robots] = compiler.Launch(self._kernel, grid, _THREADS, 2, rest, self._shared)
+        return launch
 
 
 class StateGathering:
     """``gather(q, v, counters, q_out, v_out, counters_out)``: copies of three arrays, contiguous CuPy arrays all.
 
-    The outputs may lie side by side in one piece of memory, which one copy then takes to the host.
+    The outputs may lie side by side in one piece of memory, which one copy then takes to the host. `sizes` are those of
+    the three.
     """
 
-    def __init__(self, dtype: str):
+    def __init__(self, dtype: str, sizes: tuple[int, int, int]):
         name = f"gather_state<{compiler.REAL[dtype]}>"
-        self._kernel = _load(name).function(name)
+        grid = min(64, -(-max(sizes) // _THREADS))
+        self._launch = compiler.Launch(_load(name).function(name), grid, _THREADS, 6, tuple(map(np.int32, sizes)))
 
     def __call__(self, q: Any, v: Any, counters: Any, q_out: Any, v_out: Any, counters_out: Any) -> None:
         """Launch, without waiting."""
-        sizes = [np.int32(x.size) for x in (q, v, counters)]
-        grid = min(64, -(-max(q.size, v.size, counters.size) // _THREADS))
-        self._kernel((grid,), (_THREADS,), (q, v, counters, *sizes, q_out, v_out, counters_out))
+        self._launch(q, v, counters, q_out, v_out, counters_out)
 
 
 def _load(name: str) -> compiler.Module:

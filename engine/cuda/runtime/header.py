@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import step_settings
+from engine import phases, step_settings
 from engine.model import joints, layout
 
 _CONSTANTS = ("HOME_ROTATION", "HOME_POSITION", "MASS", "FIRST_MOMENT", "INERTIA", "CONSTANTS")
@@ -20,7 +20,7 @@ def text() -> str:
             *_scope("packed", packed),
             *_scope("joint_row", rows),
             *_scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
-            *_scope("phase", {_identifier(name): k for k, name in enumerate((*step_settings.PHASES, "count"))}),
+            *_scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
             f"constexpr double DIVERGED = {step_settings.DIVERGED:g};",
         ]
     )

@@ -82,10 +82,14 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 within = velocity_bounds(x, lower, upper, row(joint_row::VELOCITY_LIMIT), 1 / dt);
             }
             const OneJoint<Real> joint = {within, HAS_FRICTION ? row(joint_row::FRICTION) : Real(0), drive, v};
-            return constrained_velocity(chunk, joint, dt, n, epoch, mode, [&](Real force, bool locked, Real a) {
+            const auto solve = [&](Real force, bool locked, Real a) {
                 set(extra, locked, a);
+                lap(phase::CONSTRAINTS);
                 return accelerations(chunk, moving, force, gravity, lap);
-            });
+            };
+            const Real next = constrained_velocity(chunk, joint, dt, n, epoch, mode, solve);
+            lap(phase::CONSTRAINTS);
+            return next;
         }
     };
     const auto record = [&](int step) {

@@ -45,7 +45,8 @@ class FrameReader:
         host = np.frombuffer(self._pinned, np.uint8, size)
         self._out = [self._there[place].view(kind).reshape(shape) for place, shape, kind in pieces]
         self._host = [host[place].view(kind).reshape(shape) for place, shape, kind in pieces]
-        self._link_poses, self._gather = LinkPoses(model, dtype, POSES), StateGathering(dtype)
+        self._link_poses = LinkPoses(model, dtype, POSES)
+        self._gather = StateGathering(dtype, (q.size, v.size, counters.size))
         self._events = [cupy.cuda.Event(block=True) for _ in range(4)]
         self._copy = cupy.cuda.runtime.memcpyAsync
         self._stream = cupy.cuda.get_current_stream

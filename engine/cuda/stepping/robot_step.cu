@@ -35,17 +35,18 @@ __device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, 
             bias_forces<Real>(joints, robot);
             watch.lap(phase::BIAS);
             assemble<Real>(joints.at, MATRIX, robot);
-            watch.lap(phase::INERTIA_RECURSION);
+            watch.lap(phase::MASS_MATRIX);
         }
         joint_space_accelerations<Real>(joints, settle);
+        watch.lap(phase::SOLVE);
     } else {
         bias<Real>(joints.at, joints, robot);
         watch.lap(phase::BIAS);
         inertia_recursion<Real>(joints.at, joints, robot);
         watch.lap(phase::INERTIA_RECURSION);
         accelerations<Real>(joints.at, joints, robot, settle);
+        watch.lap(phase::ACCELERATION);
     }
-    watch.lap(phase::ACCELERATION);
     if constexpr (!Joints::CONSTRAINED) return true;
     if (!descending) {
         if (changed && number == BLOCK_PIVOTS) begin_descent<Real>(joints, feasible);

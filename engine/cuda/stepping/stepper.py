@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from engine import phases
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
-from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, PHASES, StepSettings
+from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
 from engine.validation import Array
 
 _A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
@@ -42,7 +43,7 @@ class Stepper(ABC):
         self._current_stream = cupy.cuda.get_current_stream
         self._stream = self._current_stream()  # that of the last steps
         self._first = cupy.zeros(1, np.uint64)
-        self._phases = cupy.zeros(len(PHASES) + 2, np.int64)
+        self._phases = cupy.zeros(phases.COUNT + 2, np.int64)
         self.frozen = cupy.zeros(batch, bool)
         """(batch,): whether each robot has diverged and been frozen."""
         alarm = cupy.cuda.alloc_pinned_memory(4)
@@ -146,11 +147,18 @@ class Stepper(ABC):
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first robots; 0 where nothing is timed."""
-        return phase_seconds(self._phases.get())
+        return self._phase_seconds(self._phases.get())
+
+    def _phase_seconds(self, counters: Array) -> dict[str, float]:
+        """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
+        cycles, nanoseconds = counters[: phases.COUNT].astype(float), counters[phases.COUNT]
+        seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
+        names = phases.of("cuda", self._settings.algorithm)
+        return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """A reader of frames with the links of so many robots; `steps` tells how many are done."""
-        return FrameReader(self._settings.model, self.q, self.v, self._phases, robots, steps, phase_seconds)
+        return FrameReader(self._settings.model, self.q, self.v, self._phases, robots, steps, self._phase_seconds)
 
 
 class StillStepper(Stepper):
@@ -166,13 +174,6 @@ class StillStepper(Stepper):
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         """There is nothing to do."""
-
-
-def phase_seconds(counters: Array) -> dict[str, float]:
-    """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
-    cycles, nanoseconds = counters[: len(PHASES)].astype(float), counters[len(PHASES)]
-    seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
-    return dict(zip(PHASES, seconds.tolist(), strict=True))
 
 
 def launch_steps(bodies: int, batch: int) -> int:

@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 if (stopped) break;
                 watch.lap(phase::KINEMATICS);
                 const auto solve = [&](int round) {
-                    if (round > 0) watch.lap(phase::INTEGRATION);
+                    if (round > 0) watch.lap(phase::CONSTRAINTS);
                     if (round > BLOCK_PIVOTS) everyone(nullptr);  // a descent changes modes after it last met
                     int met = round > 0 ? doublings : 0;
                     carry_out_program(tree, room, program, begins[round > 0 ? WARPS + warp : warp], lane, [&] {

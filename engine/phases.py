@@ -1,0 +1,64 @@
+"""The phases into which a step's time is split: what they are called, and which an algorithm has on a device.
+
+A kernel adds the time of a phase to the counter of that number; so their order is the same for all, and each algorithm
+has those that `PHASES` gives, in the order in which they are done. `Simulation.phases` bears these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MEANINGS: Mapping[str, str] = {
+    "kinematics": "the links' poses and velocities, from the root to the tips",
+    "bias": "the forces that velocities and gravity make",
+    "inertia recursion": "the inertias that the joints feel, from the tips to the root",
+    "acceleration": "the accelerations of the joints",
+    "integration": "the next positions and velocities",
+    "chunks": "what each chunk of the chain is to its neighbours, by the recursion over its links",
+    "joins": "chunks joined by twos, to what lies distal to each",
+    "mass matrix": "the joint-space inertia matrix, by composite bodies",
+    "factorisation": "the Cholesky factor of the mass matrix",
+    "solve": "the accelerations of the joints from the mass matrix, on the GPU with its factorisation",
+    "assembly": "the blocks of the system that the forces in the joints solve",
+    "elimination": "the elimination of those blocks",
+    "refinement": "the accelerations, refined until inverse dynamics finds next to nothing missing",
+    "constraints": "which joint limits and frictions act: what is decided between the accelerations under them",
+}
+"""By name, in the order of the counters."""
+NAMES = tuple(MEANINGS)
+COUNT = len(NAMES)
+(
+    KINEMATICS, BIAS, INERTIA_RECURSION, ACCELERATION, INTEGRATION, CHUNKS, JOINS, MASS_MATRIX, FACTORISATION, SOLVE,
+    ASSEMBLY, ELIMINATION, REFINEMENT, CONSTRAINTS,
+) = range(COUNT)  # fmt: skip
+
+_ABA = ("kinematics", "bias", "inertia recursion", "acceleration")
+_ENDS = ("constraints", "integration")
+PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "cpu": {
+        "abia": (*_ABA, *_ENDS),
+        "jsiia": ("kinematics", "bias", "mass matrix", "factorisation", "solve", *_ENDS),
+        "cfa": ("kinematics", "bias", "assembly", "elimination", "refinement", *_ENDS),
+        "dca": ("kinematics", "bias", "chunks", "joins", "inertia recursion", "acceleration", *_ENDS),
+    },
+    "cuda": {
+        "abia": (*_ABA, "integration"),
+        "jsiia": ("kinematics", "bias", "mass matrix", "solve", "integration"),
+        "dca": ("kinematics", "chunks", "joins", "inertia recursion", "acceleration", *_ENDS),
+    },
+}
+"""By device and algorithm, in the order in which a step has them; an algorithm without a row has ABIA's."""
+
+
+def of(device: str, algorithm: str) -> tuple[str, ...]:
+    """The names of an algorithm's phases on a device."""
+    return PHASES[device].get(algorithm, PHASES[device]["abia"])
+
+
+def markdown() -> str:
+    """The table for the documentation, as Markdown."""
+    rows = [(device, f"`{name}`", ", ".join(names)) for device, row in PHASES.items() for name, names in row.items()]
+    lines = [("device", "algorithm", "phases of a step"), ("---",) * 3, *rows]
+    meanings = [("phase", "what is done in it"), ("---",) * 2, *MEANINGS.items()]
+    tables = ("\n".join(f"| {' | '.join(line)} |" for line in table) for table in (lines, meanings))
+    return "\n\n".join(tables) + "\n"
