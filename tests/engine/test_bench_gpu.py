@@ -2,6 +2,7 @@
 
 import json
 import math
+from time import perf_counter
 from xml.etree import ElementTree
 
 import numpy as np
@@ -172,6 +173,56 @@ def test_threads_step_a_long_chain_as_one_core_does(monkeypatch):
     assert {"abia, 1", "cfa, 1", "jsiia, 1", "dca, 1"} <= row["us"].keys()
     assert max(row["apart"].values()) < 1e-10
     assert row["speedup"]["abia, 1"] == 1
+
+
+@pytest.fixture
+def on_the_cpu(monkeypatch):
+    """What the suites of steps ask of a GPU is done by the CPU, and timed by its clock."""
+
+    def simulation(*arguments, **settings):
+        settings |= {"device": "cpu", "dtype": "float64"}
+        settings["algorithm"] = settings["algorithm"].replace("dca", "abia")  # whose threads take long to compile
+        return engine.Simulation(*arguments, **settings)
+
+    def device_seconds(call):
+        began = perf_counter()
+        call()
+        return perf_counter() - began
+
+    monkeypatch.setattr(device, "why_not", lambda: None)
+    monkeypatch.setattr(clock, "synchronize", lambda: None)
+    monkeypatch.setattr(clock, "device_seconds", device_seconds)
+    for suite in (steps, step_growth):
+        monkeypatch.setattr(suite, "Simulation", simulation)
+    for name, few in {"STEPS": 4, "WALKED": 2, "RUNS": 1, "ROBOTS": 3, "THREADED": 70}.items():
+        monkeypatch.setattr(steps, name, few)
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_the_suite_of_steps_has_all_its_rows(monkeypatch):
+    monkeypatch.setattr(steps, "CHAINS", ((1, 50, False), (1, 50, True), (2, 7, False)))
+    monkeypatch.setattr(steps, "TREES", (("binary", 15), ("snake", 9)))
+    rows = {row["key"]: row for row in steps.run(0.01)}
+    assert {*rows} == {
+        "steps-50x1", "steps-50x1-held", "steps-7x2", "steps-binary-15", "steps-binary-15-held", "steps-snake-9",
+        "steps-snake-9-held", "threads-70", "batch-quadruped", "launched-quadruped", "batch-humanoid",
+        "launched-humanoid",
+    }  # fmt: skip
+    assert not [steps.line(row) for row in rows.values() if "failure" in row or "failures" in row]
+    assert set(steps.PEERS) == rows["steps-50x1"]["peers"].keys()
+    assert "goal" in rows["steps-50x1-held"]
+    assert rows["launched-quadruped"]["rate"] > 0
+    assert [*steps.run(0.01, rows)] == [*rows.values()]
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_a_step_s_growth_is_measured_from_end_to_end(monkeypatch):
+    monkeypatch.setattr(step_growth, "SIZES", {"links": (1, 3), "batch": (1, 4)})
+    monkeypatch.setattr(step_growth, "FOR_A_RUN", 1e-3)
+    *rows, findings = step_growth.run(1)
+    assert not [row for row in rows if not row.get("us", 0) > 0]
+    assert {row["candidate"] for row in rows} >= {"abia on cpu", "dca on cpu", "abia on cuda", "dca on cuda"}
+    assert findings["crossings"]
 
 
 @pytest.mark.parametrize("suite", ["gpu", "growth", "steps", "step-growth"])

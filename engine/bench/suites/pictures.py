@@ -91,7 +91,7 @@ def rounds_of_trees(rows: list[dict[str, Any]]) -> Figure:
     ticks = [4, 8, 16, 32, 64, 128]
     plots.axes(panel, sizes, f"DCA-ABA for trees on {rounds.WARPS} warps", "rounds in a row", "bodies")
     panel.set_yticks(ticks, [str(tick) for tick in ticks])
-    panel.legend(fontsize=8)
+    panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 

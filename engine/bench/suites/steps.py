@@ -18,7 +18,7 @@ from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.bench.suites import trees
 from engine.cpu.runtime.cores import cores
-from engine.cuda.runtime import clock, device
+from engine.cuda.runtime import arrays, clock, device
 from engine.model import Model, generate
 from engine.selection import capabilities
 from engine.simulation import Simulation, advancing
@@ -177,7 +177,7 @@ def _timed(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, A
     )  # fmt: skip
     simulation.step(WALKED)
     simulation.check()
-    end = np.array(simulation.v.get() if where == "cuda" else simulation.v)
+    end = np.array(arrays.to_host(simulation.v))
     once = _seconds(simulation, q, 2, where) / 2
     steps = max(2, min(STEPS if where == "cuda" else WALKED, int(LONG / once)))
     samples = [_seconds(simulation, q, steps, where) for _ in range(RUNS)]
@@ -255,8 +255,10 @@ def _robots(robot: str) -> tuple[Simulation, Array]:
     model = load(files.find_robot(robot))
     rng, q = np.random.default_rng(0), np.tile(model.neutral(), (ROBOTS, 1))
     scalar = model.q_of_v >= 0
-    middle, half = (model.lower + model.upper)[scalar] / 2, (model.upper - model.lower)[scalar] / 2
-    q[:, model.q_of_v[scalar]] = middle + 0.8 * half * rng.uniform(-1, 1, (ROBOTS, int(scalar.sum())))
+    lower, upper = model.lower[scalar], model.upper[scalar]
+    q[:, model.q_of_v[scalar]] = (lower + upper) / 2 + 0.4 * (upper - lower) * rng.uniform(
+        -1, 1, (ROBOTS, int(scalar.sum()))
+    )
     simulation = Simulation(model, ROBOTS, 1e-3, algorithm="abia", q=q, device="cuda", dtype="float32", timed=False)
     return simulation, q
 
