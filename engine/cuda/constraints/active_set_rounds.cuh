@@ -13,7 +13,7 @@ template <typename Real> struct Row {
     Real v;                 // its velocity before the step
     Mode mode;
     Real answer;            // q̈ in this mode, or the reaction where it is held
-    Real feasible;          // the velocity of a descent
+    Real feasible;          // v⁺ of the last round, or the velocity of a descent
 
     // v⁺ in this mode.
     __device__ __forceinline__ Real next(Real dt) const {
@@ -78,28 +78,27 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
     return true;
 }
 
-// All rounds, from the initial active set: `solve(number)` brings the rows' answers in their modes. Answers whether v⁺ is
-// `feasible`, else it is `next`. `rows.greatest(x)` answers the greatest of all threads' x, to all of them. `count` are the
-// rows of all threads; where there are none, the first answers are the last.
+// All rounds, from the initial active set: `solve(number)` brings the rows' answers in their modes, and v⁺ is `feasible` in
+// the end. `rows.greatest(x)` answers the greatest of all threads' x, to all of them. `count` are the rows of all threads;
+// where there are none, the first answers are the last.
 template <typename Real, class Rows, class Solve>
-__device__ __forceinline__ bool solve_constrained(const Rows& rows, Real dt, int count, const Solve& solve) {
+__device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int count, const Solve& solve) {
 #pragma unroll 1
     for (int number = 0;; ++number) {
         solve(number);
-        if (count == 0) return false;
+        if (count == 0) return;
         if (number > BLOCK_PIVOTS) {
             const bool going = descend(rows, dt);
-            if (!going || number >= BLOCK_PIVOTS + DESCENT * count) return true;
+            if (!going || number >= BLOCK_PIVOTS + DESCENT * count) return;
             continue;
         }
         Greatest<Real> changed = {0, 0};
         rows.each([&](Row<Real>& row) {
             const Mode then = row.wanted(dt);
             if (then != row.mode) changed.value = 1;
-            if (number == BLOCK_PIVOTS) row.feasible = row.next(dt);
-            row.mode = then;
+            row.feasible = row.next(dt), row.mode = then;
         });
-        if (!(rows.greatest(changed).value > 0)) return false;
+        if (!(rows.greatest(changed).value > 0)) return;
         if (number < BLOCK_PIVOTS) continue;
         rows.each([&](Row<Real>& row) {  // begin the descent: the last velocity tried, brought into its bounds
             row.feasible = clip(row.feasible, row.within.low, row.within.high);

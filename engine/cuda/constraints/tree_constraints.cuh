@@ -11,7 +11,7 @@ constexpr int WARPS = BLOCKS * CHUNKS;  // of the group
 
 // The fields of a group's state, a number for each velocity or coordinate: the joints' forces as `Tree::tau`, their q̈ or
 // reactions; what they add to their D, their acceleration where they are locked, 1 if they are; their force beside friction,
-// their mode, the velocity of a descent; RK4's stages; and the state before a step that may be undone.
+// their mode, their v⁺; RK4's stages; and the state before a step that may be undone.
 constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED = TARGET + ADDITIONS,
               DRIVE = LOCKED + ADDITIONS, MODE = DRIVE + HAS_CONSTRAINTS, FEASIBLE = MODE + HAS_CONSTRAINTS,
               Q_STAGE = FEASIBLE + HAS_CONSTRAINTS, V_STAGE = Q_STAGE + HAS_STAGES, Q_SUM = V_STAGE + HAS_STAGES,

@@ -45,19 +45,13 @@ template <typename Real> struct Robot : OwnBodies<Real> {
     }
 
     // v⁺ of a velocity, once the rounds are over.
-    __device__ __forceinline__ Real next(int kind, int at_q, int k, bool descended) const {
-        if constexpr (!HAS_CONSTRAINTS) return v[k] + dt * state(QDD, k);
-        return descended ? state(FEASIBLE, k) : this->row(kind, at_q, k).next(dt);
+    __device__ __forceinline__ Real next(int k) const {
+        if constexpr (HAS_CONSTRAINTS) return state(FEASIBLE, k);
+        else return v[k] + dt * state(QDD, k);
     }
     // The end of a step of semi-implicit or implicit Euler: q⁺ = q ⊕ dt v⁺.
-    __device__ __forceinline__ void move(int kind, int at_q, int first, bool descended) const {
-        Real after[6];
-#pragma unroll
-        for (int j = 0; j < 6; ++j)
-            if (j < velocities(kind)) after[j] = next(kind, at_q, first + j, descended);
-#pragma unroll
-        for (int j = 0; j < 6; ++j)
-            if (j < velocities(kind)) v[first + j] = after[j];
+    __device__ __forceinline__ void move(int kind, int at_q, int first) const {
+        for (int k = first; k < first + velocities(kind); ++k) v[k] = next(k);
         advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, [&](int j) { return v[first + j]; }, dt);
     }
 
@@ -84,10 +78,10 @@ template <typename Real> struct Robot : OwnBodies<Real> {
         for (int k = at_q; k < at_q + coordinates(kind); ++k) q[k] = state(Q_STAGE, k);
     }
     // RK4's correction: v⁺ under the constraints; a joint that was held or would pass its limit moves by it.
-    __device__ __forceinline__ void correct(int kind, int at_q, int first, bool descended) const {
+    __device__ __forceinline__ void correct(int kind, int at_q, int first) const {
         bool held = false;
         for (int k = first; k < first + velocities(kind); ++k) {
-            v[k] = next(kind, at_q, k, descended);
+            v[k] = next(k);
             held |= kind != FREE && is_held(Mode(int(state(MODE, k))));
         }
         if (HAS_LIMITS && has_position(kind)) {
@@ -186,14 +180,13 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                     });
                     watch.lap(phase::ACCELERATION);
                 };
-                bool descended = false;
-                if constexpr (HAS_CONSTRAINTS) descended = solve_constrained<Real>(own, dt, constrained ? nv : 0, solve);
+                if constexpr (HAS_CONSTRAINTS) solve_constrained(own, dt, constrained ? nv : 0, solve);
                 else solve(0);
                 own.bodies([&](int, int kind, int at_q, int at_v) {
                     if (FREEZES && stage == 0) own.keep(kind, at_q, at_v);
-                    if constexpr (!HAS_STAGES) own.move(kind, at_q, at_v, descended);
+                    if constexpr (!HAS_STAGES) own.move(kind, at_q, at_v);
                     else if (stage < CORRECTION) own.add_stage(kind, at_q, at_v, stage);
-                    else if constexpr (HAS_CONSTRAINTS) own.correct(kind, at_q, at_v, descended);
+                    else if constexpr (HAS_CONSTRAINTS) own.correct(kind, at_q, at_v);
                     if (stage < STAGES - 1) return;
                     bool sound = true;
                     for (int k = at_v; k < at_v + velocities(kind); ++k) sound &= fabs(u[k]) < Real(DIVERGED);
