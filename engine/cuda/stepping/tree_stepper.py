@@ -65,11 +65,10 @@ class TreeStepper(Stepper):
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         given = (
             *steps, *state, *self._tables, *self._report, *self._tree, *self._memory, *self._counts,
-            self._body_wrenches, np.int32(self._settings.batch), self.frozen,
+            self._body_wrenches, self._batch, self.frozen,
         )  # fmt: skip
-        shared = dca.WARPS * self._room * self._type.itemsize
         grid, block = self._cut.blocks * self._groups, dca.WARPS * LANES
-        self._kernel((grid,), (block,), given, shared)
+        self._start(self._kernel, grid, block, given, dca.WARPS * self._room * self._type.itemsize)
 
 
 def board(blocks: int) -> int:
