@@ -123,6 +123,8 @@ class Simulation:
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
+        elif device == "auto" and scene is not None:
+            device = "cpu"
         self.device, where = _place(model, device, algorithm, batch, dtype)
         if self.device == "cpu" and dtype != "float64":
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")

@@ -233,7 +233,7 @@ def _works(case: Case, device: str) -> Iterator[tuple[str, Work]]:
             yield name, "step"
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=16)
 def _model(case: Case) -> Model:
     return generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
 
