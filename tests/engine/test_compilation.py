@@ -97,6 +97,7 @@ def test_neither_the_first_step_nor_the_first_answer_loads_numba_or_the_bench(tm
 import engine, sys
 model = engine.chain(2)
 engine.forward_dynamics(model, *[[0.0] * 2] * 3)
+engine.forward_dynamics(model, *[[[0.0] * 2] * 40] * 3)
 engine.Simulation(model).step(1)
 assert not {"numba", "engine.bench"} & set(sys.modules)
 assert engine.Interval is engine.bench.intervals.Interval

@@ -6,7 +6,7 @@ chosen, device included, as a multiple of the fastest's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -16,9 +16,8 @@ from engine.bench.results import NONE, Rows
 from engine.bench.suites import measure
 from engine.cuda.runtime import device as gpu
 from engine.model import generate
-from engine.selection import choice, shipped
+from engine.selection import capabilities, choice, shipped
 from engine.selection.timings import Case, Work
-from engine.simulation import advancing
 
 MUST = 1.25
 LINKS, BATCHES = (3, 12, 50, 200, 700, 3000), (1, 10, 100, 1000)
@@ -44,19 +43,21 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"key": key}
         for work in WORKS:
             found = {name: seconds for (of, name), seconds in times.items() if of == work}
-            name = _chosen(case._replace(work=work))
+            name = _chosen(case._replace(work=work), found)
             row[work] = {"chosen": name, "regret": found[name] / min(found.values()), "us": _microseconds(found)}
         yield row
 
 
-def _chosen(case: Case) -> str:
-    """What the shipped tables choose, as "dca on cuda"."""
+def _chosen(case: Case, found: Container[str]) -> str:
+    """What the shipped tables choose of what was found to serve, as "dca on cuda"."""
     _, _, batch, dtype, work = case
     model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
-    among: Mapping[str, tuple[str, ...]] | None = advancing(model) if work == "step" else None
+    among: Mapping[str, tuple[str, ...]] = {
+        device: tuple(name for name in capabilities.ALGORITHMS if f"{name} on {device}" in found)
+        for device in capabilities.DEVICES
+    }
     where, _ = choice.place(model, "auto", "auto", batch, dtype, among, work, shipped.table)
-    names = among[where] if among else None
-    name, _ = choice.choose(model, "auto", batch, dtype, where, names, work, shipped.table, soon=False)
+    name, _ = choice.choose(model, "auto", batch, dtype, where, among[where], work, shipped.table, soon=False)
     return f"{name} on {where}"
 
 

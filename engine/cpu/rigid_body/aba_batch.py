@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.cpu.rigid_body import aba
+from engine.cpu.rigid_body.aba_threads import MOST, Blocks
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
@@ -17,15 +18,10 @@ from engine.cpu.runtime.status import FITS
 from engine.model import Model
 from engine.model.layout import pack
 
-if TYPE_CHECKING:
-    from engine.cpu.rigid_body.aba_threads import Blocks
-
 FEW = 3
 """Robots that are done sooner one after the other than in the lanes of a block."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
-MOST = 255
-"""Threads, at most."""
 
 
 class Abia:
@@ -51,8 +47,6 @@ class Abia:
         blocks = -(-len(q) // len(EIGHT))
         threads = max(1, min(blocks, blocks * self._bodies // SHARE, self._most))
         if self._blocks is None or threads > self._blocks.threads:
-            from engine.cpu.rigid_body.aba_threads import Blocks  # with Numba, which takes a second to load
-
             self._blocks = Blocks(self._packed, threads)
         return self._blocks(threads, q, v, tau, out)
 

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
 from engine.cpu.rigid_body import aba, tree_passes
-from engine.cpu.rigid_body.aba_batch import MOST
 from engine.cpu.rigid_body.workspace import EIGHT, WIDTH
-from engine.cpu.runtime import atomic, clock
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.cores import cores
-from engine.cpu.runtime.epochs import EPOCH, LINE, OWN
-from engine.cpu.runtime.numba_kernels import callback, inline, kernel, specialise
+from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
+from engine.cpu.runtime.native import kernel, specialise
+from engine.cpu.runtime.native.operations import address, call
+from engine.cpu.runtime.native.shared import array_at, count, exchange, read, write
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool
@@ -35,6 +32,8 @@ from engine.model.layout import CONSTANTS, Packed
 
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
+MOST = 255
+"""Threads, at most."""
 BUSY = 3
 """Answered where another thread leads the pool."""
 _LANES = len(EIGHT)
@@ -43,57 +42,52 @@ _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT =
 _NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and epoch stand
 
 
-@inline
-def _reals(control, place, like, shape):
-    return carray(atomic.pointer(control[place], like), shape)
-
-
 @kernel
-def _take_part(control, me, epoch, like):
-    """Claim runs of this epoch as thread `me`, and see them through; `like` is an array of their number type."""
+def _take_part(control, me, epoch, dtype):
+    """Claim runs of this epoch as thread `me`, and see them through; `dtype` is their number type."""
     while True:
-        claim = atomic.read(control, _CLAIM)
+        claim = read(control, _CLAIM)
         run, runs, threads = claim >> 16 & 0xFFFF, claim & 0xFFFF, claim >> _THREADS & 0xFF
         if claim >> _EPOCH != epoch & 0x7FFFFF or run >= runs or me >= threads:
             return
-        if not atomic.exchange(control, _CLAIM, claim, claim + _NEXT):
+        if not exchange(control, _CLAIM, claim, claim + _NEXT):
             continue
         n, batch, nq, nv = control[_BODIES], control[_BATCH], control[_NQ], control[_NV]
-        topology = carray(atomic.pointer(control[_TOPOLOGY], control), (n, 4))
-        constants = _reals(control, _CONSTANTS, like, (n + 1, CONSTANTS))
-        w = _reals(control, _W, like, (threads, n, WIDTH * _LANES))[me]
-        some = slice(run * control[_RUN], min((run + 1) * control[_RUN], batch))
-        q, v = _reals(control, _Q, like, (batch, nq))[some], _reals(control, _V, like, (batch, nv))[some]
-        tau, out = _reals(control, _TAU, like, (batch, nv))[some], _reals(control, _OUT, like, (batch, nv))[some]
-        if aba.forward(topology, constants, w, EIGHT, q, v, tau, out) != FITS:
-            atomic.count(control, _UNFIT)
-        atomic.count(control, _DONE)
-
-
-def _in_double(address, me, epoch):
-    control = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(control, me, epoch, np.empty(0, np.float64))
-
-
-def _in_single(address, me, epoch):
-    control = carray(atomic.pointer(address, np.empty(0, np.int64)), _OUT + 1)
-    _take_part(control, me, epoch, np.empty(0, np.float32))
-
-
-@cache
-def _task(dtype: str) -> Any:
-    """`_take_part` in a number type as a function that has an address."""
-    signature = types.void(types.int64, types.int64, types.int64)
-    return callback(signature, {"float64": _in_double, "float32": _in_single}[dtype])
+        topology = array_at(control[_TOPOLOGY], "int64", (n, 4))
+        constants = array_at(control[_CONSTANTS], dtype, (n + 1, CONSTANTS))
+        w = array_at(control[_W], dtype, (threads, n, WIDTH * _LANES))
+        q, v = array_at(control[_Q], dtype, (batch, nq)), array_at(control[_V], dtype, (batch, nv))
+        tau, out = array_at(control[_TAU], dtype, (batch, nv)), array_at(control[_OUT], dtype, (batch, nv))
+        first, last = run * control[_RUN], min((run + 1) * control[_RUN], batch)
+        status = aba.forward(
+            topology, constants, w[me], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
+        )
+        if status != FITS:
+            count(control, _UNFIT)
+        count(control, _DONE)
 
 
 @kernel
-def _attend(control, me, buffer):
+def _in_double(place, me, epoch):
+    _take_part(array_at(place, "int64", (0,)), me, epoch, "float64")
+
+
+@kernel
+def _in_single(place, me, epoch):
+    _take_part(array_at(place, "int64", (0,)), me, epoch, "float32")
+
+
+_TASKS = {"float64": _in_double, "float32": _in_single}
+"""`_take_part` by number type, for the control block at an address."""
+
+
+@kernel
+def _attend(control, me):
     """Take part in calls as thread `me`, until none has come for a while."""
-    epoch = atomic.next_epoch(control, 0, buffer)
+    epoch = next_epoch(control, 0)
     while epoch >= 0:
-        atomic.call(control[_TASK], control, me, epoch)
-        epoch = atomic.next_epoch(control, epoch, buffer)
+        call(control[_TASK], address(control), me, epoch)
+        epoch = next_epoch(control, epoch)
 
 
 @kernel
@@ -103,10 +97,10 @@ def _lead(fixed, control, threads, q, v, tau, out):
     Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, and where topology, constants and
     workspaces lie. No signal is handled in here, so that nobody leads for ever.
     """
-    topology = carray(atomic.pointer(fixed[2], fixed), (fixed[1], 4))
+    topology = array_at(fixed[2], "int64", (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
-    if not atomic.exchange(control, _LED, 0, 1):
+    if not exchange(control, _LED, 0, 1):
         return BUSY
     batch, epoch = q.shape[0], control[EPOCH] + 1
     run = _LANES * -(-batch // (_LANES * RUNS * threads))
@@ -114,15 +108,16 @@ def _lead(fixed, control, threads, q, v, tau, out):
     control[_TASK], control[_BODIES], control[_BATCH], control[_RUN] = fixed[0], fixed[1], batch, run
     control[_NQ], control[_NV] = q.shape[1], v.shape[1]
     control[_TOPOLOGY], control[_CONSTANTS], control[_W] = fixed[2], fixed[3], fixed[4]
-    control[_Q], control[_V] = q.ctypes.data, v.ctypes.data
-    control[_TAU], control[_OUT] = tau.ctypes.data, out.ctypes.data
-    control[_UNFIT] = control[_DONE] = 0
-    atomic.write(control, _CLAIM, (epoch & 0x7FFFFF) << _EPOCH | threads << _THREADS | runs)
-    atomic.write(control, EPOCH, epoch)
-    atomic.call(fixed[0], control, 0, epoch)
-    atomic.wait_for(control, _DONE, runs)
-    unfit = atomic.read(control, _UNFIT)
-    atomic.write(control, _LED, 0)
+    control[_Q], control[_V] = address(q), address(v)
+    control[_TAU], control[_OUT] = address(tau), address(out)
+    control[_UNFIT] = 0
+    control[_DONE] = 0
+    write(control, _CLAIM, (epoch & 0x7FFFFF) << _EPOCH | threads << _THREADS | runs)
+    write(control, EPOCH, epoch)
+    call(fixed[0], address(control), 0, epoch)
+    wait_for(control, _DONE, runs)
+    unfit = read(control, _UNFIT)
+    write(control, _LED, 0)
     return FITS if unfit == 0 else NOT_FINITE
 
 
@@ -131,13 +126,13 @@ class _Pool:
 
     def __init__(self) -> None:
         self.control = _control()
-        stand_by = partial(_stand_by, specialise(_attend, self.control, 1, clock.buffer()), self.control)
+        stand_by = partial(_stand_by, specialise(_attend, self.control, 1), self.control)
         self.threads = ThreadPool(stand_by, min(cores(), MOST) - 1, self.control, "batch")
         atexit.register(self.threads.dismiss)
 
 
 def _stand_by(attend: Callable[..., None], control: NDArray[np.int64], me: int) -> None:
-    attend(control, me, clock.buffer())
+    attend(control, me)
 
 
 _pool = OnePerProcess(_Pool)
@@ -151,7 +146,7 @@ class Blocks:
         w = np.zeros((threads, len(packed.topology), WIDTH * _LANES), dtype)
         self.threads, self.w, self._own, self._packed = threads, w, _control(), packed
         places = (array.ctypes.data for array in (*packed, w))
-        fixed = np.array([_task(dtype).address, len(packed.topology), *places], np.int64)
+        fixed = np.array([_TASKS[dtype].address(3), len(packed.topology), *places], np.int64)
         example = (np.zeros((1, 1), dtype),) * 4
         self._lead: Callable[..., int] = partial(specialise(_lead, fixed, self._own, 1, *example), fixed)
 
