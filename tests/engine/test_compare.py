@@ -158,7 +158,7 @@ def test_every_algorithm_is_timed_or_says_why_not():
     rows = {(row.model, row.algorithm): row for row in found.rows}
     assert len(rows) == 10
     for (model, name), row in rows.items():
-        if model == "chain4" or name in ("abia", "jsiia"):
+        if model == "chain4" or name in ("abia", "dca", "jsiia"):
             assert (row.verdict, row.reason) == ("ok", "")
             assert row.residual < 1e-11
             assert row.turns >= intervals.FEWEST
