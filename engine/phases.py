@@ -43,7 +43,8 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "cuda": {
         "abia": (*_ABA, "integration"),
-        "jsiia": ("kinematics", "bias", "mass matrix", "solve", "integration"),
+        "jsiia": ("kinematics", "bias", "mass matrix", "solve", *_ENDS),
+        "cfa": ("kinematics", "bias", "assembly", "elimination", "refinement", *_ENDS),
         "dca": ("kinematics", "chunks", "joins", "inertia recursion", "acceleration", *_ENDS),
     },
 }

@@ -15,9 +15,11 @@ from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
 from engine.cuda.stepping.chain_stepper import ChainStepper
+from engine.cuda.stepping.group_stepper import GroupStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.cuda.stepping.stepper import StillStepper
 from engine.cuda.stepping.tree_stepper import TreeStepper
+from engine.cuda.trees.jsiia import in_threads
 from engine.frame import FrameReader
 from engine.model import Model, features
 from engine.model.layout import pack
@@ -30,13 +32,8 @@ from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
 
-ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia")}
+ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia", "cfa")}
 """Those that a step is compiled with, by device."""
-_ON_GPU: dict[str, type[RobotStepper | ChainStepper]] = {
-    "abia": RobotStepper,
-    "dca": ChainStepper,
-    "jsiia": RobotStepper,
-}
 
 
 class Diverged(ArithmeticError):
@@ -130,7 +127,7 @@ class Simulation:
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
         names = advancing(model)[self.device]
         if on_divergence == "freeze" and self.device == "cuda":
-            names = tuple(name for name in names if _on_gpu(name, model).freezes)
+            names = tuple(name for name in names if _on_gpu(name, model, batch).freezes)
         self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, names, work="step")
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
@@ -142,7 +139,7 @@ class Simulation:
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
         )  # fmt: skip
         self._stepper: Stepper = (
-            _on_gpu(self.algorithm, model)(self.settings)
+            _on_gpu(self.algorithm, model, batch)(self.settings)
             if self.device == "cuda"
             else CpuStepper(self.settings, threads)
         )
@@ -342,11 +339,18 @@ def advancing(model: Model) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _on_gpu(algorithm: str, model: Model) -> type[RobotStepper | ChainStepper | TreeStepper | StillStepper]:
-    """What steps such robots on the GPU: by DCA-ABA chains and trees have steppers of their own."""
+def _on_gpu(
+    algorithm: str, model: Model, batch: int
+) -> type[RobotStepper | ChainStepper | GroupStepper | TreeStepper | StillStepper]:
+    """What steps a batch of such robots on the GPU: chains have steppers of their own, where these are faster."""
     if not len(model.parent):
         return StillStepper
-    return TreeStepper if algorithm == "dca" and not features.serial(model) else _ON_GPU[algorithm]
+    serial = features.serial(model)
+    if algorithm == "dca":
+        return ChainStepper if serial else TreeStepper
+    if algorithm == "abia" or not serial:
+        return RobotStepper
+    return RobotStepper if algorithm == "jsiia" and in_threads(model, batch) else GroupStepper
 
 
 def simulation_algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:

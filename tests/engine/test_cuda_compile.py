@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -93,7 +94,7 @@ def of_robots(dtype: str, folder: Path):
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
     from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
-    from engine.cuda.stepping import chain_stepper, tree_stepper
+    from engine.cuda.stepping import chain_stepper, group_stepper, tree_stepper
     from engine.cuda.trees import dca as trees
     from engine.cuda.trees import jsiia as any_model
 
@@ -105,6 +106,12 @@ def of_chains(dtype: str, clusters: bool):
     yield lambda: chain_stepper.ChainStepper(settings)
     yield lambda: chain_stepper.ChainStepper(dataclasses.replace(settings, freezes=True))
     yield lambda: pushed(chain_stepper.ChainStepper, settings)
+    for algorithm in ("cfa", "jsiia"):
+        for n, stepper in ((10, partial(pushed, group_stepper.GroupStepper)), (300, group_stepper.GroupStepper)):
+            group_settings = dataclasses.replace(
+                settings, model=engine.chain(n), algorithm=algorithm, kp=np.ones((1, n)), kd=np.ones((1, n))
+            )
+            yield lambda stepper=stepper, group_settings=group_settings: stepper(group_settings)
     for model in (engine.tree(9, spherical=0.5), engine.tree(400)):
         ones = np.ones((1, model.nv))
         settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, ones, ones, None)

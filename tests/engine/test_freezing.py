@@ -44,7 +44,10 @@ def last_finite(model, q, v, steps, device, **given):
     raise AssertionError("it did not diverge")
 
 
-CASES = [("abia", "semi-implicit"), ("abia", "rk4"), ("abia", "implicit"), ("dca", "semi-implicit"), ("dca", "rk4")]
+CASES = [
+    ("abia", "semi-implicit"), ("abia", "rk4"), ("abia", "implicit"), ("dca", "semi-implicit"), ("dca", "rk4"),
+    ("cfa", "semi-implicit"), ("jsiia", "rk4"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -75,7 +78,7 @@ def test_who_diverges_stays_where_it_was_and_no_bit_of_the_others_knows(device, 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("algorithm", ["abia", "dca"])
+@pytest.mark.parametrize("algorithm", ["abia", "dca", "jsiia"])
 @pytest.mark.parametrize("every", [1, 4])
 def test_a_record_goes_on_with_the_frozen_state(device, algorithm, every):
     model = engine.chain(5, seed=3)

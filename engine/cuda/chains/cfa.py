@@ -18,10 +18,9 @@ from engine.model import Model
 
 TOLERANCE = {"float64": 1e-13, "float32": 1e-6}
 """The residual that ends the refinement, by number type, as in the text."""
-_M = 5
-"""Constraint coordinates of a joint."""
-_FIELDS = CHAIN_FIELDS + 8 + 2 * (_M * (_M + 1) // 2 + _M * _M + _M)
-_CORRECTION, _STEP = 2, 50  # numbers that a link keeps of each
+REFINEMENTS = 32
+"""How often a chain is refined at most."""
+_CORRECTION = 2  # numbers that a link keeps of each
 
 
 class Cfa(OneLaunch):
@@ -30,18 +29,16 @@ class Cfa(OneLaunch):
     `steps` (batch,) and `residual` (batch,) say afterwards how often each chain was refined and what is left.
     """
 
-    def __init__(self, model: Model, dtype: str = "float64", refinements: int = 32):
+    def __init__(self, model: Model, dtype: str = "float64", refinements: int = REFINEMENTS):
         self._n, self._dtype, self._refinements = len(model.parent), np.dtype(dtype), refinements
         self._chain = ChainArrays.of(model, dtype)
-        self._J_inverse = arrays.to_device(np.ascontiguousarray(_inverse_inertias(model).T, dtype))
-        self._kernels = ThreadGroupKernels(
-            "chains/cfa.cu", ["cfa<"], dtype, "\n".join(header.numbers({"M": _M, "CFA_FIELDS": _FIELDS}))
-        )
-        self._kept = _CORRECTION * (refinements + 1) + _STEP * (self._n - 1).bit_length()
+        self._J_inverse = arrays.to_device(np.ascontiguousarray(inverse_inertias(model.J).T, dtype))
+        self._fields, self._kept = sizes(self._n, False, refinements)
+        self._kernels = ThreadGroupKernels("chains/cfa.cu", ["cfa<"], dtype, preamble(False))
 
     def _made(self, batch: int) -> Launch:
         real, groups = self._dtype.type, ThreadGroups.of(batch, self._n)
-        workspace = Workspace(groups, _FIELDS, self._kept, self._dtype.name)
+        workspace = Workspace(groups, self._fields, self._kept, self._dtype.name)
         self.steps, self.residual = arrays.empty((batch,), "int32"), arrays.empty((batch,), self._dtype.name)
         (kernel,) = self._kernels.of(groups)
         return workspace.launch(
@@ -50,13 +47,30 @@ class Cfa(OneLaunch):
         )  # fmt: skip
 
 
-def _inverse_inertias(model: Model) -> np.ndarray:
-    """J⁻¹ (n, 21): the upper triangle of its first block, the second by rows, the upper triangle of the last."""
+def sizes(n: int, additions: bool, refinements: int = REFINEMENTS) -> tuple[int, int]:
+    """Numbers of a link that others may read and those that it keeps, for chains of n links."""
+    m, vectors = (6, 13) if additions else (5, 8)
+    fields = CHAIN_FIELDS + vectors + 2 * (m * (m + 1) // 2 + m * m + m)
+    return fields, _CORRECTION * (refinements + 1) + 2 * m * m * (n - 1).bit_length()
+
+
+def preamble(additions: bool) -> str:
+    """What cfa.cuh takes as known; with `additions` joints may be locked and have inertias of their own."""
+    fields, _ = sizes(1, additions)
+    return "\n".join([*header.numbers({"CFA_FIELDS": fields}), *header.flags({"ADDITIONS": additions})])
+
+
+def inverse_inertias(J: np.ndarray) -> np.ndarray:
+    """J⁻¹ (…, n, 21): the upper triangle of its first block, the second by rows, the upper triangle of the last."""
     # In units of each link's own mass and size no entry of J outweighs another.
-    diagonal = np.sqrt(np.diagonal(model.J, axis1=1, axis2=2))
-    scale = diagonal[:, :, None] * diagonal[:, None, :]
-    inverse = np.linalg.inv(model.J / scale)
-    inverse = (inverse + np.swapaxes(inverse, 1, 2)) / 2 / scale
+    diagonal = np.sqrt(np.diagonal(J, axis1=-2, axis2=-1))
+    scale = diagonal[..., :, None] * diagonal[..., None, :]
+    inverse = np.linalg.inv(J / scale)
+    inverse = (inverse + np.swapaxes(inverse, -1, -2)) / 2 / scale
     rows, columns = np.triu_indices(3)
-    blocks = inverse[:, rows, columns], inverse[:, :3, 3:].reshape(-1, 9), inverse[:, rows + 3, columns + 3]
-    return np.concatenate(blocks, 1)
+    blocks = (
+        inverse[..., rows, columns],
+        inverse[..., :3, 3:].reshape(*J.shape[:-2], 9),
+        inverse[..., rows + 3, columns + 3],
+    )
+    return np.concatenate(blocks, -1)

@@ -23,6 +23,13 @@ static_assert(F + 6 == CHAIN_FIELDS, "what the launchers make room for");
 template <typename Real> struct Moving { Vector<Real> r; Motion<Real> a; };   // a twist at r
 template <typename Real> struct Pushed { Vector<Real> r; Force<Real> F; };    // a wrench at r
 
+// What is asked of a joint: its acceleration under a force, with an inertia added to its own; of a locked one the force
+// that gives it the acceleration `target`, less `force`.
+template <typename Real> struct Asked {
+    Real force, inertia, target;
+    bool locked;
+};
+
 FUNCTION Vector<Real> axis(const Matrix<Real>& R) { return {R.x.z, R.y.z, R.z.z}; }
 FUNCTION Motion<Real> along(bool revolute, Vector<Real> x) {
     const Vector<Real> none = {0, 0, 0};

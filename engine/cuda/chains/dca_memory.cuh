@@ -3,6 +3,7 @@
 // memory (compute capability 9.0), or meets in global memory, where all blocks of the grid must be on the GPU at once.
 #pragma once
 
+#include "chains/best.cuh"
 #include "chains/sub_chain.cuh"
 
 // A link in shared memory: the rows of J and p; S; J S and Sᵀp − τ; U, −u and 1/D; Φ S, later α and β.
@@ -13,8 +14,6 @@ template <typename Real> struct Link {
     Real extra, target, D, locked;
 #endif
 };
-// The best number of some links, and whose it is; the least one for equal numbers.
-template <typename Real> struct Best { Real value, link; };
 // What the blocks of a group have sent each other.
 template <typename Real> struct Sent {
     Element<Real> element[BLOCKS];

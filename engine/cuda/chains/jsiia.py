@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine.cuda.chains.thread_group import (
@@ -17,9 +19,10 @@ from engine.cuda.runtime import arrays, device, header
 from engine.cuda.runtime.compiler import Launch
 from engine.model import Model
 
-_FIELDS = CHAIN_FIELDS + 1
-_PANEL, _VECTORS = 16, 12
-"""Rows of a block of the matrix; numbers of a link's row and axis."""
+_PANEL = 16
+"""Rows of a block of the matrix."""
+_VECTORS = {False: 12, True: 14}
+"""Numbers of a link's row and its axis, and of what it has in addition."""
 
 
 class Jsiia(OneLaunch):
@@ -31,20 +34,39 @@ class Jsiia(OneLaunch):
     def __init__(self, model: Model, dtype: str = "float64"):
         self._n, self._dtype = len(model.parent), np.dtype(dtype)
         self._chain = ChainArrays.of(model, dtype)
-        self._kernels = ThreadGroupKernels(
-            "chains/jsiia.cu", ["jsiia<"], dtype, "\n".join(header.numbers({"P": _PANEL, "VECTORS": _VECTORS}))
-        )
+        self._kernels = ThreadGroupKernels("chains/jsiia.cu", ["jsiia<"], dtype, preamble(False))
 
     def _made(self, batch: int) -> Launch:
-        groups, size, name = ThreadGroups.of(batch, self._n, dense=True), self._dtype.itemsize, self._dtype.name
-        if self._n <= WARP:
-            share, beside = 0, groups.block // groups.threads * self._n * (self._n | 1) * size
-        else:
-            panels = -(-self._n // _PANEL)
-            share = panels * (panels + 1) // 2 * _PANEL**2 + (1 + _VECTORS) * panels * _PANEL
-            beside = panels * _PANEL * size
-        numbers = groups.resident * share
-        device.require_memory(numbers * size, f"the mass matrices of {groups.resident} chains of {self._n} links")
-        workspace, matrices = Workspace(groups, _FIELDS, 0, name, beside), arrays.empty((max(numbers, 1),), name)
+        groups, name = ThreadGroups.of(batch, self._n, dense=True), self._dtype.name
+        beside, share, matrices = dense(groups, name, False)
+        workspace = Workspace(groups, fields(False), 0, name, beside)
         (kernel,) = self._kernels.of(groups)
         return workspace.launch(kernel, 4, workspace.outside, *self._chain, matrices, np.int64(share))
+
+
+def fields(additions: bool) -> int:
+    """Numbers of a link that others may read."""
+    return CHAIN_FIELDS + (2 if additions else 1)
+
+
+def preamble(additions: bool) -> str:
+    """What jsiia.cuh takes as known; with `additions` joints may be locked and have inertias of their own."""
+    numbers = header.numbers({"P": _PANEL, "VECTORS": _VECTORS[additions], "JSIIA_FIELDS": fields(additions)})
+    return "\n".join([*numbers, *header.flags({"ADDITIONS": additions})])
+
+
+def dense(groups: ThreadGroups, dtype: str, additions: bool) -> tuple[int, int, Any]:
+    """What `Dense` of jsiia.cuh is made of: bytes of shared memory, the numbers of a group, and those of all groups.
+
+    MemoryError where there is too little.
+    """
+    n, size = groups.n, np.dtype(dtype).itemsize
+    if n <= WARP:
+        share, beside = 0, groups.block // groups.threads * n * (n | 1) * size
+    else:
+        panels = -(-n // _PANEL)
+        share = panels * (panels + 1) // 2 * _PANEL**2 + (1 + _VECTORS[additions]) * panels * _PANEL
+        beside = panels * _PANEL * size
+    numbers = groups.resident * share
+    device.require_memory(numbers * size, f"the mass matrices of {groups.resident} chains of {n} links")
+    return beside, share, arrays.empty((max(numbers, 1),), dtype)

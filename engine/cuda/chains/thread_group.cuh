@@ -52,6 +52,7 @@ struct Shape {
 template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
     using Number = Real;
     static constexpr bool ONE_LINK = LINKS == 1;
+    static constexpr int CLUSTER = BLOCKS;
     Shape shape;
     int chain, chains, place;  // which of the chains of its block the thread works on, and its place among its threads
     int here, rows;            // threads of a chain in this block; places for links in the group
@@ -215,6 +216,29 @@ __device__ __forceinline__ void scan(Group& group, Join join, Load load, Store s
     }
 }
 
+// The joins of f(i) over the links of each chain, the same for all its threads; `none` joined with x is x.
+template <typename State, typename Group, typename Join, typename F>
+__device__ __forceinline__ State reduced(Group& group, const State& none, Join join, F f) {
+    const int lane = threadIdx.x % WARP, width = min(group.shape.threads, WARP);
+    State x = none;
+    each(group, [&](int i) { x = join(x, f(i)); });
+    for (int d = 1; d < width; d *= 2) x = join(x, shuffled(x, lane ^ d));
+    if (group.shape.threads > WARP) {
+        const int count = group.shape.threads / WARP;
+        State* warps = group.template exchange_slot<State>();
+        if (lane == 0) warps[group.place / WARP] = x;
+        group.sync();
+        x = none;
+        for (int start = 0; start < count; start += WARP) {
+            State y = none;
+            if (start + lane < count) y = warps[start + lane];
+            for (int d = 1; d < WARP; d *= 2) y = join(y, shuffled(y, lane ^ d));
+            x = join(x, y);
+        }
+    }
+    return x;
+}
+
 template <int M> struct Sums { double x[M]; };
 
 // The sums of f(i), a Sums<M>, over the links of each chain.
@@ -224,22 +248,5 @@ template <int M, typename Group, typename F> __device__ __forceinline__ Sums<M> 
         for (int m = 0; m < M; ++m) a.x[m] += b.x[m];
         return a;
     };
-    const int lane = threadIdx.x % WARP, width = min(group.shape.threads, WARP);
-    Sums<M> x{};
-    each(group, [&](int i) { x = add(x, f(i)); });
-    for (int d = 1; d < width; d *= 2) x = add(x, shuffled(x, lane ^ d));
-    if (group.shape.threads > WARP) {
-        const int count = group.shape.threads / WARP;
-        Sums<M>* warps = group.template exchange_slot<Sums<M>>();
-        if (lane == 0) warps[group.place / WARP] = x;
-        group.sync();
-        x = Sums<M>{};
-        for (int start = 0; start < count; start += WARP) {
-            Sums<M> y{};
-            if (start + lane < count) y = warps[start + lane];
-            for (int d = 1; d < WARP; d *= 2) y = add(y, shuffled(y, lane ^ d));
-            x = add(x, y);
-        }
-    }
-    return x;
+    return reduced(group, Sums<M>{}, add, f);
 }

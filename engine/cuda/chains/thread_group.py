@@ -83,17 +83,19 @@ class Workspace:
         numbers = groups.resident * groups.blocks * rows * (kept if self.shared else fields + kept)
         device.require_memory(numbers * size, f"the workspace of {groups.batch} chains of {groups.n} links")
         sizes = (groups.batch, groups.n, groups.threads, groups.links, fields, kept, self.shared)
-        self._first = *(np.int32(x) for x in sizes), arrays.empty((max(numbers, 1),), dtype)
+        self.first = *(np.int32(x) for x in sizes), arrays.empty((max(numbers, 1),), dtype)
+        """What a kernel of groups is told first, behind arrays of its own."""
         warps = max(groups.threads // WARP, 1)
         self.outside = arrays.empty((2 * groups.resident * warps * _STATE_BYTES,), "int8")
         """What the blocks of clusters tell each other."""
-        self._grid, self._block = groups.resident * groups.blocks, groups.block
-        self._all_shared = self.shared + beside
+        self.grid, self.block = groups.resident * groups.blocks, groups.block
+        self.all_shared = self.shared + beside
+        """Bytes of shared memory of a block."""
 
     def launch(self, kernel: compiler.Kernel, arrays: int, *rest: Any) -> compiler.Launch:
         """A launch of a kernel made for as many blocks a cluster: of so many arrays, the workspace and the rest."""
-        rest = *self._first, *rest
-        return compiler.Launch(kernel, self._grid, self._block, arrays, rest, self._all_shared)
+        rest = *self.first, *rest
+        return compiler.Launch(kernel, self.grid, self.block, arrays, rest, self.all_shared)
 
 
 def _pays(batch: int, n: int, blocks: int, processors: int, dense: bool) -> bool:

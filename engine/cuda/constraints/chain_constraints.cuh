@@ -1,83 +1,105 @@
-// Joint constraints of a serial chain whose links are spread over the lanes of a group: the rounds of
-// joint_constraints.cuh, where each is DCA-ABA's passes 2 to 6 once more, in parallel. A lane keeps its joint's mode.
+// Joint constraints of a serial chain whose joints are spread over threads: the rounds of joint_constraints.cuh, where
+// each finds the chain's accelerations once more, in parallel. A thread keeps its joints' modes. What a `Chain` is,
+// stepping/chain_step.cuh says.
 #pragma once
 
-#include "chains/dca.cuh"
+#include "chains/best.cuh"
 #include "constraints/active_set.cuh"
+#include "constraints/joint_forces.cuh"
 
-// The greatest of all lanes' values and its link, the same for all threads of the group; `epoch` tells one call's place
-// from the next one's.
-template <typename Real>
-__device__ __forceinline__ Best<Real> best_of_chain(const Chunk<Real>& chunk, Real value, int link, int& epoch) {
-    epoch ^= 1;
-    Best<Real> best = {value == value ? value : Real(-1e30), Real(link)};  // what is no number would part the threads
-    const auto better = [](const Best<Real>& a, const Best<Real>& b) {
-        return a.value > b.value || (a.value == b.value && a.link <= b.link) ? a : b;
-    };
-#pragma unroll
-    for (int d = 1; d < LANES; d *= 2) best = better(best, from_lane<Real>(best, chunk.lane ^ d));
-    if (chunk.lane == 0) chunk.shared.best[epoch][chunk.warp] = best;
-    __syncthreads();
-    for (int k = 0; k < CHUNKS; ++k) best = better(best, chunk.shared.best[epoch][k]);
-    if (BLOCKS > 1) {
-        send<Real>(best, &chunk.sent.best[epoch][chunk.rank], 0, BLOCKS);
-        everyone(chunk.meeting);
-        for (int k = 0; k < BLOCKS; ++k) best = better(best, chunk.sent.best[epoch][k]);
-    }
-    return best;
-}
+constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
 
-// One joint as its lane knows it: where it may go, its friction, its other force, its velocity before the step.
-template <typename Real> struct OneJoint {
-    Interval<Real> within;
-    Real friction, drive, v;
+// A joint as its thread knows it in a step.
+template <typename Real> struct Joint {
+    Real x, u, torque, target;                // the state, q and v; controls, and where gains pull to
+    Real x_before, u_before;                  // the state before the step, with FREEZES
+    Real q, v;                                // where accelerations are asked for
+    Real drive;                               // its force but for friction
+    Real force, inertia, acceleration, answer;  // what is asked of it (`Asked`), and what came of that
+    Real sum_q, sum_v;                        // of the rates at RK4's stages
+    Interval<Real> within;                    // where v⁺ may be
+    Real friction, next, feasible;            // and v⁺: of the present modes, and the one found
+    Mode mode, then;
+    int link;  // of the chain
+    bool locked;
 };
 
-// v⁺ of the lane's joint under its constraints, from q̈ or reaction = solve(effort, locked, target).
-template <typename Real, class Solve>
-__device__ __forceinline__ Real constrained_velocity(const Chunk<Real>& chunk, const OneJoint<Real>& joint, Real dt,
-                                                     int links, int& epoch, Mode& mode, const Solve& solve) {
-    const bool here = chunk.here();
-    const int own = chunk.own();
-    const Real f = joint.friction, rate = 1 / dt;
-    mode = here ? initial_mode(joint.v, joint.within, f) : STUCK;
-    Real feasible = 0;
+// Joint constraints as a step begins: where v⁺ may be, and the mode to begin with.
+template <typename Real>
+__device__ __forceinline__ void initial_active_set(Joint<Real>& joint, const JointRow<Real>& row, Real dt) {
+    joint.within = {Real(-1e30), Real(1e30)};
+    if (HAS_LIMITS) {
+        const Real lower = row(joint_row::LOWER), upper = row(joint_row::UPPER);
+        joint.within = velocity_bounds(joint.x, lower, upper, row(joint_row::VELOCITY_LIMIT), 1 / dt);
+    }
+    joint.friction = HAS_FRICTION ? row(joint_row::FRICTION) : Real(0);
+    joint.mode = initial_mode(joint.u, joint.within, joint.friction);
+}
+
+// v⁺ of all joints under their constraints into `u`, with accelerations from solve(): q̈, or reactions of locked joints.
+template <typename Real, class Chain, class Solve>
+__device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, const Solve& solve) {
+    const Real rate = 1 / dt;
+    bool settled = false;  // of the thread's chain; others may share its warp
+    chain.each([&](Joint<Real>& joint, const JointRow<Real>& row) { initial_active_set(joint, row, dt); });
 #pragma unroll 1
     for (int number = 0;; ++number) {
-        const bool locked = is_held(mode);
-        const Real held = held_at(mode, joint.within);
-        const Real force = joint.drive - (mode == FORWARD ? f : mode == BACKWARD ? -f : Real(0));
-        const Real answer = solve(force, locked, (held - joint.v) * rate);
-        const Real next = locked ? held : joint.v + dt * answer;
+        chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
+            const Real f = joint.friction;
+            joint.locked = is_held(joint.mode);
+            joint.force = joint.drive - (joint.mode == FORWARD ? f : joint.mode == BACKWARD ? -f : Real(0));
+            joint.acceleration = (held_at(joint.mode, joint.within) - joint.u) * rate;
+        });
+        solve();
+        chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
+            const Real f = joint.friction;
+            joint.next = joint.locked ? held_at(joint.mode, joint.within) : joint.u + dt * joint.answer;
+            if (joint.locked) joint.then = released(joint.mode, joint.answer, joint.within, f, joint.drive);
+            else if (number <= BLOCK_PIVOTS) joint.then = stopped(joint.mode, joint.next, joint.u, joint.within, f);
+            else joint.then = joint.mode;
+        });
         if (number <= BLOCK_PIVOTS) {
-            Mode then = mode;
-            if (here) then = locked ? released(mode, answer, joint.within, f, joint.drive)
-                                    : stopped(mode, next, joint.v, joint.within, f);
-            const bool changed = best_of_chain(chunk, Real(then != mode), own, epoch).value > 0;
-            mode = then;
-            if (!changed) return next;
-            if (number == BLOCK_PIVOTS) {  // begin a descent: the last velocity tried, brought into its bounds
-                feasible = clip(next, joint.within.low, joint.within.high);
-                if (here) mode = feasible_mode(feasible, joint.within, f);
-            }
-            continue;
-        }
-        // A step towards the least of the constraints' energy.
-        const bool last = number >= BLOCK_PIVOTS + DESCENT * links;
-        const Way<Real> ahead = here && !locked ? way(mode, feasible, next, joint.within, f) : Way<Real>{1, next, mode};
-        const Best<Real> blocking = best_of_chain(chunk, -ahead.share, own, epoch);
-        const Real share = -blocking.value;
-        feasible += share * (next - feasible);
-        if (share < 1) {
-            if (here && own == int(blocking.link)) feasible = ahead.edge, mode = ahead.mode;
+            const bool changed =
+                chain.best([](const Joint<Real>& joint) { return Real(joint.then != joint.mode); }).value > 0;
+            chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
+                if (!settled && !changed) joint.feasible = joint.next;
+                joint.mode = joint.then;
+                if (number == BLOCK_PIVOTS && changed) {
+                    // begin a descent: the last velocity tried, brought into its bounds
+                    joint.feasible = clip(joint.next, joint.within.low, joint.within.high);
+                    joint.mode = feasible_mode(joint.feasible, joint.within, joint.friction);
+                }
+            });
+            settled = settled || !changed;
         } else {
-            const Mode then = here && locked ? released(mode, answer, joint.within, f, joint.drive) : mode;
-            const bool asks = then != mode && joint.within.low < joint.within.high;
-            const Real most = asks ? pull(mode, answer, joint.within, f) : Real(-1);
-            const Best<Real> released_one = best_of_chain(chunk, most, own, epoch);
-            if (released_one.value < 0) return feasible;
-            if (here && own == int(released_one.link)) mode = then;
+            // A step towards the least of the constraints' energy.
+            const auto ahead = [](const Joint<Real>& joint) {
+                return joint.locked ? Way<Real>{1, joint.next, joint.mode}
+                                    : way(joint.mode, joint.feasible, joint.next, joint.within, joint.friction);
+            };
+            const Best<Real> blocking = chain.best([&](const Joint<Real>& joint) { return -ahead(joint).share; });
+            const Real share = -blocking.value;
+            Best<Real> released_one = no_link<Real>();
+            if (chain.any(share >= 1)) {
+                released_one = chain.best([&](const Joint<Real>& joint) {
+                    const bool asks = joint.then != joint.mode && joint.within.low < joint.within.high;
+                    return asks ? pull(joint.mode, joint.answer, joint.within, joint.friction) : Real(-1);
+                });
+            }
+            chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
+                if (settled) return;
+                const Way<Real> there = ahead(joint);
+                joint.feasible += share * (joint.next - joint.feasible);
+                if (share < 1) {
+                    if (joint.link == int(blocking.link)) joint.feasible = there.edge, joint.mode = there.mode;
+                } else if (released_one.value >= 0 && joint.link == int(released_one.link)) {
+                    joint.mode = joint.then;
+                }
+            });
+            settled = settled || (share >= 1 && released_one.value < 0) ||
+                      number >= BLOCK_PIVOTS + DESCENT * chain.links();
         }
-        if (last) return feasible;
+        if (!chain.any(!settled)) break;
     }
+    chain.each([&](Joint<Real>& joint, const JointRow<Real>&) { joint.u = joint.feasible; });
 }

@@ -31,6 +31,13 @@ _MANY, _MANY_CHAINS = ((16, 1), (64, 12)), ((24, 32),)
 Made = TypeVar("Made", bound="BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia")
 
 
+def in_threads(model: Model, batch: int) -> bool:
+    """Whether JSIIA is faster by a thread a robot for a batch of them."""
+    limits = _MANY_CHAINS if features.serial(model) else _MANY
+    many = next((many for most, many in limits if model.nv <= most), device.MOST_ROBOTS)
+    return batch >= many * int(device.properties()["multiProcessorCount"])
+
+
 class Tables(NamedTuple):
     """What `jsiia.cu` reads of a model, in its order: rows of M are numbered depth first by their paths."""
 
@@ -174,9 +181,6 @@ class Jsiia:
 
     def __init__(self, model: Model, dtype: str = "float64"):
         self._model, self._dtype, self._serial = model, dtype, features.serial(model)
-        limits = _MANY_CHAINS if self._serial else _MANY
-        many = next((many for most, many in limits if model.nv <= most), device.MOST_ROBOTS)
-        self._many = many * device.properties()["multiProcessorCount"]
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         self._for(len(q))(q, v, tau, out)
@@ -186,7 +190,7 @@ class Jsiia:
         self._for(batch).prepare(batch)
 
     def _for(self, batch: int) -> BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia:
-        return self._threads if batch >= self._many else self._groups
+        return self._threads if in_threads(self._model, batch) else self._groups
 
     @cached_property
     def _groups(self) -> BlockPerRobot | chains.Jsiia:

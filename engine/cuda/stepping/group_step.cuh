@@ -1,0 +1,154 @@
+// Simulation steps of serial chains by groups of threads, as many as are asked for in one launch. What includes this
+// says before how accelerations are found:
+//
+//     template <typename Group> struct Solver {
+//         Solver(const Group& group, Real* numbers, bool own, char* shared, Real* out);
+//         accelerations(group, chain, ask, bias, answer, lap)
+//     };
+//
+// which calls answer(i, x) with q̈ of joint i, or with the reaction of a locked one; the rest is what `solve` of jsiia.cuh
+// and `refine` of cfa.cuh take. `numbers` is what the solver has in global memory, with `own` ones of each robot where
+// robots differ, `shared` its part of shared memory, and `out` has room for n numbers of the chain.
+#pragma once
+
+#include "stepping/chain_step.cuh"
+
+static_assert(sizeof(Joint<double>) <= JOINT_NUMBERS * 8 && sizeof(Joint<float>) <= JOINT_NUMBERS * 4,
+              "what group_stepper.py makes room for");
+
+// What a thread has of its chains' steps: its joints, in registers where it has one, and how the solver is asked.
+template <typename Group> struct GroupChain {
+    using Real = typename Group::Number;
+
+    Group& group;
+    const Solver<Group>& solver;
+    const Watch& watch;
+    ChainArrays<Real> chain;      // its q and v are where accelerations are asked for
+    const Real* joint_table;      // (8, n)
+    const Real* wrenches;         // (n, 6, batch)
+    Joint<Real>* joints;          // of threads with several
+    Joint<Real> own = {};
+
+    __device__ __forceinline__ Joint<Real>& joint(int i) {
+        if constexpr (Group::ONE_LINK) return own;
+        else return joints[size_t(blockIdx.x / Group::CLUSTER) * group.rows + group.slot(i)];
+    }
+    template <class F> __device__ __forceinline__ void each_link(F f) {
+        ::each(group, [&](int i) { f(joint(i), i); });
+    }
+    template <class F> __device__ __forceinline__ void each(F f) {
+        each_link([&](Joint<Real>& joint, int i) { f(joint, JointRow<Real>{joint_table + i, group.shape.n}); });
+    }
+    __device__ __forceinline__ void kinematics(bool pushed) {
+        const auto q = const_cast<Real*>(chain.q), v = const_cast<Real*>(chain.v);
+        each_link([&](Joint<Real>& joint, int i) { q[group.global(i)] = joint.q, v[group.global(i)] = joint.v; });
+        group.sync();
+        ::kinematics(group, chain);
+        if (pushed) {
+            each_link([&](Joint<Real>&, int i) {
+                const auto part = [&](int k) { return wrenches[(size_t(i) * 6 + k) * group.shape.batch + group.robot]; };
+                const Force<Real> w = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
+                const auto R = group.template get<Matrix<Real>>(WORLD, i);
+                group.put(B, i, group.template get<Force<Real>>(B, i) - turned(R, w));
+            });
+        }
+    }
+    __device__ __forceinline__ void accelerations(bool falls) {
+        solver.accelerations(
+            group, chain,
+            [&](int i) {
+                const Joint<Real>& here = joint(i);
+                return Asked<Real>{here.force, here.inertia, here.acceleration, here.locked};
+            },
+            falls, [&](int i, Real x) { joint(i).answer = x; }, [&](int which) { watch.lap(which); });
+    }
+    template <class F> __device__ __forceinline__ Best<Real> best(F f) {
+        return reduced(
+            group, no_link<Real>(), [](const Best<Real>& a, const Best<Real>& b) { return better(a, b); },
+            [&](int i) { return candidate(f(joint(i)), i); });
+    }
+    __device__ __forceinline__ bool any(bool so) const { return group.any(so); }
+    __device__ __forceinline__ int links() const { return group.shape.n; }
+};
+
+// Of `steps` steps of q and v (batch, n), in place, after `done` earlier ones, those after `first` up to `last`. First come
+// the arguments of any kernel of groups, then those of robot_step.cu, but `constants` (rows, CONSTANTS, n + 1) and
+// `joint_table` (rows, 8, n) have one row, or one for each robot where `own_constants` or `own_joints`. `places` has room for
+// (3, batch, n) numbers, `joints` for those of all threads that have several.
+template <typename Real, int BLOCKS, int LINKS>
+THREAD_GROUP_KERNEL(BLOCKS)
+    advance_groups(int batch, int n, int threads, int links, int fields, int kept, int shared, Real* memory, char* outside,
+                   int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+                   const Real* __restrict__ tau, const Real* __restrict__ goal, const Real* __restrict__ controls,
+                   int control_rows, Real* record_q, Real* record_v, int every, const Real* constants,
+                   int own_constants, const int* revolute, const Real* joint_table, int own_joints,
+                   unsigned long long* diverged, volatile int* alarm, long long* phases, const Real* wrenches,
+                   Real* places, Joint<Real>* joints, Real* numbers, bool* frozen) {
+    extern __shared__ __align__(16) char dynamic[];
+    __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
+    using Group = ThreadGroup<Real, BLOCKS, LINKS>;
+    Group group({batch, n, threads, links, fields, kept, shared}, memory, dynamic, inside, outside);
+    const size_t size = (size_t)batch * n;
+    for (; group.more(); group.next()) {
+        const int robot = group.robot;
+        const ChainArrays<Real> arrays = {
+            constants + (own_constants ? (size_t)robot * packed::CONSTANTS * (n + 1) : 0), revolute, places, places + size};
+        const Solver<Group> solver(group, numbers, own_constants, dynamic + shared, places + 2 * size + group.global(0));
+        const Real* table = joint_table + (own_joints ? (size_t)robot * 8 * n : 0);
+        Watch watch = {phases, false};
+        GroupChain<Group> chain = {group, solver, watch, arrays, table, wrenches, joints};
+        const auto read = [&](Joint<Real>& joint, int i) { joint.x = q[group.global(i)], joint.u = v[group.global(i)]; };
+        chain.each_link([&](Joint<Real>& joint, int i) {
+            joint = {};
+            read(joint, i);
+            joint.torque = tau[group.global(i)], joint.target = goal[group.global(i)], joint.link = i;
+        });
+        const auto record = [&](int step) {
+            const size_t sample = (size_t)robot * (steps / every + 1) + step / every;
+            chain.each_link([&](Joint<Real>& joint, int i) {
+                if (record_q) record_q[sample * n + i] = joint.x;
+                if (record_v) record_v[sample * n + i] = joint.u;
+            });
+        };
+        const auto leave = [&] {
+            chain.each_link([&](Joint<Real>& joint, int i) { q[group.global(i)] = joint.x, v[group.global(i)] = joint.u; });
+        };
+        if (first == 0) record(0);
+        bool sound = robot < batch && !(FREEZES && frozen[robot]);
+        int still = first;  // from this step on nothing moves, where the chain is frozen
+#pragma unroll 1
+        for (int step = first; step < last && group.any(sound); ++step) {
+            watch.on = TIMED && robot == 0 && group.place == 0 && step == steps - 1;
+            watch.start();
+            const Real* row = controls ? controls + ((size_t)(control_rows > 1 ? robot : 0) * steps + step) * n : nullptr;
+            chain.each_link([&](Joint<Real>& joint, int i) {
+                begin_step(joint, row ? row + i : nullptr);
+                joint.x_before = joint.x, joint.u_before = joint.u;
+            });
+            chain.kinematics(HAS_WRENCHES);
+            watch.lap(phase::KINEMATICS);
+            chain_step(chain, dt, watch);
+            watch.stop();
+            const bool fast =
+                chain.best([](const Joint<Real>& joint) { return Real(!(fabs(joint.u) < Real(DIVERGED))); }).value > 0;
+            if (sound && fast) {  // the chain stops, and others that share its warp go on
+                if constexpr (FREEZES) {
+                    chain.each_link([](Joint<Real>& joint, int) { joint.x = joint.x_before, joint.u = joint.u_before; });
+                    if (group.place == 0) frozen[robot] = true;
+                } else if (group.place == 0) {
+                    atomicMin(diverged, (unsigned long long)(done + step + 1));
+                    *alarm = 1;
+                }
+                leave();
+                sound = false, still = step;
+            }
+            if (sound && (step + 1) % every == 0) record(step + 1);
+        }
+        if (sound) {
+            leave();
+        } else if (FREEZES && robot < batch) {
+            chain.each_link(read);
+            for (int sample = still / every + 1; sample <= last / every; ++sample) record(sample * every);
+        }
+    }
+}
