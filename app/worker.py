@@ -1,14 +1,13 @@
 """The simulation, in a thread of its own.
 
-Two channels lead out of it. *Snapshots* are the state for drawing: the latest wins, those that nobody
-fetched are overwritten, and their buffers are used again. *Events* are what must not be missed: they
-come in order and stay until they are fetched. Commands lead in through a queue, and are obeyed
-between two bursts of steps.
+Two channels lead out of it. *Snapshots* are the state for drawing: the latest wins, those that nobody fetched are
+overwritten, and their buffers are used again. *Events* are what must not be missed: they come in order and stay until
+they are fetched. Commands lead in through a queue, and are obeyed between two bursts of steps.
 
-While it plays, each tick owes the simulated time that has passed on the wall since the last one,
-times the speed. The tick pays in bursts of steps of a few milliseconds each, inside compiled code
-that has let go of the interpreter's lock, until the debt is paid or its deadline has come. A debt that
-a slow model cannot pay is forgiven: the robot then moves slower than asked, and the snapshot says by how much.
+While it plays, each tick owes the simulated time that has passed on the wall since the last one, times the speed. The
+tick pays in bursts of steps of a few milliseconds each, inside compiled code that has let go of the interpreter's
+lock, until the debt is paid or its deadline has come. A debt that a slow model cannot pay is forgiven: the robot then
+moves slower than asked, and the snapshot says by how much.
 
 On a GPU a tick pays with one launch of as many steps as its deadline allows by the GPU's clock, and the frame after
 them is fetched once it is there; commands are obeyed meanwhile. A simulation for a GPU compiles as it is made: another
@@ -231,7 +230,9 @@ class Worker:
             motors = bool(np.any(np.isfinite(model.effort_limit)))
             settings = replace(settings, gravity=gravity, algorithm="auto", held=motors, driven=frozenset())
             settings = settled(model, settings)
-            running = running_of(model, replace(settings, device="cpu"))  # the robot is there at once
+            # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.
+            decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
+            running = running_of(model, settings if decided else replace(settings, device="cpu"))
         except engine.ModelError as fault:
             self._events.put(Refused(path, fault.diagnostics) if fault.diagnostics else Refused.because(path, fault))
             return
@@ -245,7 +246,7 @@ class Worker:
         self._restart_clock()
         self._begin_compiling()
         self._events.put(Loaded(model, path, self._frames, settings, *running.choice))
-        if settings.device != "cpu":
+        if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)
 
     def _begin_compiling(self) -> None:

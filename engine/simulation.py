@@ -379,9 +379,12 @@ def _refusal(algorithm: str, model: Model, device: str) -> str | None:
     return capabilities.reason(algorithm, model, device)
 
 
-def why_no_gpu() -> str | None:
-    """Why device "cuda" cannot be used here, in a sentence; None where it can. The first call may take a second."""
-    return gpu.why_not()
+def why_no_gpu(load: bool = True) -> str | None:
+    """Why device "cuda" cannot be used here, in a sentence; None where it can. The first call may take a second.
+
+    With `load` false nothing is loaded to find out, and None may also mean that it is not known.
+    """
+    return gpu.why_not() if load or not gpu.installed() else None
 
 
 def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:

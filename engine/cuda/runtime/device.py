@@ -19,7 +19,7 @@ class NoGpu(RuntimeError):
 @lru_cache(maxsize=1)
 def why_not() -> str | None:
     """Why no GPU can be used, in words; None where one can."""
-    if importlib.util.find_spec("cupy") is None:
+    if not installed():
         return f"CuPy is not installed; {EXTRA}"
     try:
         import cupy
@@ -45,6 +45,11 @@ def why_not() -> str | None:
     except (ImportError, OSError, RuntimeError) as error:
         return f"CUDA's compiler NVRTC cannot be loaded ({_line(error)}); install the CUDA toolkit or its NVRTC package"
     return None
+
+
+def installed() -> bool:
+    """Whether there is a CuPy to import."""
+    return importlib.util.find_spec("cupy") is not None
 
 
 def available() -> bool:
