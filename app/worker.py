@@ -374,8 +374,7 @@ class Worker:
             except GPU_FAULTS:  # it is the GPU's that failed: from the last state known
                 before.waits_for_frame = False
             outcome.carry_on(before)
-            taken = held_joints(self._model, settings) & ~held_joints(self._model, self._settings)
-            outcome.hold(taken)
+            outcome.hold(held_joints(self._model, settings) & ~held_joints(self._model, self._settings))
             self._settings = settings
             self._begin_compiling()
             self._frames.withdraw()  # its phases would be taken for the new settings'
