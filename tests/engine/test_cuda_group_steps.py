@@ -231,3 +231,9 @@ def test_what_was_not_measured_stepping_is_not_chosen_for_steps(monkeypatch):
     assert chosen(abia_step=3e-5, dca_step=2e-5, cfa=1e-6, jsiia=1e-6) == "dca"
     assert chosen(abia_step=3e-5, dca_step=2e-5, cfa_step=1e-5, jsiia=1e-6) == "cfa"
     assert chosen() == "abia"
+
+
+def test_hybrid_abia_is_refused_with_what_steps():
+    among = engine.SIMULATION_ALGORITHMS["cuda"]
+    with pytest.raises(ValueError, match=r"abia-hybrid does not step .* use abia or dca or jsiia or cfa"):
+        choice.choose(engine.chain(5), "abia-hybrid", 1, "float64", "cuda", among, "step")
