@@ -192,10 +192,10 @@ class Window(QMainWindow):
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self._refresh)
         self.findings = FindingsView(self.diagnostics, self.diagnostics_dock, self.workbench)
         self.tabifyDockWidget(self.compare_dock, self.diagnostics_dock)
-        self.tabifyDockWidget(self.timing_dock, self.batch_dock)
         self.compare_action = dock_action(self.compare_dock, "compare", Qt.Key.Key_C, "Compare algorithms (C)")
         self.compare_action.triggered.connect(self._show_compare)
         self.batch_action = dock_action(self.batch_dock, "batch", Qt.Key.Key_B, "Many robots at once (B)")
+        self.tabifyDockWidget(self.timing_dock, self.batch_dock)  # hidden by now, else its tab would stay in sight
         self.toolbar.addSeparator()
         self.toolbar.addActions([self.compare_action, self.batch_action])
         right = [self.joints_dock, self.timing_dock, self.batch_dock]
