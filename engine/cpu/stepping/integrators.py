@@ -44,6 +44,13 @@ class Recording(NamedTuple):
     every: int
 
 
+class Own(NamedTuple):
+    """What robots have of their own: constants (1 or batch, n + 1, CONSTANTS), rows of joints (1 or batch, 8, nv)."""
+
+    constants: NDArray[np.floating]
+    joints: NDArray[np.floating]
+
+
 class Freezing(NamedTuple):
     """Which robots diverged and are frozen, (batch,), 0 or 1; a block's state before a step, q (L, nq), v (L, nv)."""
 
@@ -385,19 +392,24 @@ def _freeze(block, freezing, start):
 
 @kernel
 def run(
-    robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing, touch
-):
+    robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing, touch,
+    own,
+):  # fmt: skip
     """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
     phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
-    tuple, a divergence ends no steps but those of its robot. `touch` is what robots touch, if anything (one lane).
+    tuple, a divergence ends no steps but those of its robot. `touch` is what robots touch, if anything (one lane). With
+    `own`, unless it is an empty tuple, each robot's numbers are copied into those of `dynamics` and `rows` (one lane).
     """
     block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
     for start in range(0, batch, len(dynamics.lanes)):
         _load(robots, start, block)
+        if len(own) > 0:
+            copy(own.constants[min(start, own.constants.shape[0] - 1)], dynamics.constants)
+            copy(own.joints[min(start, own.joints.shape[0] - 1)], rows.joints)
         if len(wrenches) > 0:
             on_bodies(wrenches.on_links, start, wrenches.links, scratch.wrenches, dynamics.lanes)
         _record(block.q, record.q, start, 0)

@@ -28,7 +28,7 @@ from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Freezing, Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Freezing, Own, Recording, Robots, Scratch, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
@@ -51,7 +51,7 @@ class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: there is something to touch.
-    `branched`: "dca" is that for trees.
+    `branched`: "dca" is that for trees. `own`: robots differ in their numbers.
     """
 
     integrator: str
@@ -61,6 +61,7 @@ class Code(NamedTuple):
     freezes: bool = False
     contact: bool = False
     branched: bool = False
+    own: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -73,7 +74,8 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         branched = algorithm == "dca" and not features.serial(settings.model)
-        return cls(settings.integrator, algorithm, lanes, freezes=settings.freezes, contact=contact, branched=branched)
+        own = not alike and algorithm != "dca"
+        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, branched, own)
 
     @property
     def seconds(self) -> float:
@@ -115,7 +117,7 @@ class Code(NamedTuple):
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
             example(self.algorithm, (0,) * self.lanes), whole, freezing,
-            contact_room.example() if self.contact else (),
+            contact_room.example() if self.contact else (), Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -231,7 +233,7 @@ class Stepper:
         work = n * batch * max(1, len(self._settings.model.parent))
         threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
         run = width * max(1, batch // (width * RUNS * threads)) if threads > 1 else batch
-        if not self._alike:
+        if self._group is not None and not self._alike:
             run = 1
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
@@ -269,10 +271,14 @@ class Stepper:
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
             touch = contact_room.of_robots(touch, block)
-        if not self._alike:
+        own: Own | tuple[()] = ()
+        if self._group is None and not self._alike:
+            own = Own(*(table[block] if len(table) > 1 else table for table in (self._constants, settings.joints)))
+            rows = rows._replace(joints=np.empty_like(rows.joints))
+            dynamics = dynamics._replace(constants=np.empty_like(dynamics.constants))
+        if self._group is not None:
             rows = rows._replace(joints=_row(settings.joints, block))
             dynamics = dynamics._replace(constants=_row(self._constants, block))
-        if self._group is not None:
             self._group.begin(block.start if len(self._constants) > 1 else 0, dynamics.constants)
             dynamics = dynamics._replace(room=self._group.room)
         return int(
@@ -283,7 +289,7 @@ class Stepper:
                 settings.integrator, rows, settings.rotations,
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
-                self._freezing(block), touch,
+                self._freezing(block), touch, own,
             )
         )  # fmt: skip
 
