@@ -105,7 +105,8 @@ class Prepared:
         gravity = self.constants[self.n]
         jsiia.bias(self.room.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, at.ONE, gravity, ())
         constraint_system.assemble(self.room.blocks, *fixed)
-        cfa.accelerations(tau, extra, locked, target, qdd, reaction, self.room, *fixed)
+        cfa.eliminate(tau, extra, locked, target, qdd, self.room, *fixed)
+        cfa.refine(extra, locked, qdd, reaction, self.room, *fixed)
         return qdd, reaction
 
     def by_aba(self, tau, extra, locked, target):

@@ -9,7 +9,8 @@ import pytest
 from long_chains import constrained, plain, states
 
 import engine
-from engine.cpu.chains import dca_group, dca_step
+from engine.cpu.chains import dca_step
+from engine.cpu.runtime import numba_code
 from engine.step_settings import INTEGRATORS
 
 
@@ -217,9 +218,9 @@ def test_the_threads_code_is_part_of_what_the_first_step_needs(rng, monkeypatch)
     compilation = engine.Compilation(simulation)
     assert compilation.name == "semi-implicit steps by dca"
     assert not compilation.needed
-    dca_group._compiled.cache_clear()
-    assert dca_group.at_hand()  # on disk
-    monkeypatch.setattr(dca_group, "at_hand", lambda: False)
+    monkeypatch.setattr(numba_code, "_noted", set())
+    assert not compilation.needed  # it is on disk
+    monkeypatch.setattr(numba_code, "at_hand", lambda kind: kind != dca_step.CODE)
     assert compilation.needed
     assert engine.Compilation(other).name == "semi-implicit steps by abia"
     short = engine.Simulation(plain(dca_step.LEAST - 1, rng), algorithm="dca", device="cpu")
