@@ -93,6 +93,8 @@ class Settings:
     dt: float = 1e-3
     integrator: str = "semi-implicit"
     gravity: bool = True
+    ground: bool = False
+    """A robot with a free base stands on flat ground at height 0."""
     algorithm: str = "auto"
     device: str = "auto"
     """"cpu", "cuda", or "auto" for the engine's choice."""
@@ -112,6 +114,8 @@ class Loaded:
     model: engine.Model
     path: str
     frames: Latest
+    start: np.ndarray
+    """(nq,): the neutral pose, put down on the ground where there is one."""
     settings: Settings
     algorithm: str
     device: str

@@ -191,6 +191,26 @@ def settled(model: engine.Model, settings: Settings) -> Settings:
     return replace(settings, dt=step.dt, integrator=step.integrator)
 
 
+def for_new(model: engine.Model, settings: Settings) -> Settings:
+    """The settings for a robot that was just opened: it stands where it can, and is held where it has motors."""
+    ground = can_stand(model)
+    gravity = ground or not any(joint.kind == "floating" for joint in model.joints)
+    motors = bool(np.any(np.isfinite(model.effort_limit)))
+    settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
+    return settled(model, settings)
+
+
+def can_stand(model: engine.Model) -> bool:
+    """Whether a robot has a free base, and collision shapes that can be read."""
+    if not any(joint.kind == "floating" for joint in model.joints) or not model.collisions:
+        return False
+    try:
+        engine.put_down(model, engine.Scene(), model.neutral())
+    except ValueError:  # a mesh that is not there
+        return False
+    return True
+
+
 def held_joints(model: engine.Model, settings: Settings) -> np.ndarray:
     """(nv,): which velocities are those of joints that gains hold."""
     held = (model.q_of_v >= 0) & settings.held
@@ -208,11 +228,12 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     if not settings.held:
         kp[:] = kd[:] = 0.0
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    spread = settings.spread
+    spread, scene = settings.spread, engine.Scene() if settings.ground else None
+    start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
     many = spread.robots > 1
     return engine.Simulation(
         model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
-        q=spread.poses(model, model.neutral()), device=settings.device, kp=kp, kd=kd,
+        q=spread.poses(model, start), device=settings.device, kp=kp, kd=kd, scene=scene,
         parameters=spread.parameters(model), on_divergence="freeze" if many else "raise",
     )  # fmt: skip
 

@@ -12,8 +12,8 @@ from app import theme
 from app.actions import device_name
 from app.workbench import Workbench
 
-GRAVITY_NOTE = "gravity is off: floating base and no contacts"
-FALL_NOTE = "no contacts: the floating base falls"
+GRAVITY_NOTE = "gravity is off: floating base and no ground"
+FALL_NOTE = "no ground: the floating base falls"
 NAMED = 3  # joints that a passing message names
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
@@ -52,7 +52,7 @@ class Status:
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
         heavy = f"{count} joint{'s sink' if count > 1 else ' sinks'}: too weak for the weight" if count else ""
-        self.note_label.setText(note if bench.floats else heavy)
+        self.note_label.setText(note if bench.floats and not settings.ground else heavy)
         self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")

@@ -121,8 +121,9 @@ class Window(QMainWindow):
             "&Reset", self._reset, key.Key_R, icon="reset", tip="To where the run began; again: to the neutral pose"
         )
         self.gravity_action = make(
-            "&Gravity", self._set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
+            "&Gravity", self.workbench.set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
         )
+        self.ground_action = make("G&round", self.workbench.set_ground, tip="Ground to stand on", checkable=True)
         self.floating_action = make(
             "&Floating base", self._set_floating, tip="Set the root link free of the world", checkable=True
         )
@@ -149,7 +150,7 @@ class Window(QMainWindow):
         simulation = bar.addMenu("&Simulation")
         simulation.addActions([self.play_action, self.step_action, self.reset_action])
         simulation.addSeparator()
-        simulation.addActions([self.hold_action, self.gravity_action, self.floating_action])
+        simulation.addActions([self.hold_action, self.gravity_action, self.ground_action, self.floating_action])
         simulation.addSeparator()
         self.algorithm_menu = simulation.addMenu("&Algorithm")
         self.algorithm_menu.addActions(self.choices.algorithms.actions())
@@ -308,6 +309,8 @@ class Window(QMainWindow):
         self.play_action.setText("&Pause" if bench.playing else "&Play")
         check(self.gravity_action, bench.settings.gravity)
         check(self.hold_action, bench.settings.held)
+        check(self.ground_action, bench.settings.ground)
+        self.ground_action.setEnabled(bench.stands)
         self.joints.show_held(bench.held_rows)
         self.batch_view.show_settings(bench.settings)
         check(self.floating_action, bench.floating)
@@ -368,10 +371,6 @@ class Window(QMainWindow):
 
     def _set_held(self, on: bool) -> None:
         self.workbench.set_held(on)
-        self._refresh()
-
-    def _set_gravity(self, on: bool) -> None:
-        self.workbench.set_gravity(on)
         self._refresh()
 
     def _set_floating(self, on: bool) -> None:

@@ -64,6 +64,8 @@ class Workbench:
         self.path = ""
         self.floating = False
         """Whether the file's root link was set free of the world."""
+        self.stands = False
+        """Whether the robot can stand on the ground."""
         self.loading = ""
         """The path of the file that is being loaded; empty while none is."""
         self.findings: Findings | None = None
@@ -80,6 +82,7 @@ class Workbench:
         self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
         self.initial: NDArray[np.floating] = np.zeros(0)
+        self._start: NDArray[np.floating] = np.zeros(0)
         """(nq,): where `reset` goes back to."""
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
@@ -97,7 +100,7 @@ class Workbench:
 
     @property
     def floats(self) -> bool:
-        """Whether the robot has a free joint, and so falls without end under gravity: there are no contacts."""
+        """Whether the robot has a free joint, and so falls under gravity where there is no ground."""
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
     def open(self, source: str | Path | engine.Model, floating: bool = False, trust_xacro: bool = False) -> None:
@@ -153,7 +156,7 @@ class Workbench:
         """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
         if self.model is not None:
             if self.time == 0:
-                self.initial = self.model.neutral()
+                self.initial = self._start
             self.time = 0.0
             self._worker.reset(self.initial)
 
@@ -201,6 +204,10 @@ class Workbench:
     def look_at(self, robot: int) -> None:
         """Have `frame` tell of that robot of the batch."""
         self._worker.look_at(robot)
+
+    def set_ground(self, on: bool) -> None:
+        """Let a robot with a free base stand on the ground, or not."""
+        self._configure(replace(self.settings, ground=on))
 
     def set_gravity(self, on: bool) -> None:
         self._configure(replace(self.settings, gravity=on))
@@ -332,9 +339,10 @@ class Workbench:
         self.model, self.path, self.loading = event.model, event.path, ""
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
         self.coordinates = coordinates(event.model)
-        self.initial, self.time, self.playing = event.model.neutral(), 0.0, False
+        self.initial, self.time, self.playing = event.start, 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
         self.settings = event.settings
+        self._start, self.stands = event.start, event.settings.ground
         self._gpu.begin()
         self._grabbed = None
         self._frames, self.newest = event.frames, None

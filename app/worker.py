@@ -44,7 +44,7 @@ from app.messages import (
 from app.motion_watch import AchievedSpeed, LimitWatch, RestWatch
 from app.pace import Pace
 from app.preparing import Outcome, Preparation, made
-from app.running import Running, held_joints, running_of, settled, simulation_of
+from app.running import Running, for_new, held_joints, running_of, settled, simulation_of
 
 PARTING = 0.8  # s that `close` waits for a thread that is loading a file
 LOOK = 0.0005  # s between two looks at whether a GPU's frame is there
@@ -226,10 +226,7 @@ class Worker:
         path = source if isinstance(source, str) else source.source or source.name
         try:
             model = load(source) if isinstance(source, str) else source
-            gravity = not any(joint.kind == "floating" for joint in model.joints)
-            motors = bool(np.any(np.isfinite(model.effort_limit)))
-            settings = replace(settings, gravity=gravity, algorithm="auto", held=motors, driven=frozenset())
-            settings = settled(model, settings)
+            settings = for_new(model, settings)
             # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
@@ -245,7 +242,7 @@ class Worker:
         self._playing = False
         self._restart_clock()
         self._begin_compiling()
-        self._events.put(Loaded(model, path, self._frames, settings, *running.choice))
+        self._events.put(Loaded(model, path, self._frames, running.q[0].copy(), settings, *running.choice))
         if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)
 

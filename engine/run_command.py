@@ -150,8 +150,25 @@ def run_robot(args: argparse.Namespace) -> int:
     if args.out is not None:
         with _undisturbed():
             save(args.out, model, recorder.trajectory(), _settings(args, simulation), controls)
-    result = {
-        "robot": model.name,
+    seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
+    result = _result(args, simulation, recorder.phases(), energies, seconds) | {"failure": failure or None}
+    _report_run(args, result)
+    if failure:
+        print(failure, file=sys.stderr)
+    return NO if failure else DONE
+
+
+def _result(
+    args: argparse.Namespace,
+    simulation: Simulation,
+    phases: dict[str, float],
+    energies: list[float],
+    seconds: tuple[float, ...],
+) -> dict[str, Any]:
+    """What there is to say of a run; `seconds` to load, compile, simulate and write."""
+    wall = seconds[2]
+    return {
+        "robot": simulation.model.name,
         "algorithm": simulation.algorithm,
         "why": simulation.why,
         "integrator": args.integrator,
@@ -167,20 +184,10 @@ def run_robot(args: argparse.Namespace) -> int:
         "energy_start_J": energies[0],
         "energy_end_J": energies[1],
         "energy_drift_J": energies[1] - energies[0],
-        "seconds": {
-            "load": loaded - began,
-            "compile": compiled - loaded,
-            "simulate": wall,
-            "write": perf_counter() - start - wall,
-        },
-        "phases_us": {name: seconds * 1e6 for name, seconds in recorder.phases().items()},
+        "seconds": dict(zip(("load", "compile", "simulate", "write"), seconds, strict=True)),
+        "phases_us": {name: seconds * 1e6 for name, seconds in phases.items()},
         "trajectory": str(args.out) if args.out else None,
-        "failure": failure or None,
     }
-    _report_run(args, result)
-    if failure:
-        print(failure, file=sys.stderr)
-    return NO if failure else DONE
 
 
 def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
