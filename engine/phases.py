@@ -22,6 +22,8 @@ MEANINGS: Mapping[str, str] = {
     "assembly": "the blocks of the system that the forces in the joints solve",
     "elimination": "the elimination of those blocks",
     "refinement": "the accelerations, refined until inverse dynamics finds next to nothing missing",
+    "collision": "where the robot touches the ground, or nearly does",
+    "contact": "the impulses of what touches, with joint limits and frictions, and the velocities after them",
     "constraints": "which joint limits and frictions act: what is decided between the accelerations under them",
 }
 """By name, in the order of the counters."""
@@ -29,7 +31,7 @@ NAMES = tuple(MEANINGS)
 COUNT = len(NAMES)
 (
     KINEMATICS, BIAS, INERTIA_RECURSION, ACCELERATION, INTEGRATION, CHUNKS, JOINS, MASS_MATRIX, FACTORISATION, SOLVE,
-    ASSEMBLY, ELIMINATION, REFINEMENT, CONSTRAINTS,
+    ASSEMBLY, ELIMINATION, REFINEMENT, COLLISION, CONTACT, CONSTRAINTS,
 ) = range(COUNT)  # fmt: skip
 
 _ABA = ("kinematics", "bias", "inertia recursion", "acceleration")
@@ -51,9 +53,10 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """By device and algorithm, in the order in which a step has them; an algorithm without a row has ABIA's."""
 
 
-def of(device: str, algorithm: str) -> tuple[str, ...]:
-    """The names of an algorithm's phases on a device."""
-    return PHASES[device].get(algorithm, PHASES[device]["abia"])
+def of(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
+    """The names of an algorithm's phases on a device; `ground`: there is something to touch."""
+    names = PHASES[device].get(algorithm, PHASES[device]["abia"])
+    return (*names[:-1], "collision", "contact", names[-1]) if ground else names
 
 
 def markdown() -> str:

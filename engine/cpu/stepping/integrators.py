@@ -14,9 +14,10 @@ from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position
 from engine.cpu.rigid_body.spatial import load3, mul, quaternion_step, rotation_from_quaternion, store3
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
+from engine.cpu.runtime.laps import lap
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
-from engine.phases import INTEGRATION
+from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
 
@@ -230,9 +231,12 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
     if len(touch) > 0:
+        time = now() if phases.size else 0
         count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        time = lap(phases, COLLISION, time)
         if count > 0:
             _contact_step(count, False, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
+            lap(phases, CONTACT, time)
             return
         _part(touch, robot)
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
@@ -300,11 +304,14 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
     q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
     _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     if len(touch) > 0:
+        time = now() if phases.size else 0
         count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        time = lap(phases, COLLISION, time)
         if count > 0:
             for j in range(v.shape[1]):
                 touch.ground.free[j] = v[0, j] + dt / 6.0 * stages.v_sum[0, j]
             _contact_step(count, True, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
+            lap(phases, CONTACT, time)
             return
         _part(touch, robot)
     for k in range(v.shape[0]):

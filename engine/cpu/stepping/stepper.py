@@ -328,7 +328,7 @@ class Stepper:
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
-        names = phases.of("cpu", self._algorithm)
+        names = phases.of("cpu", self._algorithm, self._touch is not None)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
