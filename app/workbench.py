@@ -82,8 +82,8 @@ class Workbench:
         self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
         self.initial: NDArray[np.floating] = np.zeros(0)
-        self._start: NDArray[np.floating] = np.zeros(0)
         """(nq,): where `reset` goes back to."""
+        self._start: NDArray[np.floating] = np.zeros(0)
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
@@ -156,7 +156,7 @@ class Workbench:
         """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
         if self.model is not None:
             if self.time == 0:
-                self.initial = self._start
+                self.initial = self._start.copy()
             self.time = 0.0
             self._worker.reset(self.initial)
 
@@ -339,7 +339,7 @@ class Workbench:
         self.model, self.path, self.loading = event.model, event.path, ""
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
         self.coordinates = coordinates(event.model)
-        self.initial, self.time, self.playing = event.start, 0.0, False
+        self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
         self.settings = event.settings
         self._start, self.stands = event.start, event.settings.ground

@@ -57,14 +57,14 @@ def test_space_is_left_to_a_list_that_has_the_focus(qtbot, opened):
 
 def test_a_reset_brings_a_followed_robot_back_into_view(qtbot, opened):
     window = opened(ROBOTS / "quadruped.urdf")
-    press(qtbot, window, window.gravity_action)
+    window.ground_action.trigger()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.joints.table.q[2] < -3.0)
     window.follow_action.trigger()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: abs(window.viewport.camera.target[2] - window.joints.table.q[2]) < 0.6)
-    assert window.joints.table.q[2] == 0
+    assert abs(window.joints.table.q[2]) < 0.001
 
 
 def test_a_window_lies_on_its_screen_whatever_was_remembered():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from pathlib import Path
@@ -217,8 +218,25 @@ def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
     assert window.diagnostics.count == 1
 
 
-def test_a_floating_robot_starts_without_gravity_and_says_so(qtbot, opened):
+def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     window = opened(ROBOTS / "quadruped.urdf")
+    assert window.gravity_action.isChecked()
+    assert window.ground_action.isChecked()
+    assert window.ground_action.isEnabled()
+    assert window.status.note_label.text() == ""
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > 1.0)
+    assert abs(window.joints.table.q[2]) < 0.02
+    window.ground_action.trigger()
+    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
+    wait(qtbot, lambda: window.joints.table.q[2] < -0.1)
+
+
+def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbot, opened, tmp_path):
+    bare = re.sub("<collision>.*?</collision>", "", (ROBOTS / "quadruped.urdf").read_text("utf-8"))
+    (tmp_path / "bare.urdf").write_text(bare, "utf-8")
+    window = opened(tmp_path / "bare.urdf")
+    assert not window.ground_action.isEnabled()
     assert not window.gravity_action.isChecked()
     assert window.status.note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.gravity_action)

@@ -81,7 +81,7 @@ class Code(NamedTuple):
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
         seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
-        return seconds + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
+        return seconds + 4.0 * self.contact + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
