@@ -240,7 +240,7 @@ def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbo
     assert not window.gravity_action.isChecked()
     assert window.status.note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.gravity_action)
-    assert window.status.note_label.text() == FALL_NOTE
+    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     base = window.workbench.model.joint_names.index("floating_base")
     assert base == 0

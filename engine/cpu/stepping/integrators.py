@@ -11,12 +11,13 @@ from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.contact_dynamics import contact_velocity, touches, turned
 from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
-from engine.cpu.rigid_body.spatial import load3, mul, quaternion_step, rotation_from_quaternion, store3
+from engine.cpu.rigid_body.spatial import load3, store3
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
+from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
@@ -126,78 +127,6 @@ def _joint_forces(robots, q, v, rows, forces, implicit):
 
 
 @inline
-def _advance_free(x, at_q, u, at_v, dt):
-    """A free joint's pose moved by its body twist u for dt, the position along the mean rotation."""
-    quaternion = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
-    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
-    half = quaternion_step(quaternion, omega, 0.5 * dt)
-    after = quaternion_step(quaternion, omega, dt)
-    shift = mul(rotation_from_quaternion(half[0], half[1], half[2], half[3]), (u[at_v + 3], u[at_v + 4], u[at_v + 5]))
-    for r in range(3):
-        x[at_q + r] += dt * shift[r]
-    for r in range(4):
-        x[at_q + 3 + r] = after[r]
-
-
-@inline
-def _advance_ball(x, at_q, u, at_v, dt):
-    """A ball joint's quaternion moved by ω for dt."""
-    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
-    after = quaternion_step((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), omega, dt)
-    for r in range(4):
-        x[at_q + r] = after[r]
-
-
-@inline
-def _advance(q, v, dt, q_of_v, rotations):
-    """q moved by v for dt, one robot: q (nq,), v (nv,)."""
-    for j in range(v.size):
-        if q_of_v[j] >= 0:
-            q[q_of_v[j]] += dt * v[j]
-    free, balls = rotations
-    for f in range(free.shape[0]):
-        _advance_free(q, free[f, 0], v, free[f, 1], dt)
-    for f in range(balls.shape[0]):
-        _advance_ball(q, balls[f, 0], v, balls[f, 1], dt)
-
-
-@inline
-def _quaternion_rate(q, a, v, c, rate):
-    """½ x ∘ (ω, 0) of the quaternion x that stands at `a`."""
-    x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
-    rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
-    rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
-    rate[a + 2] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
-    rate[a + 3] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
-
-
-@inline
-def _rates(q, v, rate, q_of_v, rotations):
-    """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
-    for j in range(v.size):
-        if q_of_v[j] >= 0:
-            rate[q_of_v[j]] = v[j]
-    free, balls = rotations
-    for f in range(free.shape[0]):
-        a, c = free[f, 0], free[f, 1]
-        x, y, z, s = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
-        linear = mul(rotation_from_quaternion(x, y, z, s), (v[c + 3], v[c + 4], v[c + 5]))
-        for r in range(3):
-            rate[a + r] = linear[r]
-        _quaternion_rate(q, a + 3, v, c, rate)
-    for f in range(balls.shape[0]):
-        _quaternion_rate(q, balls[f, 0], v, balls[f, 1], rate)
-
-
-@inline
-def _normalise(x, a):
-    """Bring the quaternion that stands at `a` back to unit length."""
-    n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
-    for r in range(4):
-        x[a + r] /= n
-
-
-@inline
 def _part(touch, robot):
     """Nothing touches: the impulses of the step before are forgotten."""
     if touch.told[robot, 1] > 0.0:
@@ -222,7 +151,7 @@ def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamic
         way, end = ground.column, load3(v, c, 1)
         store3(way, c + 3, 1, turned(load3(way, c, 1), -0.5 * rows.dt, load3(way, c + 3, 1)))
         store3(v, c + 3, 1, turned(end, -rows.dt, load3(v, c + 3, 1)))
-    _advance(q, ground.column, rows.dt, rows.q_of_v, rotations)
+    advance(q, ground.column, rows.dt, rows.q_of_v, rotations)
 
 
 @inline
@@ -243,7 +172,7 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
-        _advance(q[k], v[k], rows.dt, rows.q_of_v, rotations)
+        advance(q[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
 @inline
@@ -263,7 +192,7 @@ def _settle(q, after, v, mode, rows, rotations):
         if rows.has_constraints and held:
             for r in range(4):
                 after[a + r] = q[a + r]
-            _advance_ball(after, a, v, c, rows.dt)
+            advance_ball(after, a, v, c, rows.dt)
     copy_row(after, q)
 
 
@@ -285,7 +214,7 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
         for k in range(v.shape[0]):
-            _rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, rotations)
+            rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, rotations)
             for j in range(q.shape[1]):
                 stages.q_sum[k, j] += weight * stages.q_rate[k, j]
                 stages.q[k, j] = q[k, j] + ahead * dt * stages.q_rate[k, j]
@@ -321,9 +250,9 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
             v[k, j] += dt / 6.0 * stages.v_sum[k, j]
         free, balls = rotations
         for f in range(free.shape[0]):
-            _normalise(stages.q[k], free[f, 0] + 3)
+            normalise(stages.q[k], free[f, 0] + 3)
         for f in range(balls.shape[0]):
-            _normalise(stages.q[k], balls[f, 0])
+            normalise(stages.q[k], balls[f, 0])
     if rows.has_constraints:
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)

@@ -1,0 +1,80 @@
+"""Coordinates moved by velocities: those of sliding and turning joints, and the quaternions of free and ball joints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
+from engine.cpu.runtime.native import inline
+
+
+@inline
+def _advance_free(x, at_q, u, at_v, dt):
+    """A free joint's pose moved by its body twist u for dt, the position along the mean rotation."""
+    quaternion = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
+    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
+    half = quaternion_step(quaternion, omega, 0.5 * dt)
+    after = quaternion_step(quaternion, omega, dt)
+    shift = mul(rotation_from_quaternion(half[0], half[1], half[2], half[3]), (u[at_v + 3], u[at_v + 4], u[at_v + 5]))
+    for r in range(3):
+        x[at_q + r] += dt * shift[r]
+    for r in range(4):
+        x[at_q + 3 + r] = after[r]
+
+
+@inline
+def advance_ball(x, at_q, u, at_v, dt):
+    """A ball joint's quaternion moved by ω for dt."""
+    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
+    after = quaternion_step((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), omega, dt)
+    for r in range(4):
+        x[at_q + r] = after[r]
+
+
+@inline
+def advance(q, v, dt, q_of_v, rotations):
+    """q moved by v for dt, one robot: q (nq,), v (nv,)."""
+    for j in range(v.size):
+        if q_of_v[j] >= 0:
+            q[q_of_v[j]] += dt * v[j]
+    free, balls = rotations
+    for f in range(free.shape[0]):
+        _advance_free(q, free[f, 0], v, free[f, 1], dt)
+    for f in range(balls.shape[0]):
+        advance_ball(q, balls[f, 0], v, balls[f, 1], dt)
+
+
+@inline
+def _quaternion_rate(q, a, v, c, rate):
+    """½ x ∘ (ω, 0) of the quaternion x that stands at `a`."""
+    x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
+    rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
+    rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
+    rate[a + 2] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
+    rate[a + 3] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
+
+
+@inline
+def rates(q, v, rate, q_of_v, rotations):
+    """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
+    for j in range(v.size):
+        if q_of_v[j] >= 0:
+            rate[q_of_v[j]] = v[j]
+    free, balls = rotations
+    for f in range(free.shape[0]):
+        a, c = free[f, 0], free[f, 1]
+        x, y, z, s = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
+        linear = mul(rotation_from_quaternion(x, y, z, s), (v[c + 3], v[c + 4], v[c + 5]))
+        for r in range(3):
+            rate[a + r] = linear[r]
+        _quaternion_rate(q, a + 3, v, c, rate)
+    for f in range(balls.shape[0]):
+        _quaternion_rate(q, balls[f, 0], v, balls[f, 1], rate)
+
+
+@inline
+def normalise(x, a):
+    """Bring the quaternion that stands at `a` back to unit length."""
+    n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
+    for r in range(4):
+        x[a + r] /= n
