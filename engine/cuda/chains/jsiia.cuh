@@ -17,22 +17,12 @@ constexpr int NONE = -1;
 
 template <typename Real> struct Composite { Vector<Real> r; Body<Real> J; };  // J about r
 
-// A rigid body about the point that its own is r away from.
-FUNCTION Body<Real> moved(const Body<Real>& J, Vector<Real> r) {
-    const Vector<Real> h = J.h, k = h + J.m * r;
-    const Real x = r.x * (k.x + h.x), y = r.y * (k.y + h.y), z = r.z * (k.z + h.z);
-    const Symmetric<Real>& I = J.I;
-    return {J.m, k,
-            {I.xx + y + z, I.xy - r.x * k.y - r.y * h.x, I.xz - r.x * k.z - r.z * h.x, I.yy + x + z,
-             I.yz - r.y * k.z - r.z * h.y, I.zz + x + y}};
-}
-
 // Jᶜᵢ S into field F: the wrench that a unit acceleration of joint i takes of all beyond it, made one rigid body.
 template <typename Group, typename Real>
 __device__ __noinline__ void composite_wrenches(Group group, ChainArrays<Real> chain) {
     using State = Composite<Real>;
     scan<true>(
-        group, [](const State& x, const State& y) { return State{y.r, moved(x.J, x.r - y.r) + y.J}; },
+        group, [](const State& x, const State& y) { return State{y.r, translate(x.r - y.r, x.J) + y.J}; },
         [&](int i) {
             const Pose<Real> T = group.template get<Pose<Real>>(WORLD, i);
             const Body<Real> J = body(chain, group.shape.n, i);
@@ -55,8 +45,6 @@ template <typename Real> struct Axis {
 FUNCTION Real entry(const Row<Real>& i, const Axis<Real>& j) {
     return dot(j.z, j.revolute ? i.wrench.n + cross(i.r - j.r, i.wrench.f) : i.wrench.f);
 }
-// 1/δ, or not a number where rounding leaves M without a factor.
-FUNCTION Real pivot(Real d) { return d > 0 ? reciprocal(d) : Real(nan("")); }
 
 // Mᵢⱼ under ADDITIONS: `inertia` stands on the diagonal, and what is locked has the identity's rows and columns.
 FUNCTION Real with_additions(Real entry, bool diagonal, Real inertia, bool locked) {
@@ -84,7 +72,7 @@ __device__ __forceinline__ Real solve_in_warp(const Group& group, const ChainArr
     }
     __syncwarp();
     for (int j = 0; j < n; ++j) {
-        const Real inverse = pivot(M[j * stride + j]), y_j = shuffled(y, base + j);
+        const Real inverse = inverse_pivot(M[j * stride + j]), y_j = shuffled(y, base + j);
         if (i == j) own = inverse;
         if (works && i > j) {
             const Real l = row[j] * inverse;
@@ -122,7 +110,7 @@ template <typename Real> __device__ void factor(const Real* block, const Real* y
     for (int c = 0; c < P; ++c) a[c] = lane < P ? block[c * P + lane] : y[c];
 #pragma unroll
     for (int j = 0; j < P; ++j) {
-        const Real inverse = pivot(shuffled(a[j], j)), l = a[j] * inverse;
+        const Real inverse = inverse_pivot(shuffled(a[j], j)), l = a[j] * inverse;
 #pragma unroll
         for (int c = j + 1; c < P; ++c) {
             const Real other = shuffled(a[j], c);
