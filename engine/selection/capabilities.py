@@ -7,7 +7,7 @@ Pan 2016, [B] Bhalerao, Critchley and Anderson 2012.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from engine import validation
@@ -46,8 +46,6 @@ class Algorithm:
     span: str
     """Steps that must follow one another, with a processor for every link; on p threads where it says p."""
     source: str
-    except_on: Mapping[str, tuple[Feature, ...]] = field(default_factory=dict)
-    """What it does not serve on a device, though it does on others."""
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
@@ -134,7 +132,7 @@ def reason(name: str, model: Model, device: str = "auto") -> str | None:
     row, device = ALGORITHMS[name], on(device)
     if device not in row.devices:
         return f"it does not run on device {device!r}"
-    missing = (f for f in _FEATURES if f in row.except_on.get(device, ()) or not getattr(row, f))
+    missing = (f for f in _FEATURES if not getattr(row, f))
     return next((place for feature in missing if (place := found(feature, model))), None)
 
 
@@ -149,11 +147,7 @@ def markdown() -> str:
 def _cells(row: Algorithm) -> tuple[str, ...]:
     cores = {"cpu": ", all cores" if row.threads else ""}
     runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
-    elsewhere = {feature: device for device, features in row.except_on.items() for feature in features}
     features: tuple[Feature, ...] = ("trees", "floating", "spherical", "prismatic", "mimic", "massless")
-    marks = (
-        "no" if not getattr(row, feature) else f"not on {elsewhere[feature]}" if feature in elsewhere else "yes"
-        for feature in features
-    )
+    marks = ("yes" if getattr(row, feature) else "no" for feature in features)
     largest = f"{row.largest} links" if row.largest else "any size"
     return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)

@@ -225,8 +225,7 @@ def _works(case: Case, device: str) -> Iterator[tuple[str, Work]]:
     for name in choice.candidates(model, device):
         row = capabilities.ALGORITHMS[name]
         too_large = row.largest is not None and case.links > row.largest
-        chains_alone = not row.trees or "trees" in row.except_on.get(device, ())
-        if too_large or (case.shape == "tree" and chains_alone):
+        if too_large or (case.shape == "tree" and not row.trees):
             continue
         yield name, "call"
         if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
