@@ -120,11 +120,12 @@ class Simulation:
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
-        elif device == "auto" and scene is not None:
-            device = "cpu"
+        if scene is not None:
+            device = _beside(scene, device)
         self.device, where = _place(model, device, algorithm, batch, dtype)
         if self.device == "cpu" and dtype != "float64":
-            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
+            other = "device='cuda' in either" if scene is None else "and a scene is touched there alone"
+            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', {other}")
         names = advancing(model)[self.device]
         if on_divergence == "freeze" and self.device == "cuda":
             names = tuple(name for name in names if _on_gpu(name, model, batch).freezes)
@@ -132,8 +133,6 @@ class Simulation:
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
-        if scene is not None and self.device == "cuda":
-            raise ValueError("a scene was given and device='cuda'; robots touch it on the CPU alone: take device='cpu'")
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
@@ -321,6 +320,15 @@ class Simulation:
     def _constants(self) -> Array:
         """(1 or batch, n + 1, CONSTANTS): those of all robots, or of each."""
         return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
+
+
+def _beside(scene: Scene, device: str) -> str:
+    """The device on which robots touch a scene, if it may be that one."""
+    if not isinstance(scene, Scene):
+        raise TypeError(f"scene is a {type(scene).__name__}; expected an engine.Scene, for example engine.Scene()")
+    if device == "cuda":
+        raise ValueError("a scene was given and device='cuda'; robots touch it on the CPU alone: take device='cpu'")
+    return "cpu" if device == "auto" else device
 
 
 def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> choice.Place:

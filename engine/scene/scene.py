@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | np.number) and bool(np.isfinite(x))
 
 
 @dataclass(frozen=True)
@@ -15,11 +20,11 @@ class Plane:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
+        if np.shape(self.normal) != (3,) or not all(map(_is_number, self.normal)) or not np.any(self.normal):
+            raise ValueError(f"a plane's normal is {self.normal!r}; expected three numbers, not all zero")
+        if not _is_number(self.offset):
+            raise ValueError(f"a plane's offset is {self.offset!r}; expected a number in m")
         normal = np.asarray(self.normal, float)
-        if normal.shape != (3,) or not np.all(np.isfinite(normal)) or not np.linalg.norm(normal) > 0:
-            raise ValueError(f"a plane's normal is {self.normal}; expected three numbers, not all zero")
-        if not np.isfinite(self.offset):
-            raise ValueError(f"a plane's offset is {self.offset}; expected a number in m")
         unit = normal / np.linalg.norm(normal)
         object.__setattr__(self, "normal", (float(unit[0]), float(unit[1]), float(unit[2])))
 
@@ -42,7 +47,9 @@ class Scene:
     restitution: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.friction) and self.friction >= 0):
-            raise ValueError(f"the scene's friction is {self.friction}; expected a coefficient of at least 0")
-        if not 0 <= self.restitution <= 1:
-            raise ValueError(f"the scene's restitution is {self.restitution}; expected 0 to 1")
+        if not (self.ground is None or isinstance(self.ground, Plane)):
+            raise TypeError(f"the scene's ground is a {type(self.ground).__name__}; expected an engine.Plane or None")
+        if not (_is_number(self.friction) and self.friction >= 0):
+            raise ValueError(f"the scene's friction is {self.friction!r}; expected a coefficient of at least 0")
+        if not (_is_number(self.restitution) and 0 <= self.restitution <= 1):
+            raise ValueError(f"the scene's restitution is {self.restitution!r}; expected 0 to 1")

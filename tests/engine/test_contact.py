@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -275,10 +276,20 @@ def test_a_mesh_touches_by_its_hull(tmp_path):
         engine.Simulation(model, scene=engine.Scene())
 
 
-def test_the_gpu_says_that_it_knows_no_ground(monkeypatch):
-    monkeypatch.setattr("engine.simulation._place", lambda *_: ("cuda", ""))
-    with pytest.raises(ValueError, match="device='cpu'"):
-        engine.Simulation(quadruped(), scene=engine.Scene(), device="cuda", algorithm="abia")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"device": "cuda"},
+            "a scene was given and device='cuda'; robots touch it on the CPU alone",
+        ),
+        ({"device": "auto", "dtype": "float32"}, "dtype is 'float32'; the CPU simulates in 'float64', and a scene"),
+        ({"scene": engine.Plane()}, "scene is a Plane; expected an engine.Scene"),
+    ],
+)
+def test_a_scene_is_refused_in_one_sentence_where_robots_cannot_touch_it(options, sentence):
+    with pytest.raises((ValueError, TypeError), match=re.escape(sentence)):
+        engine.Simulation(quadruped(), **{"scene": engine.Scene(), **options})
 
 
 def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
@@ -300,17 +311,30 @@ def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
     np.testing.assert_array_equal(together.q, first)
 
 
-@pytest.mark.parametrize("friction", [-0.1, np.nan, np.inf])
+@pytest.mark.parametrize("friction", [-0.1, np.nan, np.inf, "rough", [1, 2], None])
 def test_a_friction_that_is_none_is_refused(friction):
     with pytest.raises(ValueError, match="at least 0"):
         engine.Scene(friction=friction)
 
 
-def test_a_restitution_that_is_none_is_refused():
+@pytest.mark.parametrize("restitution", [1.5, -0.1, np.nan, None])
+def test_a_restitution_that_is_none_is_refused(restitution):
     with pytest.raises(ValueError, match="0 to 1"):
-        engine.Scene(restitution=1.5)
+        engine.Scene(restitution=restitution)
 
 
-def test_a_plane_needs_a_normal():
-    with pytest.raises(ValueError, match="normal"):
-        engine.Plane((0, 0, 0))
+def test_a_ground_that_is_none_is_refused():
+    with pytest.raises(TypeError, match="ground is a float; expected an"):
+        engine.Scene(ground=0.0)
+
+
+@pytest.mark.parametrize("normal", [(0, 0, 0), (0, 1), "up", "abc", None, (0, 0, np.nan)])
+def test_a_plane_needs_a_normal(normal):
+    with pytest.raises(ValueError, match="three numbers"):
+        engine.Plane(normal)
+
+
+@pytest.mark.parametrize("offset", ["high", np.inf, None])
+def test_a_plane_needs_an_offset(offset):
+    with pytest.raises(ValueError, match="a number in m"):
+        engine.Plane(offset=offset)
