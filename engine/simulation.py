@@ -127,8 +127,6 @@ class Simulation:
             other = "device='cuda' in either" if scene is None else "and a scene is touched there alone"
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', {other}")
         names = advancing(model)[self.device]
-        if on_divergence == "freeze" and self.device == "cuda":
-            names = tuple(name for name in names if _on_gpu(name, model, batch).freezes)
         self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, names, work="step")
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)

@@ -15,8 +15,6 @@ from engine.step_settings import INTEGRATORS, StepSettings
 class ChainStepper(Stepper):
     """A settings's serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
 
-    freezes = True
-
     def __init__(self, settings: StepSettings):
         self._n, dtype = len(settings.model.parent), np.dtype(settings.dtype)
         cut = self._cut = dca.cut_here(self._n, settings.batch, dtype, additions=True)

@@ -35,8 +35,6 @@ class _Solver(NamedTuple):
 class GroupStepper(Stepper):
     """A settings's serial chains advanced by the algorithm that the settings name, "cfa" or "jsiia"."""
 
-    freezes = True
-
     def __init__(self, settings: StepSettings):
         n, batch, self._dtype = len(settings.model.parent), settings.batch, np.dtype(settings.dtype)
         self._algorithm = settings.algorithm

@@ -19,8 +19,6 @@ _JOINT_TABLE_BYTES = 8 * 1024
 class RobotStepper(Stepper):
     """Robots advanced by ABIA or JSIIA, a thread a robot."""
 
-    freezes = True
-
     def __init__(self, settings: StepSettings):
         import cupy
 

@@ -25,9 +25,6 @@ _NULL, _NEVER = np.uint64(0), 2**64 - 1
 class Stepper(ABC):
     """The state of the robots in CuPy arrays; no step waits for the GPU."""
 
-    freezes = False
-    """Whether its kernel lets a robot that diverged rest, and the others go on."""
-
     def __init__(self, settings: StepSettings, more_bytes: int):
         import cupy
 
@@ -163,8 +160,6 @@ class Stepper(ABC):
 
 class StillStepper(Stepper):
     """Robots in which nothing moves."""
-
-    freezes = True
 
     def __init__(self, settings: StepSettings):
         super().__init__(settings, 0)

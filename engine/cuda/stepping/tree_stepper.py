@@ -17,8 +17,6 @@ from engine.step_settings import INTEGRATORS, StepSettings
 class TreeStepper(Stepper):
     """A settings's trees advanced by DCA-ABA; a group takes robot after robot, each through all steps."""
 
-    freezes = True
-
     def __init__(self, settings: StepSettings):
         model, batch, dtype = settings.model, settings.batch, np.dtype(settings.dtype)
         self._shape = shape = _Shape(settings)
