@@ -62,7 +62,7 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--ground",
         action=argparse.BooleanOptionalAction,
-        help="ground under the robot (default: under one with a free base and collision shapes)",
+        help="ground under the robot (default: on the CPU, under one with a free base and collision shapes)",
     )
     run.add_argument("--slope", type=float, default=0.0, metavar="DEG", help="the ground's angle, rising towards −x")
     run.add_argument("--friction", type=float, metavar="MU", help="coefficient of friction of the ground (default 0.8)")
@@ -113,7 +113,7 @@ def run_robot(args: argparse.Namespace) -> int:
     began = perf_counter()
     model = load_robot(args).with_gravity(args.gravity)
     warn(model)
-    step = suggested_step(model)
+    step = suggested_step(model, args.hold)
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
     args.integrator = step.integrator if args.integrator == "auto" else args.integrator
     every = args.every
@@ -124,9 +124,10 @@ def run_robot(args: argparse.Namespace) -> int:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
     q, v = _start(args, model)
     scene = _scene(args, model)
+    _require_ground(args, model, scene)
     if scene is not None:
-        q = np.stack([put_down(model, scene, row) for row in q]) if q.ndim == 2 else put_down(model, scene, q)
-    kp, kd = holding_gains(model) if args.hold else (None, None)
+        q = np.stack([put_down(model, scene, row) for row in q])
+    kp, kd = _gains(args, model, q)
     controls = _controls(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
@@ -192,7 +193,12 @@ def _result(
 
 def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
     """The ground that was asked for, or that stands to reason."""
-    stands = bool(np.any(model.kind == FREE)) and bool(model.collisions) and args.device != "cuda"
+    stands = (
+        bool(np.any(model.kind == FREE))
+        and bool(model.collisions)
+        and args.device != "cuda"
+        and args.dtype == "float64"
+    )
     if args.ground is False or (args.ground is None and not stands):
         return None
     if args.ground and not model.collisions:
@@ -201,6 +207,20 @@ def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
         )
     friction = {} if args.friction is None else {"friction": args.friction}
     return Scene(ground=slope(np.radians(args.slope)), **friction)
+
+
+def _require_ground(args: argparse.Namespace, model: Model, scene: Scene | None) -> None:
+    for name, default in (("slope", 0.0), ("friction", None)):
+        if scene is None and getattr(args, name) != default:
+            raise CallError(f"--{name} is the ground's, and {model.name} gets none; add --ground, or leave it out")
+
+
+def _gains(args: argparse.Namespace, model: Model, q: Array) -> tuple[Array | None, Array | None]:
+    """Gains kp and kd, (1, nv) or (batch, nv), that hold the robots at q, where that was asked for."""
+    if not args.hold:
+        return None, None
+    gains = [holding_gains(model, args.dt, args.integrator, row) for row in q]
+    return np.stack([kp for kp, _ in gains]), np.stack([kd for _, kd in gains])
 
 
 def _run_with_progress(recorder: Recorder, steps: int, screen: Console) -> None:

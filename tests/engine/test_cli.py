@@ -53,6 +53,33 @@ def test_run_writes_what_it_takes_to_run_again(call, tmp_path):
         np.testing.assert_allclose(file["time"], again.time)
 
 
+@pytest.mark.parametrize("integrator", ["auto", *engine.INTEGRATORS])
+def test_run_holds_a_robot_by_gains_for_its_integrator_and_time_step(call, tmp_path, integrator):
+    """This chain diverges within two steps by RK4 under the gains that suit "implicit"."""
+    file = tmp_path / "chain.urdf"
+    assert call("generate", "chain", 30, "--out", file)[0] == 0
+    code, text, _ = call("run", file, "--hold", "--seconds", "0.05", "--integrator", integrator, "--json")
+    result = json.loads(text)
+    assert (code, result["failure"]) == (0, None)
+    assert integrator not in ("auto", "implicit") or (result["integrator"], result["steps"]) == ("implicit", 50)
+
+
+def test_run_holds_each_robot_of_a_batch_where_it_starts(call, tmp_path):
+    out = tmp_path / "held.npz"
+    words = ("run", "arm6", "--hold", "--batch", 3, "--q", "random", "--seconds", "0.2", "--every", 200, "--out", out)
+    assert call(*words)[0] == 0
+    with np.load(out) as file:
+        np.testing.assert_allclose(file["q"][:, -1], file["q"][:, 0], atol=0.02)
+        assert np.ptp(file["q"][:, 0], 0).min() > 0.1
+
+
+@pytest.mark.parametrize("words", [("arm7", "--slope", "5"), ("quadruped", "--no-ground", "--friction", "0.3")])
+def test_run_refuses_to_say_how_a_ground_is_that_is_not_there(call, words):
+    code, _, error = call("run", *words)
+    assert code == 2
+    assert f"{words[-2]} is the ground's, and {words[0]} gets none; add --ground" in error
+
+
 def test_run_reports_speed_drift_and_where_the_time_went(call):
     code, text, _ = call("run", "double_pendulum", "--seconds", "1", "--integrator", "rk4")
     assert code == 0
