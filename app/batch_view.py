@@ -67,12 +67,12 @@ class BatchView:
         if frame is None:
             return
         if frame.batch is None:
-            self._viewport.set_poses(frame.link_poses)
+            self._viewport.set_poses(frame.link_poses, contacts=frame.contacts)
             return
         self._crowd.looked_at = frame.robot
         state = frame.batch
         batch = self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged)
-        self._viewport.set_poses(frame.link_poses, batch, frame.robot)
+        self._viewport.set_poses(frame.link_poses, batch, frame.robot, frame.contacts)
 
     def _tell(self) -> None:
         frame = self._frame

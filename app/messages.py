@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from app.contacts import Contacts
 from app.spread import ALONE, Spread
 
 SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "poses", "copy")}
@@ -34,6 +35,10 @@ class Snapshot:
         """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""
         self.spent: Mapping[str, float] = {}
         """Seconds of what else was done since the last snapshot, by the names of `SPENT`."""
+        self.contacts: Contacts | None = None
+        """Where the last step had the robot touch something; None where nothing, or moved by hand since."""
+        self.residual = 0.0
+        """The greatest of contacts, over the robots and the steps since the last snapshot."""
         self.robot = 0
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None

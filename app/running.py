@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 import engine
+from app.contacts import contacts_of
 from app.messages import SPENT, BatchState, Settings, Snapshot
 from app.spread import ALONE, Spread, deviations
 
@@ -38,6 +39,8 @@ class Running:
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
         self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
+        self._residual = 0.0  # the greatest since the last frame
+        self._placed = False  # by hand, since the last step
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
         self.hold_everything()
 
@@ -105,6 +108,7 @@ class Running:
     def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
         """Have `put` write into q (nq,), and put v to rest: of all robots, which at time zero spread from there."""
         self.refresh()
+        self._placed = True
         for q in self.q if self.time else self.q[:1]:
             put(q)
         if not self.time:
@@ -126,8 +130,10 @@ class Running:
         if self.on_gpu:
             self._reader.request()
             self.waits_for_frame, self.under_way = True, self.under_way + count
-        self._has_stepped = True
+        self._has_stepped, self._placed = True, False
         seconds = time.perf_counter() - began
+        if (touches := self.simulation.contacts) is not None:
+            self._residual = max(self._residual, float(touches.worst.max()))
         self._call_seconds += seconds
         return seconds
 
@@ -164,6 +170,8 @@ class Running:
         into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
         into.link_poses[:] = frame.link_poses[self.robot]
         into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
+        into.residual, self._residual = self._residual, 0.0
+        into.contacts = None if self._placed else contacts_of(self.simulation, self.robot)
         into.target[:], into.tau[:] = self.target, self.tau
         into.phases = dict(frame.phases) if self._has_stepped else {}
         on_device = (frame.spent.steps if count else 0.0, frame.spent.poses, frame.spent.copy)

@@ -72,7 +72,7 @@ class CardScreen(QOpenGLWidget):
         view = self._view
         self._renderer.set_scene(view)
         self._renderer.ground = view.ground
-        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch)
+        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks)
         self.shown.emit(self._renderer.draw_seconds)
 
 

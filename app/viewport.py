@@ -21,8 +21,10 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
 import engine
+from app.contacts import Contacts
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
+from app.gl.contact_marks import Marks, marks
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
@@ -37,6 +39,8 @@ STILL = 200  # ms in which nothing moved by a pixel, after which the picture is 
 UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
 MODEST = 4.0  # times as long as a picture takes, between two of them where the simulation lacks time
 SLOWEST = 0.09  # s between two pictures all the same
+EARTH = 9.81  # m/s²: the weight of a robot without gravity is that on Earth
+LYING = 0.4  # of its length, that the size of a robot is at least for its contacts' marks: else it is its height
 CLICK = 4  # px by which the mouse may move in a click
 
 
@@ -63,6 +67,10 @@ class Viewport(QWidget):
         self.camera = Camera()
         self._scene: Scene | None = None
         self._collisions = False
+        self._contacts: Contacts | None = None
+        self._marks: Marks | None = None  # of the contacts, where they are shown
+        self._marking = False
+        self._weight, self._size = 1.0, 1.0  # of the robot, N and m
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._batch: Batch | None = None
@@ -109,6 +117,7 @@ class Viewport(QWidget):
             self._replaced.append(self._scene)
         self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
         self._center = np.zeros(3)
+        self._contacts = self._marks = None
         self._hint.setText(HINT)
         self._hint.setVisible(model is None)
         if model is not None:
@@ -117,6 +126,7 @@ class Viewport(QWidget):
             self._scene = Scene(model, self._collisions)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
+            self._weight = float(model.mass.sum() * (np.linalg.norm(model.gravity) or EARTH)) or 1.0
             self._settle()
             self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
         self._change()
@@ -133,6 +143,19 @@ class Viewport(QWidget):
             self._told = self._told and self._scene.ready
             self._change()
 
+    def show_contacts(self, on: bool) -> None:
+        """Whether points, normals and forces of contacts are seen over what is drawn, of this robot and later ones."""
+        self._marking = on
+        self._mark()
+        self._change()
+
+    def _mark(self) -> None:
+        """Work out the marks anew."""
+        found, self._marks = self._contacts, None
+        if self._marking and found is not None:
+            point = found.point + self._center
+            self._marks = marks(point, found.normal, found.force, found.state, self._weight, self._size)
+
     @property
     def robot_bounds(self) -> Box:
         """The corners of what is drawn of one robot, (3,) each, as it stands; around the origin where there is none."""
@@ -140,22 +163,30 @@ class Viewport(QWidget):
             return np.full(3, -0.5), np.full(3, 0.5)
         return self._scene.bounds(self._poses)
 
-    def set_poses(self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0) -> None:
-        """Where the links are now, (links, 4, 4); drawn with the next frame.
+    def set_poses(
+        self,
+        link_poses: ArrayLike,
+        batch: Batch | None = None,
+        looked_at: int = 0,
+        contacts: Contacts | None = None,
+    ) -> None:
+        """Where the links are now, (links, 4, 4), and what they touch; drawn with the next frame.
 
-        Where there is a `batch` its robots are drawn, and the poses are those of the one that is looked at.
+        Where there is a `batch` its robots are drawn; poses and contacts are those of the one that is looked at.
         """
         if self._scene is None or self._poses is None:
             return
         poses = np.array(link_poses, float)
         if poses.shape != self._poses.shape:
             raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
-        if self._framed and batch is self._batch and np.array_equal(poses, self._poses):
+        alike = batch is self._batch and contacts is self._contacts
+        if self._framed and alike and np.array_equal(poses, self._poses):
             return
         center = np.zeros(3) if batch is None else batch.offsets[looked_at].astype(float)
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
-        self._poses, self._batch, self._center = poses, batch, center
+        self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
+        self._mark()
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
@@ -186,6 +217,8 @@ class Viewport(QWidget):
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
         if self._scene is not None and self._poses is not None:
             self._ground = self._scene.ground(self._poses)
+            lower, upper = self._scene.bounds(self._poses)
+            self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-3)
             if not self._framed:
                 self.camera.fit(*self._scene.bounds(self._poses))
 
@@ -196,7 +229,7 @@ class Viewport(QWidget):
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
         content = self._scene.content if self._scene is not None else None
-        return View(content, self._poses, replace(self.camera), self._ground, (width, height), self._batch)
+        return View(content, self._poses, replace(self.camera), self._ground, (width, height), self._batch, self._marks)
 
     def _change(self) -> None:
         """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""

@@ -26,6 +26,7 @@ import engine
 from app import about, dialogs, theme
 from app.actions import Choices, check, dock_action, make_action
 from app.batch_view import BatchView
+from app.contact_view import ContactView
 from app.findings import FindingsView
 from app.menus import PackageMenu, RecentMenu
 from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
@@ -135,6 +136,7 @@ class Window(QMainWindow):
         self.collisions_action = make(
             "Collision &shapes", self.viewport.show_collisions, tip="Show what may touch others", checkable=True
         )
+        self.contacts = ContactView(self, self._settings, self.viewport)
         self.about_action = make("&About Catena", lambda: about.show(self))
 
     def _make_menus(self) -> None:
@@ -163,7 +165,7 @@ class Window(QMainWindow):
         self.choices.fill_steps(self.step_menu)
         simulation.addAction(self.quiet.action)
         self.view_menu = bar.addMenu("&View")
-        self.view_menu.addActions([self.fit_action, self.follow_action, self.collisions_action])
+        self.view_menu.addActions([self.fit_action, self.follow_action, self.contacts.action, self.collisions_action])
         self.view_menu.addSeparator()
         bar.addMenu("&Help").addAction(self.about_action)
 
@@ -270,6 +272,7 @@ class Window(QMainWindow):
         # Where the processor cannot keep up, the simulation comes before the picture.
         self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
         self.batch_view.show(frame)
+        self.contacts.show(frame)
         if frame.time < self._fit_before:
             self._fit_before = 0.0
             self.viewport.fit()

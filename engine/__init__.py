@@ -11,6 +11,7 @@ body's own frame; SI units; z up; arrays are batch first, and one state is answe
 `INTEGRATORS` are the names that `Simulation` takes, the default first; `SIMULATION_ALGORITHMS`, by device, those of
 the algorithms that a simulation advances by; `PHASES`, by device and algorithm, those of the parts that a step's time
 is split into, whose `PHASE_MEANINGS` are a few words each.
+`CONTACT_TOLERANCE` is the residual that the contacts of a step are asked to reach.
 `ROBOTS` is the folder of the robots that ship.
 """
 
@@ -41,6 +42,7 @@ from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.rollout import Trajectory, rollout
 from engine.scene import Plane, Scene, put_down, slope
+from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -91,6 +93,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CONTACT_TOLERANCE",
     "INTEGRATORS",
     "PHASES",
     "PHASE_MEANINGS",

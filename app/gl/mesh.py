@@ -157,6 +157,12 @@ def capsule(radius: float, length: float, sides: int = SIDES) -> Mesh:
     )
 
 
+def cone(sides: int = SIDES) -> Mesh:
+    """A cone about z of radius 1 in the origin, whose tip is at height 1."""
+    slope = np.array([-np.pi / 2, -np.pi / 2, np.pi / 4, np.pi / 4])
+    return _revolve(np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0]), slope, sides)
+
+
 def sphere(radius: float, sides: int = SIDES) -> Mesh:
     """A sphere about the origin."""
     arc = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)

@@ -21,6 +21,8 @@ from app.gl import batch_drawer, frame, levels, objects, shaders
 from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
+from app.gl.contact_drawer import ContactDrawer
+from app.gl.contact_marks import Marks
 from app.gl.mesh import Mesh
 from app.gl.scene import Content
 
@@ -89,6 +91,7 @@ class Renderer:
         self._shadow: Shadow | None = None
         self._batch: Batch | None = None
         self._drawer: BatchDrawer | None = None
+        self._contacts: ContactDrawer | None = None
         self.triangles = 0
         """Of the last picture's batch."""
         self._share = 1.0
@@ -133,6 +136,9 @@ class Renderer:
         if self._drawer is not None:
             self._drawer.release()
             self._drawer = None
+        if self._contacts is not None:
+            self._contacts.release()
+            self._contacts = None
         for shadow in self._shadows:
             shadow.map.release()
         for canvas in self._canvases.values():
@@ -147,16 +153,17 @@ class Renderer:
         height: int,
         detail: int = 0,
         batch: Batch | None = None,
+        marks: Marks | None = None,
     ) -> None:
         """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
 
         `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws. A
-        `batch` of robots of the scene is drawn instead of the one at `link_poses`.
+        `batch` of robots of the scene is drawn instead of the one at `link_poses`; `marks` are drawn over it.
         """
         began = time.perf_counter()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
         try:
-            for _ in self.pieces(camera, link_poses, width, height, detail, batch):
+            for _ in self.pieces(camera, link_poses, width, height, detail, batch, marks):
                 pass
             self._drawn.resolve(bound, width, height)
         finally:
@@ -171,6 +178,7 @@ class Renderer:
         height: int,
         detail: int = 0,
         batch: Batch | None = None,
+        marks: Marks | None = None,
     ) -> Iterator[None]:
         """As `draw`, but only so far that `pixels` can read it, and with a pause after every piece of the work."""
         began = time.perf_counter()
@@ -202,6 +210,9 @@ class Renderer:
         GL.glDepthFunc(GL.GL_LESS)
         yield from self._draw_shadow(poses, in_shadow, bool(detail))
         yield from self._draw_picture(canvas, in_picture, bool(detail))
+        if marks is not None:
+            self._draw_marks(marks)
+            yield
         self._drawn = canvas
 
     def pixels(self) -> NDArray[np.uint8]:
@@ -386,6 +397,11 @@ class Renderer:
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         self._draw_ground()
         yield
+
+    def _draw_marks(self, marks: Marks) -> None:
+        if self._contacts is None:
+            self._contacts = ContactDrawer()
+        self._contacts.draw(marks, self._programs["robot"])
 
     def _draw_ground(self) -> None:
         GL.glBindVertexArray(self._empty)

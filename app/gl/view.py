@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.gl.batch import Batch
 from app.gl.camera import Camera
+from app.gl.contact_marks import Marks, apart
 from app.gl.scene import Content, Instances
 
 
@@ -26,6 +27,8 @@ class View:
     ground: float
     size: tuple[int, int]
     batch: Batch | None = None
+    marks: Marks | None = None
+    """Of the contacts of the robot that is looked at."""
 
     @property
     def _instances(self) -> Instances | None:
@@ -41,7 +44,7 @@ class View:
             return np.inf
         if (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation):
             return np.inf
-        moved = float(np.linalg.norm(mine.target - yours.target))
+        moved = max(float(np.linalg.norm(mine.target - yours.target)), apart(self.marks, other.marks))
         if self.poses is not other.poses and len(self.poses):
             step = self.poses - other.poses
             shifted = np.linalg.norm(step[:, :3, 3], axis=1)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 RESTS = 1e-6
 """m/s: what is slower along a surface sticks."""
+TOLERANCE = 1e-9
+"""The residual that a step's impulses are asked to reach."""
 
 
 class Touches(NamedTuple):
@@ -19,7 +21,7 @@ class Touches(NamedTuple):
     (batch, C, 3) points from what it touches to the robot, `gap` (batch, C) is the distance as the step began, m, and
     negative where they overlap, `impulse` (batch, C, 3) what the step gave to the robot, N s, `slip` (batch, C) the
     speed along the surface after it, m/s. `residual` (batch,) is how far the step's impulses are from the law of
-    contact, relative to its greatest velocity.
+    contact, relative to its greatest velocity; `worst` (batch,) is the greatest residual of all steps of the last call.
     """
 
     number: NDArray[np.int64]
@@ -30,11 +32,10 @@ class Touches(NamedTuple):
     impulse: Array
     slip: Array
     residual: Array
+    worst: Array
 
     def states(self, robot: int) -> tuple[Literal["open", "stick", "slip"], ...]:
         """Of each contact of a robot: "open" where nothing presses, "slip" where it moves along, or "stick"."""
         pressing = np.sum(self.impulse[robot] * self.normal[robot], -1)
-        return tuple(
-            "open" if pressing[k] <= 0 else "slip" if self.slip[robot, k] > RESTS else "stick"
-            for k in range(self.number[robot])
-        )
+        moving = np.where(self.slip[robot] > RESTS, "slip", "stick")
+        return tuple(np.where(pressing <= 0, "open", moving)[: self.number[robot]].tolist())

@@ -20,7 +20,7 @@ from engine.cpu.collision.ground import ground_contacts
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP
 from engine.cpu.constraints.contact_rounds import rounds
 from engine.cpu.constraints.contact_rows import contact_rows, delassus, joint_rows, right_side
-from engine.cpu.constraints.contact_solver import TOLERANCE, solve
+from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
@@ -37,6 +37,7 @@ from engine.cpu.rigid_body.spatial import (
     store3,
 )  # fmt: skip
 from engine.cpu.runtime.native import inline, kernel
+from engine.scene.touches import TOLERANCE
 
 _BACK, _OVERLAP = 0.5, 1e-8  # β, the share of an overlap that a step takes back; m, what is no overlap
 _HALVINGS = 4
@@ -218,7 +219,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
             break
         share = 0.5 * share if attempt < _HALVINGS else 0.0
     _remember(count, frictional, n, touch, robot)
-    touch.told[robot, 0], touch.told[robot, 1] = left, count
+    touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):
         ground.free[j] += ground.column[j]

@@ -54,9 +54,9 @@ class Ground(NamedTuple):
 class Touch(NamedTuple):
     """Contact of a batch of robots: what they work in, and their impulses of the step before, in the world.
 
-    `memory` (batch, P, 3) by point, `joint_memory` (batch, nv). Of the last step `told` (batch, 2) holds the residual
-    and the number of contacts, `which` (batch, C) their shapes, `seen` (batch, C, 11) place, normal, gap, impulse and
-    speed along the surface.
+    `memory` (batch, P, 3) by point, `joint_memory` (batch, nv). Of the last step `told` (batch, 3) holds the residual,
+    the number of contacts and the greatest residual since `Stepper.advance` began, `which` (batch, C) their shapes,
+    `seen` (batch, C, 11) place, normal, gap, impulse and speed along the surface.
     """
 
     ground: Ground
@@ -96,7 +96,7 @@ def touch(model: Model, scene: Scene, batch: int) -> Touch:
     room = ground(model, scene)
     memory = np.zeros((batch, max(len(room.points.radius), 1), 3))
     C = len(room.contacts.gap)
-    told = np.zeros((batch, 2)), np.zeros((batch, C), np.int64), np.zeros((batch, C, SEEN))
+    told = np.zeros((batch, 3)), np.zeros((batch, C), np.int64), np.zeros((batch, C, SEEN))
     return Touch(room, memory, np.zeros((batch, model.nv)), *told)
 
 

@@ -10,7 +10,6 @@ from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
 from engine.cpu.runtime.native import kernel
 
-TOLERANCE = 1e-9
 _ROUNDS, _STEPS, _LAST = 4, 30, 50  # rounds, steps of an interior point, sweeps at the end
 
 

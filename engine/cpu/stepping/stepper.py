@@ -229,6 +229,8 @@ class Stepper:
             where = np.argwhere(~np.isfinite(self._wrench))[0]
             raise ValueError(f"sim.wrench[{', '.join(map(str, where))}] is not finite")
         self._phases[:] = 0
+        if self._touch is not None:
+            self._touch.told[:, 2] = 0.0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
         threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
@@ -323,7 +325,7 @@ class Stepper:
             seen[..., SLIP],
         )
         link = links[self._touch.which] if len(links) else self._touch.which
-        return Touches(told[:, 1].astype(np.int64), link, *parts, told[:, 0])
+        return Touches(told[:, 1].astype(np.int64), link, *parts, told[:, 0], told[:, 2])
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""

@@ -1,0 +1,96 @@
+"""`Marks`: what is drawn of contacts: a disc at each point, a pin along its normal, an arrow along its force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl import mesh
+
+Floats = NDArray[np.floating]
+
+ROD, HEAD = mesh.cylinder(1.0, 1.0, sides=16, steps=0), mesh.cone(sides=16)
+"""What marks are copies of: z from −1/2 to 1/2 and from 0 to 1."""
+COLORS = {"open": (0.55, 0.58, 0.62, 1.0), "stick": (0.16, 0.78, 0.34, 1.0), "slip": (1.0, 0.50, 0.08, 1.0)}
+PIN_COLOR = (0.92, 0.94, 0.97, 1.0)
+LENGTH, LONGEST = 0.6, 1.5
+"""Of an arrow for the robot's weight, and of any arrow, as shares of the robot's size; those below too."""
+ARROW = 0.009
+"""The radius of an arrow's shaft; its head is `WIDER` times as wide, and `SLENDER` times as long as it is wide."""
+WIDER, SLENDER = 2.4, 2.6
+DISC, FLAT = 0.019, 0.004
+"""Radius and thickness of a disc."""
+PIN, PIN_LENGTH = 0.003, 0.06
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Copies of `ROD` and `HEAD`: `poses` (…, 4, 4), which also scale them, and `colors` (…, 4).
+
+    `ends` (2, C, 3) are where the C arrows begin and end, m, and `state` (C,) are the contacts' states.
+    """
+
+    rods: NDArray[np.float32]
+    rod_colors: NDArray[np.float32]
+    heads: NDArray[np.float32]
+    head_colors: NDArray[np.float32]
+    ends: Floats
+    state: NDArray[np.str_]
+
+
+def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_], weight: float, size: float) -> Marks:
+    """The marks of contacts at points (C, 3), m, with normals (C, 3), forces (C, 3), N, and states (C,).
+
+    A force of the robot's `weight`, N, is drawn as `LENGTH` times the robot's `size`, m.
+    """
+    strength = np.linalg.norm(force, axis=1)
+    pressing = strength > 1e-6 * weight
+    way = np.where(pressing[:, None], force / np.maximum(strength, 1e-30)[:, None], normal)
+    length = size * np.minimum(LENGTH * strength / weight, LONGEST)
+    ends = np.stack([point, point + length[:, None] * way])
+    # A short arrow is thinner too, so that its head is never longer than half of it.
+    radius = np.minimum(ARROW * size, length / (2 * WIDER * SLENDER))
+    head = WIDER * SLENDER * radius
+    color = np.array([COLORS[each] for each in COLORS], np.float32)[
+        np.argmax(state[:, None] == np.array(list(COLORS)), axis=1)
+    ]
+    shafts = _along(point + (length - head)[:, None] / 2 * way, way, (length - head), radius)[pressing]
+    heads = _along(point + (length - head)[:, None] * way, way, head, WIDER * radius)[pressing]
+    every = np.full(len(point), size)
+    discs = _along(point, normal, FLAT * every, DISC * every)
+    pins = _along(point + PIN_LENGTH / 2 * size * normal, normal, PIN_LENGTH * every, PIN * every)
+    pin_colors = np.broadcast_to(np.array(PIN_COLOR, np.float32), color.shape)
+    return Marks(
+        np.concatenate([discs, pins, shafts]).astype(np.float32),
+        np.concatenate([color, pin_colors, color[pressing]]),
+        heads.astype(np.float32),
+        color[pressing],
+        ends,
+        state,
+    )
+
+
+def apart(one: Marks | None, other: Marks | None) -> float:
+    """How far any mark of one is from the nearest of the other, m, and the other way round.
+
+    Infinite where others touch, or in another state. The order of contacts is left out, which collision may change.
+    """
+    if one is other:
+        return 0.0
+    if one is None or other is None or len(one.state) != len(other.state):
+        return np.inf
+    away = np.linalg.norm(one.ends[:, :, None] - other.ends[:, None], axis=3).max(0)
+    away[one.state[:, None] != other.state] = np.inf
+    return float(max(away.min(0).max(), away.min(1).max()))
+
+
+def _along(center: Floats, way: Floats, length: Floats, radius: Floats) -> Floats:
+    """(C, 4, 4): maps of a mesh's origin to `center` (C, 3) and of its z to `way` (C, 3), of such length and radius."""
+    side = np.cross(np.eye(3)[np.argmin(np.abs(way), axis=1)], way)
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    poses = np.zeros((len(way), 4, 4))
+    poses[:, :3, 0], poses[:, :3, 1] = radius[:, None] * side, radius[:, None] * np.cross(way, side)
+    poses[:, :3, 2], poses[:, :3, 3], poses[:, 3, 3] = length[:, None] * way, center, 1.0
+    return poses

@@ -1,0 +1,221 @@
+"""Contacts in the window: their marks over the picture, the entry that shows them, and residuals that are told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_collision_shapes import choose, pixels
+from windows import wait
+
+import engine
+from app.contact_view import READ
+from app.contacts import contacts_of
+from app.gl import contact_marks
+from app.gl.contact_marks import COLORS, LONGEST, apart, marks
+from app.messages import Settings, Snapshot
+from app.running import for_new, running_of
+
+QUADRUPED = engine.ROBOTS / "quadruped.urdf"
+UP = np.array([0.0, 0.0, 1.0])
+GREEN = 40  # by which a green pixel is greener than red
+
+
+def made(force, state="stick", size=2.0, weight=100.0):
+    """The marks of one contact in the origin of a robot of 2 m and 100 N."""
+    return marks(np.zeros((1, 3)), UP[None], np.array(force, float)[None], np.array([state]), weight, size)
+
+
+def corners(mesh, pose):
+    """Where a copy's vertices lie."""
+    return mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
+
+
+def test_an_arrow_is_as_long_as_its_force_and_ends_in_its_head():
+    quarter = made([0.0, 0.0, 25.0])
+    assert quarter.ends[1, 0] == pytest.approx(0.15 * 2.0 * UP)
+    (head,) = (corners(contact_marks.HEAD, pose) for pose in quarter.heads)
+    shaft = corners(contact_marks.ROD, quarter.rods[-1])
+    assert head[:, 2].max() == pytest.approx(0.3)
+    assert shaft[:, 2].max() == pytest.approx(head[:, 2].min(), abs=1e-6)
+    assert shaft[:, 2].min() == pytest.approx(0.0, abs=1e-6)
+    assert made([0.0, 30.0, 40.0]).ends[1, 0] == pytest.approx([0.0, 0.36, 0.48])
+
+
+def test_an_arrow_has_a_longest_and_a_short_one_keeps_its_shape():
+    assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * LONGEST)
+    short = made([0.0, 0.0, 0.1])
+    head = corners(contact_marks.HEAD, short.heads[0])
+    assert head[:, 2].min() >= 0.5 * short.ends[1, 0, 2] - 1e-9
+    assert np.all(np.isfinite(short.rods))
+
+
+@pytest.mark.parametrize("state", list(COLORS))
+def test_colours_tell_the_state_and_what_does_not_press_has_no_arrow(state):
+    found = made([0.0, 0.0, 0.0 if state == "open" else 50.0], state)
+    assert tuple(found.rod_colors[0]) == pytest.approx(COLORS[state])
+    assert len(found.heads) == (state != "open")
+    disc = corners(contact_marks.ROD, found.rods[0])
+    assert np.ptp(disc[:, 2]) < 0.2 * np.ptp(disc[:, 0])
+
+
+def test_marks_are_apart_by_what_moved_or_changed():
+    one = made([0.0, 0.0, 25.0])
+    assert apart(one, one) == apart(None, None) == 0.0
+    assert apart(one, made([0.0, 0.0, 50.0])) == pytest.approx(0.3)
+    assert apart(one, made([0.0, 0.0, 25.0], "slip")) == apart(one, None) == np.inf
+
+
+def test_the_order_of_contacts_moves_no_mark(rng):
+    point, force = rng.standard_normal((5, 3)), 50 * rng.standard_normal((5, 3))
+    state = np.array(["stick", "slip", "open", "stick", "slip"])
+    normal, turned = np.tile(UP, (5, 1)), rng.permutation(5)
+    one = marks(point, normal, force, state, 100.0, 1.0)
+    other = marks(point[turned], normal, force[turned], state[turned], 100.0, 1.0)
+    assert apart(one, other) == 0.0
+    force[2, 0] += 10.0
+    assert apart(one, marks(point, normal, force, state, 100.0, 1.0)) > 0.01
+    assert apart(one, marks(point, normal, force, np.where(state == "open", "slip", state), 100.0, 1.0)) == np.inf
+
+
+def settled(steps: int = 300):
+    """The quadruped on its feet, as the window simulates it."""
+    model = engine.load(QUADRUPED)
+    running = running_of(model, for_new(model, Settings(device="cpu", automatic=True)))
+    running.advance(steps)
+    return running
+
+
+def test_a_snapshot_has_the_forces_that_carry_the_robot():
+    running = settled()
+    model, frame = running.simulation.model, Snapshot(running.simulation.model)
+    running.collect(frame)
+    assert frame.contacts.force.sum(0) == pytest.approx([0, 0, 9.81 * model.mass.sum()], abs=2.0)
+    assert list(frame.contacts.state) == ["stick"] * 4
+    assert np.abs(frame.contacts.point[:, 2]).max() < 1e-3
+    before = frame.contacts.point.copy()
+    running.advance(1)
+    assert np.array_equal(frame.contacts.point, before)  # a copy, which the simulation does not write
+
+
+def test_a_robot_that_was_moved_by_hand_touches_nothing_until_it_steps():
+    running = settled()
+    frame = Snapshot(running.simulation.model)
+
+    def lift(q):
+        q[2] += 0.001
+
+    running.place(lift, tuple(range(6)))
+    running.collect(frame)
+    assert frame.contacts is None
+    running.advance(40)
+    running.collect(frame)
+    assert frame.contacts is not None
+    running.reset(running.simulation.model.neutral())
+    running.collect(frame)
+    assert frame.contacts is None
+
+
+def test_no_step_between_two_snapshots_hides_its_residual():
+    running = settled(1)
+    frame = Snapshot(running.simulation.model)
+    running.collect(frame)
+    alone = settled(1).simulation
+    residuals = []
+    for _ in range(20):
+        alone.step()
+        residuals.append(alone.contacts.residual[0])
+    running.advance(12)
+    running.advance(8)
+    running.collect(frame)
+    assert frame.residual == max(residuals) > residuals[-1]
+    running.collect(frame)
+    assert frame.residual == 0.0
+    assert contacts_of(engine.Simulation(engine.load(engine.find_robot("arm7"))), 0) is None
+
+
+def stand(qtbot, window) -> None:
+    """Play until the robot carries its weight, and pause."""
+    window.play_action.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.3 and window.viewport._contacts is not None)
+    window.play_action.trigger()
+    wait(qtbot, lambda: np.isnan(window.workbench.newest.factor))  # the last one, of the pause
+
+
+def picture(window) -> np.ndarray:
+    """(height, width, 3): what the viewport shows, drawn in full."""
+    flat = pixels(window)
+    return flat.reshape(len(flat), -1, 3)
+
+
+def seen(window, point: np.ndarray) -> tuple[int, int]:
+    """The pixel, (row, column), in which a point of the world is seen."""
+    width, height = window.viewport._view().size
+    camera = window.viewport.camera
+    x, y, _, w = camera.projection(width / height) @ camera.view() @ np.append(point, 1.0)
+    return round((0.5 - 0.5 * y / w) * height), round((0.5 + 0.5 * x / w) * width)
+
+
+def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
+    window = opened(QUADRUPED)
+    action = window.contacts.action
+    assert action in window.view_menu.actions()
+    assert action.isChecked()
+    wait(qtbot, lambda: window.viewport._scene.ready)
+    stand(qtbot, window)
+    shown = picture(window)
+    choose(qtbot, window, action)
+    assert not action.isChecked()
+    hidden = picture(window)
+    turned = (shown[..., 1] - shown[..., 0] > GREEN) & (np.abs(shown - hidden).max(2) > 20)
+    points = window.viewport._contacts.point
+    assert len(points) == 4
+    for point in points:
+        row, column = seen(window, point + 0.02 * UP)
+        assert turned[row - 4 : row + 5, column - 4 : column + 5].any()
+    assert not turned[: turned.shape[0] // 3].any()
+    choose(qtbot, window, action)
+    assert np.abs(picture(window) - shown).max() < 20
+
+
+def test_without_ground_there_are_none(qtbot, opened):
+    window = opened(QUADRUPED)
+    stand(qtbot, window)
+    assert window.viewport._marks is not None
+    window.ground_action.trigger()
+    wait(qtbot, lambda: window.viewport._contacts is None)
+    window.play_action.trigger()
+    time = window.workbench.time
+    wait(qtbot, lambda: window.workbench.time > time + 0.05)
+    assert window.viewport._view().marks is None
+    window.play_action.trigger()
+    shown = picture(window)
+    choose(qtbot, window, window.contacts.action)
+    assert np.abs(picture(window) - shown).max() < 20
+
+
+def test_the_choice_is_remembered(qtbot, make_window):
+    window = make_window()
+    choose(qtbot, window, window.contacts.action)
+    window.close()
+    assert not make_window().contacts.action.isChecked()
+
+
+def test_a_residual_above_the_tolerance_is_told_for_a_while(opened, monkeypatch):
+    window = opened(QUADRUPED)
+    now = [100.0]
+    monkeypatch.setattr("app.contact_view.time.perf_counter", lambda: now[0])
+    frame = Snapshot(window.workbench.model)
+    frame.time, frame.residual = 1.0, 0.5 * engine.CONTACT_TOLERANCE
+    window.contacts.show(frame)
+    assert window.contacts.label.text() == ""
+    frame.residual = 3e-6
+    window.contacts.show(frame)
+    assert window.contacts.label.text() == "contact residual 3e-06"
+    assert "3.0e-06" in window.contacts.label.toolTip()
+    frame.residual = 0.0
+    now[0] += 0.5 * READ
+    window.contacts.show(frame)
+    assert window.contacts.label.text() != ""
+    now[0] += READ
+    window.contacts.show(frame)
+    assert window.contacts.label.text() == ""
