@@ -40,7 +40,7 @@ def test_the_residuals_are_of_all_texts_and_lengths_and_can_be_measured_again(dt
 
 def test_figures_are_there_and_small():
     figures = re.findall(r"!\[[^]]+\]\((.+?)\)", PAGE)
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
     assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}
 
