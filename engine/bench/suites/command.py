@@ -21,6 +21,7 @@ from engine.bench.suites import (
     accuracy,
     against,
     batches,
+    contact,
     cpu,
     gpu,
     grid,
@@ -72,13 +73,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
         "the GPU beside its peers (gpu), a simulation's steps (steps), robots that branch (trees), "
         "how many rounds they take (rounds), "
-        "how times grow on it, how a step's do on both devices (step-growth), what the automatic choice costs (regret)",
+        "how times grow on it, how a step's do on both devices (step-growth), "
+        "what the automatic choice costs (regret), robots on the ground against what was asked (contact)",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
-        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps or trees",
+        help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
+        "trees or contact",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -258,6 +261,7 @@ SUITES: Mapping[str, Suite] = {
     "steps": Suite(steps.run, steps.MOST_ROWS, steps.table, None, steps.line),
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
     "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
+    "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
@@ -266,4 +270,4 @@ SUITES: Mapping[str, Suite] = {
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, their rounds, and
-times over links and robots there, of calls and of steps."""
+times over links and robots there, of calls and of steps; robots on the ground."""

@@ -1,0 +1,82 @@
+"""MuJoCo on a plane, where it is installed: a box on a ramp, one that slides to rest, and a robot that stands.
+
+As its documentation advises against slip: elliptic cones, impratio 100, and the implicit integrator for gains.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.bench.peers.peer import require
+from engine.validation import Array
+
+G = 9.81
+BOX = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integrator="implicitfast"/><worldbody>
+<geom type="plane" size="0 0 1" friction="{mu} 0 0"/><body pos="0 0 {height}"><freejoint/>
+<inertial pos="0 0 0" mass="2" diaginertia="{i} {i} {i}"/><geom type="box" size="{half}" friction="{mu} 0 0"/>
+</body></worldbody></mujoco>"""
+
+
+def _mujoco() -> Any:
+    """The module. Raises Missing where it is not installed."""
+    os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is drawn
+    require("mujoco", "MuJoCo")
+    import mujoco
+
+    return mujoco
+
+
+def box_on_ramp(mu: float, tilt: float, inertia: float, settle: float, seconds: float) -> float:
+    """How far, m, a box of 0.2 m and 2 kg goes within so many s once it has settled. Raises Missing."""
+    mujoco = _mujoco()
+    model = mujoco.MjModel.from_xml_string(BOX.format(dt=1e-3, mu=mu, height=0.1, i=inertia, half="0.1 0.1 0.1"))
+    model.opt.gravity[:] = G * np.array([-np.sin(tilt), 0, -np.cos(tilt)])
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, round(settle * 1e3))
+    start = data.qpos[:3].copy()
+    mujoco.mj_step(model, data, round(seconds * 1e3))
+    return float(np.linalg.norm(data.qpos[:3] - start))
+
+
+def stopping(mu: float, speed: float, inertia: float, dt: float, angles: Array) -> Array:
+    """The ways (angles,), m, of a flat box of 2 kg that is pushed off at so many m/s. Raises Missing."""
+    mujoco = _mujoco()
+    model = mujoco.MjModel.from_xml_string(BOX.format(dt=dt, mu=mu, height=0.01, i=inertia, half="0.2 0.2 0.01"))
+    ways = []
+    for angle in angles:
+        data = mujoco.MjData(model)
+        data.qvel[:2] = speed * np.cos(angle), speed * np.sin(angle)
+        mujoco.mj_step(model, data, round(0.8 / dt))
+        ways.append(np.linalg.norm(data.qpos[:2]))
+    return np.array(ways)
+
+
+def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Callable[[int], None], Any]:
+    """What makes a robot on a free base, held by gains (nv,), stand for so many steps more; and MuJoCo's data of it.
+
+    Raises Missing.
+    """
+    mujoco = _mujoco()
+    spec = mujoco.MjSpec.from_file(str(urdf))
+    spec.option.timestep, spec.option.cone, spec.option.impratio = dt, mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    for geom in spec.geoms:
+        geom.contype, geom.conaffinity, geom.friction = 1, 2, [mu, 0, 0]
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=2, conaffinity=1, friction=[mu, 0, 0]
+    )
+    joints = [joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE]
+    for joint in joints:
+        spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    for actuator, p, d in zip(spec.actuators, kp[6:], kd[6:], strict=True):
+        actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+        actuator.gainprm[0], actuator.biasprm[1], actuator.biasprm[2] = p, -p, -d
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 1000)
+    return lambda steps: mujoco.mj_step(model, data, steps), data
