@@ -14,6 +14,7 @@ from app.gl import contact_marks
 from app.gl.contact_marks import COLORS, LONGEST, apart, marks
 from app.messages import Settings, Snapshot
 from app.running import for_new, running_of
+from app.spread import Spread
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 UP = np.array([0.0, 0.0, 1.0])
@@ -191,6 +192,19 @@ def test_without_ground_there_are_none(qtbot, opened):
     shown = picture(window)
     choose(qtbot, window, window.contacts.action)
     assert np.abs(picture(window) - shown).max() < 20
+
+
+def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
+    window = opened(QUADRUPED)
+    window.workbench.set_spread(Spread(robots=4))
+    window.workbench.look_at(3)
+    stand(qtbot, window)
+    viewport = window.viewport
+    assert len(viewport._batch) == 4
+    offset = viewport._batch.offsets[3]
+    assert np.linalg.norm(offset) > 0.1
+    assert np.allclose(viewport._marks.ends[0], viewport._contacts.point + offset)
+    assert np.linalg.norm(viewport._contacts.point, axis=1).max() < 1.0
 
 
 def test_the_choice_is_remembered(qtbot, make_window):
