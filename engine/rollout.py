@@ -16,6 +16,7 @@ from engine import files, validation
 from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.parameters import Parameters
+from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
 
@@ -57,6 +58,7 @@ def rollout(
     parameters: Parameters | None = None,
     keep: Sequence[str] = KEPT,
     threads: int | None = None,
+    scene: Scene | None = None,
 ) -> Trajectory:
     """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, every `every`-th state of it.
 
@@ -72,22 +74,9 @@ def rollout(
     for name in keep:
         validation.one_of("keep", name, KEPT)
     simulation = Simulation(
-        model,
-        batch,
-        dt,
-        integrator,
-        algorithm,
-        limits,
-        q0,
-        v0,
-        device,
-        dtype,
-        kp,
-        kd,
-        parameters,
-        timed=False,
-        threads=threads,
-    )
+        model, batch, dt, integrator, algorithm, limits, q0, v0, device, dtype, kp, kd, parameters,
+        timed=False, threads=threads, scene=scene,
+    )  # fmt: skip
     if target is not None:
         simulation.target[:] = simulation.array(_target(model, target, batch))
     sequence, samples, held = simulation.array(sequence), steps // every + 1, sequence.shape[1] == 1

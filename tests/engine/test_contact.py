@@ -215,6 +215,22 @@ def test_a_quadruped_stands_still():
     np.testing.assert_allclose(weight, [0, 0, quadruped().mass.sum() * G], atol=1e-5 * quadruped().mass.sum() * G)
 
 
+def test_a_rollout_is_the_motion_of_a_simulation_on_the_ground():
+    simulation = standing(quadruped())
+    own = simulation.settings
+    given = {
+        "dt": simulation.dt,
+        "integrator": simulation.integrator,
+        "kp": own.kp,
+        "kd": own.kd,
+        "scene": own.scene,
+    }
+    motion = engine.rollout(quadruped(), simulation.q[0], steps=50, **given)
+    simulation.step(50)
+    np.testing.assert_array_equal(motion.q[-1], simulation.q[0])
+    assert simulation.contacts.number[0] > 0
+
+
 def test_a_humanoid_stands_on_its_feet_by_gains_alone():
     simulation = standing(engine.load(engine.ROBOTS / "humanoid.urdf"), dt=1e-3)
     simulation.step(2000)
