@@ -41,7 +41,7 @@ from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.rollout import Trajectory, rollout
-from engine.scene import Plane, Scene, put_down, slope
+from engine.scene import HeightField, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
@@ -112,6 +112,7 @@ __all__ = [
     "Frame",
     "FrameReader",
     "Growth",
+    "HeightField",
     "Interval",
     "Joint",
     "Model",

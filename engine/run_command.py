@@ -24,7 +24,7 @@ from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.robot_arguments import DONE, NO, CallError, console, count, load_robot, seed, warn
 from engine.rollout import Recorder, save
-from engine.scene import Scene, put_down, slope
+from engine.scene import HeightField, Plane, Scene, put_down, slope
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 from engine.timestep import LONGEST, suggested_step
 from engine.validation import Array
@@ -65,6 +65,12 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
         help="ground under the robot (default: on the CPU, under one with a free base and collision shapes)",
     )
     run.add_argument("--slope", type=float, default=0.0, metavar="DEG", help="the ground's angle, rising towards −x")
+    run.add_argument(
+        "--terrain", type=Path, metavar="FILE.npy", help="ground of heights in m, rows along y, columns along x"
+    )
+    run.add_argument(
+        "--cell", type=positive, default=0.1, metavar="M", help="between heights of --terrain (default 0.1)"
+    )
     run.add_argument("--friction", type=float, metavar="MU", help="coefficient of friction of the ground (default 0.8)")
     run.add_argument("--hold", action="store_true", help="joint gains hold the robot as it starts")
 
@@ -199,14 +205,27 @@ def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
         and args.device != "cuda"
         and args.dtype == "float64"
     )
-    if args.ground is False or (args.ground is None and not stands):
+    asked = args.ground or args.terrain is not None
+    if args.ground is False or (not asked and not stands):
+        if args.terrain is not None:
+            raise CallError("--terrain and --no-ground exclude each other; give one of them")
         return None
-    if args.ground and not model.collisions:
-        raise CallError(
-            f"--ground: {model.name} has no collision shapes that could touch it; give its links <collision>"
-        )
+    if asked and not model.collisions:
+        name = "--terrain" if args.terrain else "--ground"
+        raise CallError(f"{name}: {model.name} has no collision shapes that could touch it; give its links <collision>")
     friction = {} if args.friction is None else {"friction": args.friction}
-    return Scene(ground=slope(np.radians(args.slope)), **friction)
+    return Scene(ground=_ground(args), **friction)
+
+
+def _ground(args: argparse.Namespace) -> Plane | HeightField:
+    if args.terrain is None:
+        return slope(np.radians(args.slope))
+    if args.slope:
+        raise CallError("--terrain and --slope exclude each other; give the slope in the heights")
+    try:
+        return HeightField(np.load(args.terrain, allow_pickle=False), args.cell)
+    except ValueError as fault:
+        raise CallError(f"--terrain {args.terrain}: {fault}; write heights in m with numpy.save") from None
 
 
 def _require_ground(args: argparse.Namespace, model: Model, scene: Scene | None) -> None:
@@ -250,6 +269,7 @@ def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any
         "robot": str(files.find_robot(args.robot).resolve()),
         "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
         "controls": str(args.controls.resolve()) if args.controls else None,
+        "terrain": str(args.terrain.resolve()) if args.terrain else None,
         "algorithm": simulation.algorithm,
         "catena": __version__,
     }

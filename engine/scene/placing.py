@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 
 from engine.model import FREE, WORLD, Model
 from engine.model.poses import body_poses
+from engine.scene.height_field import HeightField
 from engine.scene.points import Points, points
 from engine.scene.scene import Scene
 
+_AROUND = 64  # places on a rim
+
 
 def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
-    """q (nq,) with the robot moved along the ground's normal so that its lowest point touches.
+    """q (nq,) with the robot moved along a plane's normal, or up and down over a height field, until it just touches.
 
     Robots on a pedestal stay where they are, and so do those that have nothing to touch with.
     """
@@ -20,12 +23,16 @@ def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.
     found = points(model, scene)
     if scene.ground is None or len(roots) == 0 or len(found.radius) == 0:
         return q
-    n = np.array(scene.ground.normal)
-    least = np.min(lowest(found, body_poses(model, q[None])[0], n))
+    poses = body_poses(model, q[None])[0]
+    if isinstance(scene.ground, HeightField):
+        move = np.array([0.0, 0.0, np.max(_lifts(found, poses, scene.ground))])
+    else:
+        n = np.array(scene.ground.normal)
+        move = n * (scene.ground.offset - np.min(lowest(found, poses, n)))
     moved = q.copy()
     for root in roots:
         start = model.q_start[root]
-        moved[start : start + 3] += model.home_rotation[root].T @ n * (scene.ground.offset - least)
+        moved[start : start + 3] += model.home_rotation[root].T @ move
     return moved
 
 
@@ -37,3 +44,18 @@ def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) 
     below = found.radius + found.rim * np.sqrt(np.maximum(0.0, 1 - (axis @ n) ** 2))
     height: NDArray[np.floating] = (np.einsum("kij,kj->ki", R, found.position) + p) @ n - below
     return height
+
+
+def _lifts(found: Points, poses: NDArray[np.floating], ground: HeightField) -> NDArray[np.floating]:
+    """(…,): how far up each of the points must go to touch the ground; of rims, places all around."""
+    at = poses[np.repeat(found.body, np.diff(found.first))]
+    R, p = at[:, :3, :3], at[:, :3, 3]
+    x, axis = np.einsum("kij,kj->ki", R, found.position) + p, np.einsum("kij,kj->ki", R, found.axis)
+    rims = found.rim > 0
+    beside = np.cross(axis[rims], np.eye(3)[np.argmin(np.abs(axis[rims]), -1)])
+    beside /= np.linalg.norm(beside, axis=-1, keepdims=True)
+    angle = np.arange(_AROUND) * (2 * np.pi / _AROUND)
+    circle = np.cos(angle)[:, None, None] * beside + np.sin(angle)[:, None, None] * np.cross(axis[rims], beside)
+    around = (x[rims] + found.rim[rims, None] * circle).reshape(-1, 3)
+    lifts = ground.lift(x[~rims], found.radius[~rims]), ground.lift(around, np.zeros(len(around)))
+    return np.concatenate(lifts)

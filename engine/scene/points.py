@@ -2,7 +2,8 @@
 
 A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its
 two rims, a mesh the corners of its convex hull. Of
-those of one shape at most four are kept as contacts at a time, so their number is known before anything moves.
+those of one shape at most four are kept as contacts at a time, so their number is known before anything moves. On a
+height field a sphere may touch in several places: there its point stands four times, once for each.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
+from engine.scene.height_field import HeightField
 from engine.scene.hull import hull
 from engine.scene.scene import Scene
 
@@ -48,7 +50,8 @@ class Points(NamedTuple):
 def points(model: Model, scene: Scene) -> Points:
     """The points of a model's collision shapes; a shape that does not move has none."""
     shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
-    found = [_of_shape(model, shape) for shape in shapes]
+    times = KEPT if isinstance(scene.ground, HeightField) else 1
+    found = [_of_shape(model, shape, times) for shape in shapes]
     first = np.cumsum([0, *(len(radius) for _, radius, _, _ in found)])
     columns = zip(*found, strict=True) if found else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
     position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
@@ -58,11 +61,12 @@ def points(model: Model, scene: Scene) -> Points:
     return Points(first, body, link, position, radius, axis, rim, *laws)
 
 
-def _of_shape(model: Model, shape: Collision) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, radii, axes and rims of a shape's points, in its body's frame."""
+def _of_shape(model: Model, shape: Collision, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, radii, axes and rims of a shape's points, in its body's frame; those of spheres so many times."""
     R = model.link_rotation[shape.link] @ shape.pose[:3, :3]
     p = model.link_rotation[shape.link] @ shape.pose[:3, 3] + model.link_position[shape.link]
     local, radius, rim = _LOCAL[shape.shape](shape)
+    local = np.repeat(local, times if radius > 0 else 1, 0)
     count = len(local)
     axis = np.tile(R[:, 2] if rim else np.zeros(3), (count, 1))
     return local @ R.T + p, np.full(count, radius), axis, np.full(count, rim)

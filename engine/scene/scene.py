@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.scene.height_field import HeightField
+
 
 def _is_number(x: Any) -> bool:
     return isinstance(x, int | float | np.number) and bool(np.isfinite(x))
@@ -42,13 +44,14 @@ class Scene:
     a shape of the robot that names its own has that instead.
     """
 
-    ground: Plane | None = Plane()
+    ground: Plane | HeightField | None = Plane()
     friction: float = 0.8
     restitution: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.ground is None or isinstance(self.ground, Plane)):
-            raise TypeError(f"the scene's ground is a {type(self.ground).__name__}; expected an engine.Plane or None")
+        if not (self.ground is None or isinstance(self.ground, Plane | HeightField)):
+            came = type(self.ground).__name__
+            raise TypeError(f"the scene's ground is a {came}; expected an engine.Plane, an engine.HeightField or None")
         if not (_is_number(self.friction) and self.friction >= 0):
             raise ValueError(f"the scene's friction is {self.friction!r}; expected a coefficient of at least 0")
         if not (_is_number(self.restitution) and 0 <= self.restitution <= 1):

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cpu.collision.frames import tangents
+from engine.cpu.collision.height_field import near_sphere, put, under
+from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.cpu.runtime.native import inline, kernel
@@ -109,24 +111,53 @@ def _worth(out, first, count, x, n):
     return max(max(-turn * here, -turn * _area(b, c, x, n)), -turn * _area(c, a, x, n))
 
 
+@inline
+def _search(first, many, points, R, p, speed, dt, surface):
+    """Where the points of a shape are nearest to a height field; of a plane there is nothing to search."""
+    if len(surface) > 1:
+        for k in range(first, first + many):
+            if points.radius[k] > 0.0:
+                if (k - first) % KEPT == 0:
+                    centre = add(p, mul(R, load3(points.position[k], 0, 1)))
+                    near_sphere(surface, k, centre, points.radius[k], NEAR + 2.0 * dt * speed)
+            else:
+                below = under(surface, add(p, mul(R, load3(points.position[k], 0, 1))))[0]
+                x = _surface_point(k, points, k - first, R, p, below)
+                n, gap = under(surface, x)
+                put(surface, k, n, x, gap)
+
+
+@inline
+def _nearest(k, points, number, R, p, surface):
+    """Where point k touches, the normal of the ground there, and the gap."""
+    if len(surface) > 1:
+        row = surface.nearest[k]
+        x, n, gap = load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP]
+    else:
+        n = load3(surface.plane, 0, 1)
+        x = _surface_point(k, points, number, R, p, n)
+        gap = dot(n, x) - surface.plane[3]
+    return x, n, gap
+
+
 @kernel
-def ground_contacts(points, bodies, w, plane, dt, out):
-    """The contacts with a plane (4,): normal and offset, into `out`; answers how many there are. One lane.
+def ground_contacts(points, bodies, w, surface, dt, out):
+    """The contacts with a surface, see `surfaces`, into `out`; answers how many there are. One lane.
 
     Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most.
     """
-    n, total = load3(plane, 0, 1), 0
+    total = 0
     for s in range(points.body.size):
         body = points.body[s]
         R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
         omega, velocity = mul(R, load3(w[body], at.V, 1)), mul(R, load3(w[body], at.V + 3, 1))
         first, many = points.first[s], points.first[s + 1] - points.first[s]
-        kept = 0
+        _search(first, many, points, R, p, np.sqrt(dot(velocity, velocity)), dt, surface)
+        kept, across = 0, (0.0, 0.0, 1.0)
         while kept < KEPT:
             best, slot, best_gap = -1e30 if kept == 0 else 0.0, -1, 0.0
             for k in range(first, first + many):
-                x = _surface_point(k, points, k - first, R, p, n)
-                gap = dot(n, x) - plane[3]
+                x, n, gap = _nearest(k, points, k - first, R, p, surface)
                 closing = -dot(n, add(velocity, cross(omega, sub(x, p))))
                 if gap > NEAR + 2.0 * dt * max(closing, 0.0):
                     continue
@@ -139,13 +170,14 @@ def ground_contacts(points, bodies, w, plane, dt, out):
                     slot = k
                     best_gap = gap
                     break
-                worth = -gap if kept == 0 else _worth(out, total, kept, x, n)
+                worth = -gap if kept == 0 else _worth(out, total, kept, x, across)
                 if worth > best:
                     best, slot, best_gap = worth, k, gap
             if slot < 0:
                 break
-            x = _surface_point(slot, points, slot - first, R, p, n)
+            x, n, _ = _nearest(slot, points, slot - first, R, p, surface)
             _put(out, total + kept, slot, s, x, n, best_gap)
+            across = n if kept == 0 else across
             kept += 1
         total += kept
     return total

@@ -187,7 +187,7 @@ def touches(q, v, rows, dynamics, ground):
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
-    return ground_contacts(ground.points, ground.bodies, w, ground.plane, rows.dt, ground.contacts)
+    return ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.contacts)
 
 
 @kernel

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains import jsiia
 from engine.cpu.chains.jsiia import Dense
+from engine.cpu.collision import surfaces
 from engine.cpu.collision.ground import Bodies, Contacts, contacts
+from engine.cpu.collision.surfaces import Kind, Surface
 from engine.cpu.constraints.contact_law import System
 from engine.cpu.constraints.contact_rounds import Room, room
 from engine.cpu.rigid_body import ltdl
@@ -29,7 +31,7 @@ class Ground(NamedTuple):
     """
 
     points: Points
-    plane: NDArray[np.floating]
+    surface: Surface
     above: NDArray[np.int64]
     contacts: Contacts
     bodies: Bodies
@@ -76,7 +78,7 @@ def ground(model: Model, scene: Scene) -> Ground:
     system = System(np.zeros((N, N)), np.zeros(N), np.zeros(P), np.zeros((max(nv + C, 1), 3)))
     overlap = System(np.zeros((P, P)), np.zeros(P), np.zeros(1), np.tile([0.0, 0.0, np.inf], (P, 1)))
     return Ground(
-        found, np.array([*scene.ground.normal, scene.ground.offset]), ltdl.velocities_above(model), contacts(C),
+        found, surfaces.surface(scene.ground, len(found.radius)), ltdl.velocities_above(model), contacts(C),
         Bodies(np.zeros((n, 9)), np.zeros((n, 3))), jsiia.dense(model), coupling.v_index, coupling.v_factor,
         np.zeros((N, nv)), np.zeros((nv, N)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
         np.zeros(nv, np.int64), np.zeros(N), np.zeros(N), system, overlap, room(N), np.zeros(3, np.int64),
@@ -100,16 +102,16 @@ def touch(model: Model, scene: Scene, batch: int) -> Touch:
     return Touch(room, memory, np.zeros((batch, model.nv)), *told)
 
 
-def example() -> Touch:
-    """What kernels are compiled for: arrays of the types and axes of those in `touch`."""
+def example(kind: Kind) -> Touch:
+    """What kernels are compiled for on a kind of ground: arrays of the types and axes of those in `touch`."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     system = System(matrix, real, real, matrix)
     return Touch(
         Ground(
-            Points(whole, whole, whole, matrix, real, matrix, real, real, real), real, whole, contacts(1),
-            Bodies(matrix, matrix), Dense(matrix, matrix, cube, matrix, matrix), whole, real, matrix, matrix, real,
-            real, real, real, whole, real, real, system, system, room(1), whole,
+            Points(whole, whole, whole, matrix, real, matrix, real, real, real), surfaces.example(kind), whole,
+            contacts(1), Bodies(matrix, matrix), Dense(matrix, matrix, cube, matrix, matrix), whole, real, matrix,
+            matrix, real, real, real, real, whole, real, real, system, system, room(1), whole,
         ),
         cube, matrix, matrix, whole[None], cube,
     )  # fmt: skip

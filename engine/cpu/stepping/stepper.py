@@ -8,13 +8,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from engine import phases
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
+from engine.cpu.collision import surfaces
+from engine.cpu.collision.surfaces import Kind
 from engine.cpu.constraints import contact_room
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, Touch
 from engine.cpu.constraints.joint_constraints import JointRows
@@ -50,7 +52,8 @@ RUNS = 4
 class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
-    `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: there is something to touch.
+    `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
+    kind of ground there is to touch, "" for none.
     `branched`: "dca" is that for trees. `own`: robots differ in their numbers.
     """
 
@@ -59,7 +62,7 @@ class Code(NamedTuple):
     lanes: int
     wrenches: bool = False
     freezes: bool = False
-    contact: bool = False
+    contact: Kind | Literal[""] = ""
     branched: bool = False
     own: bool = False
 
@@ -70,7 +73,8 @@ class Code(NamedTuple):
         algorithm = settings.algorithm
         if algorithm == "dca" and not _dca_pays(settings.model):
             algorithm = "abia"
-        contact = settings.scene is not None and settings.scene.ground is not None
+        ground = None if settings.scene is None else settings.scene.ground
+        contact: Kind | Literal[""] = "" if ground is None else surfaces.kind(ground)
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         branched = algorithm == "dca" and not features.serial(settings.model)
@@ -81,7 +85,7 @@ class Code(NamedTuple):
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
         seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
-        return seconds + 4.0 * self.contact + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
+        return seconds + 4.0 * bool(self.contact) + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
@@ -117,7 +121,7 @@ class Code(NamedTuple):
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
             example(self.algorithm, (0,) * self.lanes), whole, freezing,
-            contact_room.example() if self.contact else (), Own(cube, cube) if self.own else (),
+            contact_room.example(self.contact) if self.contact else (), Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 

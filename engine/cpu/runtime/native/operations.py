@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 
 from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.values import DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
+from engine.cpu.runtime.native.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
 
 
 def now() -> int:
@@ -86,6 +86,16 @@ def _is_finite(builder: ir.IRBuilder, x: Any) -> Any:
     return builder.fcmp_ordered("<", _intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
 
 
+def _whole(builder: ir.IRBuilder, x: Any) -> Any:
+    """The whole part of a number, as Python's int; beyond 64 bits the outermost, of NaN 0."""
+    if not isinstance(x, ir.Value):
+        return int(x)
+    if x.type in (INT, BOOL):
+        return arithmetic.converted(builder, x, INT)
+    type_ = ir.FunctionType(INT, [x.type])
+    return builder.call(builder.module.declare_intrinsic("llvm.fptosi.sat", [INT, x.type], type_), [x])
+
+
 def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
     if axis != 0:
         raise Untranslatable("a new axis that is not the first")
@@ -124,6 +134,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     np.cos: _of_real("llvm.cos"),
     np.arctan2: _arctan2,
     np.isfinite: _is_finite,
+    int: _whole,
     np.expand_dims: _expand,
     now: _now,
     address: _address,

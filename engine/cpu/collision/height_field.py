@@ -1,0 +1,169 @@
+"""Where points and spheres are nearest to a height field, in closed form.
+
+A point without a radius is held against the plane of the triangle under it. A sphere touches the ground at each of the
+places that are nearest to its centre among all around them: on triangles, edges and corners, within its reach.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
+from engine.cpu.rigid_body.spatial import add, dot, load3, nearest, scale, store3, sub
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.points import KEPT
+
+NONE = 1e30
+"""m: the gap of what touches nothing."""
+_FAR = 1e9  # cells: beyond lies what is no number
+_REACH = 4.0  # cells that a sphere looks ahead, at most
+_ASIDE = 1e-6  # cells from a place to the triangles around it
+_LEAST, _SAME = 1e-6, 1e-5  # slopes, and cells, that are nought
+
+
+@inline
+def _height(field, i, j):
+    """The height at row i and column j; beyond the border, that of the border."""
+    heights = field.heights
+    return heights[max(0, min(i, heights.shape[0] - 1)), max(0, min(j, heights.shape[1] - 1))]
+
+
+@inline
+def _cell(field, x, y):
+    """The row and the column of the cell at (x, y), and how far along x and y that is, in cells from its corner."""
+    s = max(-_FAR, min(_FAR, (x - field.grid[0]) / field.grid[2]))
+    t = max(-_FAR, min(_FAR, (y - field.grid[1]) / field.grid[2]))
+    column, row = nearest(s), nearest(t)
+    column = column - 1.0 if column > s else column
+    row = row - 1.0 if row > t else row
+    return int(row), int(column), s - column, t - row
+
+
+@inline
+def _triangle(field, i, j, upper):
+    """Of a cell's triangle, that with the greater y or the other: the first corner's height, the slopes along x, y."""
+    a, d, side = _height(field, i, j), _height(field, i + 1, j + 1), field.grid[2]
+    other = _height(field, i + 1, j) if upper else _height(field, i, j + 1)
+    return a, (d - other if upper else other - a) / side, (other - a if upper else d - other) / side
+
+
+@inline
+def under(field, x):
+    """The normal of the triangle under x, and how far x is from its plane."""
+    i, j, s, t = _cell(field, x[0], x[1])
+    a, along_x, along_y = _triangle(field, i, j, t > s)
+    upwards = 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
+    above = x[2] - (a + field.grid[2] * (s * along_x + t * along_y))
+    return (-along_x * upwards, -along_y * upwards, upwards), upwards * above
+
+
+@inline
+def put(field, k, n, place, gap):
+    """What is known of point k."""
+    row = field.nearest[k]
+    store3(row, NORMAL, 1, n)
+    store3(row, PLACE, 1, place)
+    row[GAP] = gap
+
+
+@inline
+def _corner(field, i, j):
+    return field.grid[0] + j * field.grid[2], field.grid[1] + i * field.grid[2], _height(field, i, j)
+
+
+@inline
+def _on_triangle(x, a, b, c):
+    """The point of a triangle next to x.
+
+    Source: C. Ericson, "Real-Time Collision Detection" (2005), section 5.1.5.
+    """
+    ab, ac, ax, bx, cx = sub(b, a), sub(c, a), sub(x, a), sub(x, b), sub(x, c)
+    d1, d2, d3, d4, d5, d6 = dot(ab, ax), dot(ac, ax), dot(ab, bx), dot(ac, bx), dot(ab, cx), dot(ac, cx)
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    if d1 <= 0.0 and d2 <= 0.0:
+        return a
+    if d3 >= 0.0 and d4 <= d3:
+        return b
+    if d6 >= 0.0 and d5 <= d6:
+        return c
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        return add(a, scale(d1 / (d1 - d3), ab))
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        return add(a, scale(d2 / (d2 - d6), ac))
+    if va <= 0.0 and d4 >= d3 and d5 >= d6:
+        return add(b, scale((d4 - d3) / ((d4 - d3) + (d5 - d6)), sub(c, b)))
+    share = 1.0 / (va + vb + vc)
+    return add(a, add(scale(vb * share, ab), scale(vc * share, ac)))
+
+
+@kernel
+def _is_least(field, p, d):
+    """Whether no place on the ground around p is nearer to the centre p + d.
+
+    The ground is flat in each of the sectors between the six directions of edges, so these decide.
+    """
+    most = _LEAST * np.sqrt(dot(d, d))
+    for k in range(6):
+        turn = 1.0 if k < 3 else -1.0
+        ex, ey = 0.0 if k % 3 == 1 else turn, 0.0 if k % 3 == 0 else turn
+        aside = _ASIDE * field.grid[2]
+        i, j, s, t = _cell(field, p[0] + aside * ex, p[1] + aside * ey)
+        _, along_x, along_y = _triangle(field, i, j, t > s)
+        if d[0] * ex + d[1] * ey + d[2] * (ex * along_x + ey * along_y) > most:
+            return False
+    return True
+
+
+@kernel
+def _offer(field, k, found, x, radius, place):
+    """Keep a place among those of the sphere's points from k on, if it is new; answers how many there are."""
+    d = sub(x, place)
+    distance = np.sqrt(dot(d, d))
+    limit = _SAME * field.grid[2]
+    slot, worst = found, distance - radius
+    for m in range(found):
+        row = field.nearest[k + m]
+        n = load3(row, NORMAL, 1)
+        away = sub(sub(x, scale(row[GAP] + radius, n)), place)
+        if dot(away, away) < limit * limit:
+            return found
+        if found == KEPT and row[GAP] > worst:
+            slot, worst = m, row[GAP]
+    if slot < KEPT and distance > 0.0 and _is_least(field, place, d):
+        n = scale(1.0 / distance, d)
+        put(field, k + slot, n, sub(x, scale(radius, n)), distance - radius)
+        return max(found, slot + 1)
+    return found
+
+
+@kernel
+def near_sphere(field, k, x, radius, ahead):
+    """Where a sphere about x touches the ground, or is nearer than `ahead`, into the rows k … k + KEPT of `nearest`."""
+    for m in range(KEPT):
+        field.nearest[k + m, GAP] = NONE
+    n, above = under(field, x)
+    if above <= 0.0:
+        put(field, k, n, sub(x, scale(radius, n)), above - radius)
+        return
+    reach = radius + min(_REACH * field.grid[2], ahead)
+    low, high = _cell(field, x[0] - reach, x[1] - reach), _cell(field, x[0] + reach, x[1] + reach)
+    found, best, closest = 0, NONE, n
+    for i in range(low[0], high[0] + 1):
+        for j in range(low[1], high[1] + 1):
+            a, b, c, d = (
+                _corner(field, i, j), _corner(field, i, j + 1), _corner(field, i + 1, j), _corner(field, i + 1, j + 1)
+            )  # fmt: skip
+            if max(max(a[2], b[2]), max(c[2], d[2])) < x[2] - reach:
+                continue
+            for upper in range(2):
+                place = _on_triangle(x, a, b, d) if upper == 0 else _on_triangle(x, a, d, c)
+                away = sub(x, place)
+                distance = dot(away, away)
+                if distance > reach * reach:
+                    continue
+                found = _offer(field, k, found, x, radius, place)
+                if distance < best:
+                    best, closest = distance, place
+    if found == 0 and 0.0 < best < NONE:
+        n = scale(1.0 / np.sqrt(best), sub(x, closest))
+        put(field, k, n, sub(x, scale(radius, n)), np.sqrt(best) - radius)

@@ -1,0 +1,122 @@
+"""`HeightField`: uneven ground, as triangles over a grid of heights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Origin = tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """Ground of heights (rows, columns) in m over a square grid; rows follow each other along y, columns along x.
+
+    `heights[i, j]` stands at `origin` + (j, i, 0) · `cell`, all in m. Without an origin the middle of the grid is at
+    x = y = 0. Each cell is two triangles that meet in the diagonal from its least x and y to its greatest. Beyond the
+    border the ground goes on at the border's heights.
+
+    Raises ValueError for heights that are not finite or fewer than 2 × 2, and for a cell that is not positive.
+    """
+
+    heights: Array
+    cell: float
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            heights = np.array(self.heights, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "a height field's heights are no numbers; expected an array (rows, columns) in m"
+            ) from None
+        if heights.ndim != 2 or min(heights.shape) < 2:
+            raise ValueError(f"a height field's heights have the shape {heights.shape}; expected at least (2, 2)")
+        if not np.all(np.isfinite(heights)):
+            i, j = np.argwhere(~np.isfinite(heights))[0]
+            raise ValueError(f"a height field's heights[{i}, {j}] is {heights[i, j]}; expected finite heights in m")
+        if not (np.isfinite(self.cell) and self.cell > 0):
+            raise ValueError(f"a height field's cell is {self.cell}; expected the length of its side in m")
+        rows, columns = heights.shape
+        corner = (-(columns - 1) * self.cell / 2, -(rows - 1) * self.cell / 2, 0.0)
+        origin = np.asarray(corner if self.origin is None else self.origin, float)
+        if origin.shape != (3,) or not np.all(np.isfinite(origin)):
+            raise ValueError(f"a height field's origin is {self.origin}; expected three numbers in m")
+        heights.flags.writeable = False
+        object.__setattr__(self, "heights", heights)
+        object.__setattr__(self, "cell", float(self.cell))
+        object.__setattr__(self, "origin", (float(origin[0]), float(origin[1]), float(origin[2])))
+
+    @property
+    def corner(self) -> Array:
+        """(3,): the place where `heights[0, 0]` is measured from."""
+        return np.array(self.origin)
+
+    def height(self, x: Array) -> Array:
+        """(k,): the ground's height at each of x (k, 2 or 3)."""
+        place = (x[:, :2] - self.corner[:2]) / self.cell
+        whole = np.floor(place)
+        (u, v), (j, i) = (place - whole).T, whole.T
+        a, d = self._at(i, j), self._at(i + 1, j + 1)
+        low = a + u * (self._at(i, j + 1) - a) + v * (d - self._at(i, j + 1))
+        high = a + u * (d - self._at(i + 1, j)) + v * (self._at(i + 1, j) - a)
+        return np.asarray(np.where(v > u, high, low))
+
+    def lift(self, x: Array, radius: Array) -> Array:
+        """(k,): how far up spheres about x (k, 3) must go to touch the ground from above; negative for down, m."""
+        heights = self.height(x)
+        for k in np.flatnonzero(radius > 0):
+            heights[k] = max(self._resting(x[k], float(radius[k])))
+        return heights - x[:, 2]
+
+    def _at(self, i: Array, j: Array) -> Array:
+        """The heights in the world at rows i and columns j, on the border where these are beyond it."""
+        rows, columns = self.heights.shape
+        found = self.heights[np.clip(i, 0, rows - 1).astype(int), np.clip(j, 0, columns - 1).astype(int)]
+        return np.asarray(found + self.corner[2])
+
+    def _resting(self, x: Array, r: float) -> list[float]:
+        """How high a sphere's centre is where it rests on each of the corners, edges and triangles beneath."""
+        least, most = (np.floor((x[:2] + side * r - self.corner[:2]) / self.cell).astype(int) for side in (-1, 1))
+        j, i = np.meshgrid(*(np.arange(a, b + 2) for a, b in zip(least, most, strict=True)))
+        V = np.stack([self.corner[0] + j * self.cell - x[0], self.corner[1] + i * self.cell - x[1], self._at(i, j)], -1)
+        found = [_on_corners(V.reshape(-1, 3), r)]
+        pairs = (V[:, :-1], V[:, 1:]), (V[:-1], V[1:]), (V[:-1, :-1], V[1:, 1:])
+        found += [_on_edges(a.reshape(-1, 3), b.reshape(-1, 3), r) for a, b in pairs]
+        a, b, c, d = (part.reshape(-1, 3) for part in (V[:-1, :-1], V[:-1, 1:], V[1:, :-1], V[1:, 1:]))
+        found += [_on_triangles(a, b, d, r), _on_triangles(a, d, c, r)]
+        return [float(np.max(heights)) for heights in found if heights.size]
+
+
+def _on_corners(V: Array, r: float) -> Array:
+    """Heights of a sphere over the origin that rests on corners (k, 3); none for those beside it."""
+    rest = r**2 - np.sum(V[:, :2] ** 2, -1)
+    return np.asarray(V[rest >= 0, 2] + np.sqrt(rest[rest >= 0]))
+
+
+def _on_edges(a: Array, b: Array, r: float) -> Array:
+    """The same on edges from a to b (k, 3) each, where it touches between their ends."""
+    along = b[:, :2] - a[:, :2]
+    length = np.linalg.norm(along, axis=-1)
+    e, steep = along / length[:, None], (b[:, 2] - a[:, 2]) / length
+    t = -np.sum(a[:, :2] * e, -1)
+    rest = r**2 - np.sum((a[:, :2] + t[:, None] * e) ** 2, -1)
+    half, slant = np.sqrt(np.maximum(rest, 0.0)), np.sqrt(1 + steep**2)
+    foot = t + steep * half / slant
+    touches = (rest >= 0) & (foot >= 0) & (foot <= length)
+    return np.asarray((a[:, 2] + steep * t + half * slant)[touches])
+
+
+def _on_triangles(a: Array, b: Array, c: Array, r: float) -> Array:
+    """The same on triangles (k, 3) each, where it touches inside."""
+    n = np.cross(b - a, c - a)
+    n /= np.linalg.norm(n, axis=-1, keepdims=True)
+    foot = -r * n[:, :2]
+    inside = np.ones(len(n), bool)
+    for p, q in ((a, b), (b, c), (c, a)):
+        side, to = q[:, :2] - p[:, :2], foot - p[:, :2]
+        inside &= side[:, 0] * to[:, 1] - side[:, 1] * to[:, 0] >= 0
+    return np.asarray((np.sum(n * a, -1) / n[:, 2] + r / n[:, 2])[inside])
