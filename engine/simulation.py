@@ -213,18 +213,13 @@ class Simulation:
 
     @property
     def contact_wrench(self) -> Array:
-        """(batch, links, 6): the wrenches (n, f) of the last step's contacts, N m and N, in each link's frame."""
-        found, model = self.contacts, self.model
-        total = np.zeros((self.batch, len(model.link_names), 6))
-        if found is None:
-            return total
-        poses = dynamics.link_poses(model, self.q)
-        for robot, count in enumerate(found.number):
-            for k in range(count):
-                link, force = found.link[robot, k], found.impulse[robot, k] / self.dt
-                R, p = poses[robot, link, :3, :3], poses[robot, link, :3, 3]
-                moment = np.cross(found.point[robot, k] - p, force)
-                total[robot, link] += np.concatenate([R.T @ moment, R.T @ force])
+        """(batch, links, 6): the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame."""
+        found = self.contacts
+        total = np.zeros((self.batch, len(self.model.link_names), 6))
+        if found is not None:
+            acting = np.arange(found.link.shape[1]) < found.number[:, None]
+            robots, places = np.nonzero(acting)
+            np.add.at(total, (robots, found.link[robots, places]), found.wrench[robots, places] / self.dt)
         return total
 
     @property

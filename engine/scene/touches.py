@@ -20,7 +20,8 @@ class Touches(NamedTuple):
     `link` (batch, C) is the index of the robot's link, `point` (batch, C, 3) where it touches in the world, m, `normal`
     (batch, C, 3) points from what it touches to the robot, `gap` (batch, C) is the distance as the step began, m, and
     negative where they overlap, `impulse` (batch, C, 3) what the step gave to the robot, N s, `slip` (batch, C) the
-    speed along the surface after it, m/s. `residual` (batch,) is how far the step's impulses are from the law of
+    speed along the surface after it, m/s, `wrench` (batch, C, 6) the impulse about the link's origin and along its axes
+    where the step began, N m s and N s. `residual` (batch,) is how far the step's impulses are from the law of
     contact, relative to its greatest velocity; `worst` (batch,) is the greatest residual of all steps of the last call.
     """
 
@@ -31,6 +32,7 @@ class Touches(NamedTuple):
     gap: Array
     impulse: Array
     slip: Array
+    wrench: Array
     residual: Array
     worst: Array
 

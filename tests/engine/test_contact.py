@@ -354,3 +354,16 @@ def test_a_plane_needs_a_normal(normal):
 def test_a_plane_needs_an_offset(offset):
     with pytest.raises(ValueError, match="a number in m"):
         engine.Plane(offset=offset)
+
+
+def test_the_wrench_of_contacts_is_about_each_link_where_the_step_began(body):
+    simulation = simulated(body(), engine.Scene(friction=0.5), 0.1)
+    simulation.step(100)
+    simulation.v[0, 3] = 5.0
+    q = simulation.q[0].copy()
+    simulation.step()
+    found, pose = simulation.contacts, engine.link_poses(simulation.model, q)[0]
+    forces = found.impulse[0, :4] / simulation.dt
+    moment = np.cross(found.point[0, :4] - pose[:3, 3], forces).sum(0)
+    expected = np.concatenate([pose[:3, :3].T @ moment, pose[:3, :3].T @ forces.sum(0)])
+    np.testing.assert_allclose(simulation.contact_wrench[0, 0], expected, rtol=1e-9, atol=1e-9)

@@ -17,7 +17,7 @@ import numpy as np
 from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
 from engine.cpu.constraints.contact_rows import contact_rows, delassus, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import solve
@@ -35,6 +35,7 @@ from engine.cpu.rigid_body.spatial import (
     rotation_from_quaternion,
     scale,
     store3,
+    sub,
 )  # fmt: skip
 from engine.cpu.runtime.native import inline, kernel
 from engine.scene.touches import TOLERANCE
@@ -170,6 +171,10 @@ def _remember(count, frictional, n, touch, robot):
         store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
         store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
         store3(seen, IMPULSE, 1, world)
+        body = ground.points.body[touching.shape[i]]
+        R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
+        store3(seen, WRENCH, 1, mul_t(R, cross(sub(load3(touching.at[i], 0, 1), p), world)))
+        store3(seen, WRENCH + 3, 1, mul_t(R, world))
     first = 2 * frictional + count
     for k in range(first, n):
         joint_memory[ground.joint_of[k - first]] = impulses[k]

@@ -19,7 +19,7 @@ from engine.model import Model
 from engine.model.layout import pack_coupling
 from engine.scene import Points, Scene, points
 
-PLACE, NORMAL, GAP, IMPULSE, SLIP, SEEN = 0, 3, 6, 7, 10, 11
+PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 """Where the numbers of a contact stand in a row of `Touch.seen`, and how many they are."""
 
 
@@ -58,7 +58,8 @@ class Touch(NamedTuple):
 
     `memory` (batch, P, 3) by point, `joint_memory` (batch, nv). Of the last step `told` (batch, 3) holds the residual,
     the number of contacts and the greatest residual since `Stepper.advance` began, `which` (batch, C) their shapes,
-    `seen` (batch, C, 11) place, normal, gap, impulse and speed along the surface.
+    `seen` (batch, C, SEEN) place, normal, gap, impulse,
+    speed along the surface, and the impulse as a wrench on the body, in its frame.
     """
 
     ground: Ground

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import phases
 from engine.cpu.chains import dca_step
@@ -18,7 +19,7 @@ from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.collision import surfaces
 from engine.cpu.collision.surfaces import Kind
 from engine.cpu.constraints import contact_room
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, Touch
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH, Touch
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
@@ -329,7 +330,8 @@ class Stepper:
             seen[..., SLIP],
         )
         link = links[self._touch.which] if len(links) else self._touch.which
-        return Touches(told[:, 1].astype(np.int64), link, *parts, told[:, 0], told[:, 2])
+        wrench = _on_links(self._settings.model, link, seen[..., WRENCH:])
+        return Touches(told[:, 1].astype(np.int64), link, *parts, wrench, told[:, 0], told[:, 2])
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
@@ -348,6 +350,14 @@ def _taken(blocks: deque[slice]) -> slice | None:
         return blocks.popleft()
     except IndexError:
         return None
+
+
+def _on_links(model: Model, link: NDArray[np.int64], wrench: Array) -> Array:
+    """Wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
+    R, p = model.link_rotation[link], model.link_position[link]
+    force = wrench[..., 3:]
+    moment = wrench[..., :3] - np.cross(p, force)
+    return np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (moment, force)], -1)
 
 
 def _row(table: Array, block: slice) -> Array:
