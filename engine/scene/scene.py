@@ -40,8 +40,7 @@ def slope(angle: float) -> Plane:
 class Scene:
     """The ground under a robot, and friction and restitution of all that touches it.
 
-    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back;
-    a shape of the robot that names its own has that instead.
+    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back.
     """
 
     ground: Plane | HeightField | None = Plane()
