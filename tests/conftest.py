@@ -206,3 +206,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = reason_against() if group else None
         for item in group if reason else []:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> type:
+    """This machine has the GPU of `tests/app/pretended_gpu.py`."""
+    from pretended_gpu import PretendedGpu
+
+    monkeypatch.setattr(engine, "Simulation", PretendedGpu)
+    monkeypatch.setattr(engine, "why_no_gpu", lambda **_: None)
+    for name, value in (("lag", 1e-3), ("cost", 1e-5), ("fault", None), ("fault_in_flight", None), ("launches", [])):
+        monkeypatch.setattr(PretendedGpu, name, value)
+    return PretendedGpu
