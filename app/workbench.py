@@ -291,6 +291,8 @@ class Workbench:
             if self.model is not None and not engine.simulation_algorithms(self.model, device):
                 first = engine.SIMULATION_ALGORITHMS[device][0]
                 reasons[device] = engine.simulation_refusal(first, self.model, device) or ""
+        if self.settings.ground and self.model is not None:
+            reasons.setdefault("cuda", "robots stand on the ground on the CPU alone; turn Ground off")
         return reasons
 
     @property

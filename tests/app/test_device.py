@@ -212,6 +212,8 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     cfa = next(action for action in window.choices.algorithms.actions() if action.data() == "cfa")
     assert not cfa.isEnabled()
     assert cfa.text() == "cfa\tjoint 'floating_base' is free"
+    window.ground_action.trigger()
+    wait(qtbot, lambda: not window.workbench.settings.ground)
     window.workbench.set_device("cuda")
     wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
     wait(qtbot, lambda: window.workbench.settings.device != "cuda")
@@ -222,3 +224,13 @@ def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
     window = opened()
     wait(qtbot, lambda: window.workbench.device == "cuda")  # which "auto" takes here
     assert window.timing.device_choice.text() == "GPU (auto)"
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+def test_a_robot_on_the_ground_is_not_offered_the_gpu(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    gpu = window.choices.devices.actions()[2]
+    wait(qtbot, lambda: "on the CPU alone" in gpu.toolTip())
+    assert not gpu.isEnabled()
+    window.ground_action.trigger()
+    wait(qtbot, gpu.isEnabled)
