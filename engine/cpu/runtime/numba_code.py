@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+from functools import cache
 
 from engine.cpu.runtime import kernel_cache
 from engine.cpu.runtime.native import machine
@@ -24,12 +25,19 @@ def note(kind: str) -> None:
 
 def at_hand(kind: str) -> bool:
     """Whether all code of a kind was noted, here or by another process."""
-    return kind in _noted or kernel_cache.read(_name(kind)) is not None
+    if kind not in _noted and kernel_cache.read(_name(kind)) is not None:
+        _noted.add(kind)
+    return kind in _noted
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """Those of what makes the code; reading them takes most of a millisecond."""
+    return tuple(importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy"))
 
 
 def _name(kind: str) -> str:
     """The entry's file: it holds for these versions and settings, and this processor."""
-    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    digest = hashlib.sha256(repr((versions, settings, machine.describe())).encode())
+    digest = hashlib.sha256(repr((_versions(), settings, machine.describe())).encode())
     return f"{kind}-{digest.hexdigest()[:24]}"
