@@ -69,6 +69,7 @@ def test_a_note_is_for_all_processes_of_the_same_versions_and_settings(monkeypat
     assert numba_code.at_hand("a-kind")
     monkeypatch.setattr(numba_code, "_noted", set())
     assert numba_code.at_hand("a-kind")
+    monkeypatch.setattr(numba_code, "_noted", set())
     monkeypatch.setenv("NUMBA_OPT", "1")
     assert not numba_code.at_hand("a-kind")
 
