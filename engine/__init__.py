@@ -29,6 +29,7 @@ from engine.dynamics import (
     inverse_dynamics,
     inverse_mass_matrix,
     link_poses,
+    link_twists,
     mass_matrix,
     momentum,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_mass_matrix",
     "link_poses",
+    "link_twists",
     "load",
     "mass_matrix",
     "measure_algorithms",

@@ -270,6 +270,16 @@ def link_poses(model: Model, q: ArrayLike) -> Array:
     return frames[0] if single else frames
 
 
+def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """How all links move, (links, 6), in the order of `model.link_names`: ω in rad/s and v in m/s of the link's origin.
+
+    Both are along the world's axes.
+    """
+    (q, v), single = validation.states(model, q=q, v=v)
+    twists = poses.link_twists(model, q, v)
+    return twists[0] if single else twists
+
+
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
     (q, v), single = validation.states(model, q=q, v=v)

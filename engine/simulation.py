@@ -27,7 +27,7 @@ from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice
-from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
+from engine.step_settings import DIVERGED, EFFORT_LIMIT, INTEGRATORS, KD, KP, StepSettings, gains
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
@@ -185,6 +185,21 @@ class Simulation:
     def tau(self) -> Any:
         """(batch, nv): the generalized forces, N m or N."""
         return self._stepper.tau
+
+    @property
+    def effort(self) -> Array:
+        """(batch, nv): what the drives give in the present state, N m or N: tau and the gains' pull, within the limits.
+
+        On the host; waits for the steps. With "implicit" a step's effort is that at its end, see `Simulation`.
+        """
+        q, v, tau, target = (
+            arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v, self.tau, self.target)
+        )
+        rows, q_of_v = self.settings.joints, self.model.q_of_v
+        ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
+        effort = tau + rows[:, KP] * ahead - rows[:, KD] * v
+        clipped: Array = np.clip(effort, -rows[:, EFFORT_LIMIT], rows[:, EFFORT_LIMIT])
+        return clipped
 
     @property
     def target(self) -> Any:

@@ -35,8 +35,34 @@ def link_poses(model: Model, q: Array) -> Array:
     return poses
 
 
+def link_twists(model: Model, q: Array, v: Array) -> Array:
+    """The twists (ω, v) of all links, (batch, links, 6), at q (batch, nq), v (batch, nv), along the world's axes.
+
+    v is the velocity of the link frame's origin.
+    """
+    T, twist = _moving(model, q, v)
+    still = np.zeros((len(q), 1, 6))
+    twist = np.concatenate([twist, still], 1)[:, model.link_body]  # −1, the world, is the last
+    T = np.concatenate([T, np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], 1)[:, model.link_body]
+    origin = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
+    twist[..., 3:] += np.cross(twist[..., :3], origin)
+    return twist
+
+
 def momentum(model: Model, q: Array, v: Array) -> Array:
-    """The whole robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v.
+    """The whole robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v."""
+    T, twist = _moving(model, q, v)
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    omega, velocity = twist[..., :3], twist[..., 3:]
+    own = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
+    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: V of each body in its own frame
+    wrench = (model.J @ own[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
+    n, f = wrench[..., 0, :], wrench[..., 1, :]
+    return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
+
+
+def _moving(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """`body_poses`, and the twists of the bodies about the world's origin and along its axes, (batch, n, 6).
 
     Twists add up along each branch once they are all seen from the world: by doubling, as in `body_poses`.
     """
@@ -54,12 +80,7 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
         i = np.flatnonzero(hangs)
         twist[:, i] += twist[:, above[i]]
         above[i] = above[above[i]]
-    omega, velocity = twist[..., :3], twist[..., 3:]
-    own = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
-    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: V of each body in its own frame
-    wrench = (model.J @ own[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
-    n, f = wrench[..., 0, :], wrench[..., 1, :]
-    return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
+    return T, twist
 
 
 def _in_parent(model: Model, q: Array) -> Array:

@@ -364,3 +364,29 @@ def test_phases_are_timed_and_add_up():
     assert set(simulation.phases) == set(engine.PHASES["cpu"]["abia"])
     assert {name for name, seconds in simulation.phases.items() if seconds == 0} == {"constraints"}
     assert sum(simulation.phases.values()) <= wall
+
+
+def test_the_effort_is_what_moves_the_joints(rng):
+    """Over a step of semi-implicit Euler, v⁺ = v + dt FD(q, v, effort), clipped at the limits, gains included."""
+    model = engine.load(engine.find_robot("arm7"))
+    model = dataclasses.replace(model, damping=np.zeros(7), friction=np.zeros(7))
+    q, v = model.random(rng), rng.uniform(-1, 1, 7)
+    simulation = engine.Simulation(model, q=q, v=v, kp=40.0, kd=2.0, limits=False)
+    simulation.tau[:] = rng.uniform(-5, 5, 7)
+    simulation.tau[0, 0] = 10 * model.effort_limit[0]
+    simulation.target[:] = q + 0.1
+    effort = simulation.effort
+    assert effort[0, 0] == model.effort_limit[0]
+    np.testing.assert_allclose(
+        effort[0, 1:], np.clip(simulation.tau[0] + 4 - 2 * v, -model.effort_limit, model.effort_limit)[1:]
+    )
+    simulation.step(1)
+    a = engine.forward_dynamics(model, q, v, effort[0])
+    np.testing.assert_allclose(simulation.v[0], v + 1e-3 * a, rtol=1e-9, atol=1e-9)
+
+
+def test_the_effort_of_what_has_no_drive_is_what_was_set():
+    model = engine.tree(5, seed=1, floating=True, spherical=0.5)
+    simulation = engine.Simulation(model, 2)
+    simulation.tau[:] = np.arange(2 * model.nv).reshape(2, -1)
+    np.testing.assert_array_equal(simulation.effort, simulation.tau)
