@@ -169,7 +169,7 @@ def test_the_newest_wish_wins(swinging):
     heard.worker.configure(GPU)
     last = heard.worker.configure(CPU)
     assert configured(heard, last).device == "cpu"
-    until(lambda: not heard.worker._preparation.under_way)
+    until(lambda: not heard.worker._loop.changeover.preparing)
     assert [event.device for event in heard.events if isinstance(event, Configured)][-1] == "cpu"
 
 
