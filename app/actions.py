@@ -14,6 +14,7 @@ from app import theme
 from app.workbench import ALGORITHMS, DEVICES, Workbench
 
 DEVICE_NAMES = {"auto": "auto", "cpu": "CPU", "cuda": "GPU"}
+MESSAGE = 6000  # ms that a passing message stays
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
@@ -39,12 +40,12 @@ def make_action(
     return action
 
 
-def dock_action(dock: QDockWidget, icon: str, key: Qt.Key, tip: str) -> QAction:
+def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QAction:
     """What shows a dock, which is hidden at first, before those it shares its place with, or hides it."""
     dock.hide()
     action = dock.toggleViewAction()
     action.setIcon(theme.icon(icon))
-    action.setShortcut(key)
+    action.setShortcut(QKeySequence(key))
     action.setToolTip(tip)
     action.triggered.connect(dock.raise_)
     return action

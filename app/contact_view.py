@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QSettings
-from PyQt6.QtWidgets import QLabel, QMainWindow
+from PyQt6.QtWidgets import QLabel
 
 import engine
 from app import theme
 from app.actions import make_action
 from app.messages import Snapshot
-from app.viewport import Viewport
+
+if TYPE_CHECKING:
+    from app.window import Window
 
 TIP = "Show where the robot touches, and the forces there: green sticks, orange slips"
 READ = 2.0  # s that a residual stays to be read
@@ -24,10 +26,12 @@ MISSED = (
 class ContactView:
     """Contacts are shown until the user turns them off, which is remembered: without them nothing is drawn anyway."""
 
-    def __init__(self, window: QMainWindow, settings: QSettings, viewport: Viewport):
-        self._settings, self._viewport = settings, viewport
+    def __init__(self, window: Window):
+        self._settings, self._viewport = window.settings, window.viewport
         self.action = make_action(window, "Co&ntacts", self._set_shown, tip=TIP, checkable=True)
-        self.action.setChecked(settings.value("contacts", True, bool))
+        self.action.setChecked(self._settings.value("contacts", True, bool))
+        window.menus.view.put(self.action)
+        window.framed.connect(self.show)
         self.label = QLabel()
         self.label.setStyleSheet(f"color: {theme.COLORS['warning']}")
         window.statusBar().addPermanentWidget(self.label)

@@ -1,4 +1,4 @@
-"""The menus whose entries change: files that were open before, and folders in which packages are looked for."""
+"""The menu bar, and the menus whose entries change: files that were open before, folders in which packages are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,42 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PyQt6.QtCore import QSettings, pyqtSignal
-from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
+from PyQt6.QtGui import QAction
+from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 
 LASTING = "package_dirs"  # the settings' key
 ADD_TIP = "Look for the meshes of package:// names in one more folder, and read the robot again"
 FORGET_TIP = "{}\nClick to forget it, and to read the robot again"
+
+
+class TopMenu(QMenu):
+    """A menu of the bar. `put` adds above the line under which stands what is added as to any menu."""
+
+    def __init__(self, title: str, parent: QWidget):
+        super().__init__(title, parent)
+        self.setToolTipsVisible(True)
+        self._line = self.addSeparator()
+
+    def put(self, *entries: QAction | QMenu, apart: bool = False) -> None:
+        """Add actions and menus, `apart` from those that were put before them."""
+        if apart:
+            self.insertSeparator(self._line)
+        for entry in entries:
+            if isinstance(entry, QMenu):
+                self.insertMenu(self._line, entry)
+            else:
+                self.insertAction(self._line, entry)
+
+
+class Menus:
+    """The menu bar of a window: whoever has an entry for one of these menus puts it there."""
+
+    def __init__(self, window: QMainWindow):
+        self.file, self.simulation, self.view, self.help = (
+            TopMenu(title, window) for title in ("&File", "&Simulation", "&View", "&Help")
+        )
+        for menu in (self.file, self.simulation, self.view, self.help):
+            window.menuBar().addMenu(menu)
 
 
 class RecentMenu(QMenu):

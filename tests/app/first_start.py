@@ -34,7 +34,7 @@ def look():
     if bench.model is not None and not pressed:
         pressed.append(window.viewport.drawn.connect(lambda *_: seen.setdefault("drawn", time.time() - began)))
         seen["compiling at first"] = bench.compiling
-        window.play_action.trigger()  # as Space does; without a window manager no window has the keyboard
+        window.run.play.trigger()  # as Space does; without a window manager no window has the keyboard
     if bench.time > 0 and "drawn" in seen:
         seen["moving"] = now
         window.close()

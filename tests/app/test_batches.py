@@ -131,7 +131,7 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
 def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     window = opened()
     window.resize(1000, 650)
-    press(qtbot, window, window.batch_action)
+    press(qtbot, window, window.docks["Batch"].toggleViewAction())
     wait(qtbot, window.batch.isVisible)
     panel = window.batch
     panel.robots.selectAll()
@@ -143,9 +143,9 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     assert window.workbench.settings.spread == Spread(12, pose=0.4)
     panel.coloring.setCurrentText(DEVIATION)
     wait(qtbot, lambda: window.loading_label.text() == "")
-    press(qtbot, window, window.play_action)
+    press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.time > 0.2)
-    press(qtbot, window, window.play_action)
+    press(qtbot, window, window.run.play)
     qtbot.mouseClick(panel.map, Left, pos=panel.map.cell(7).center().toPoint())
     wait(qtbot, lambda: panel.count.text() == "robot 7")
     assert window.workbench.newest.robot == 7
@@ -201,7 +201,7 @@ def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
 def test_the_panel_fits_the_window(qtbot, opened, width, height):
     window = opened()
     window.resize(width, height)
-    press(qtbot, window, window.batch_action)
+    press(qtbot, window, window.docks["Batch"].toggleViewAction())
     wait(qtbot, window.batch.isVisible)
     assert (window.width(), window.height()) == (width, height)
     panel = window.batch

@@ -97,7 +97,7 @@ def pixels(window) -> np.ndarray:
 
 def choose(qtbot, window, action) -> None:
     """Open the View menu and click an entry."""
-    menu = window.view_menu
+    menu = window.menus.view
     menu.popup(window.mapToGlobal(window.rect().center()))
     wait(qtbot, menu.isVisible)
     qtbot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
@@ -105,8 +105,8 @@ def choose(qtbot, window, action) -> None:
 
 def test_the_view_menu_shows_and_hides_them(qtbot, opened, model):
     window = opened(model().source)
-    action = window.collisions_action
-    assert action in window.view_menu.actions()
+    action = window.view_controls.collisions
+    assert action in window.menus.view.actions()
     assert action.isEnabled()
     assert not action.isChecked()
     wait(qtbot, lambda: window.viewport._scene.ready)
@@ -123,14 +123,14 @@ def test_the_view_menu_shows_and_hides_them(qtbot, opened, model):
 
 def test_a_robot_without_any_has_nothing_to_show_and_a_later_one_keeps_the_choice(qtbot, opened, model):
     window = opened()
-    assert not window.collisions_action.isEnabled()
+    assert not window.view_controls.collisions.isEnabled()
     window = opened(model().source)
-    choose(qtbot, window, window.collisions_action)
+    choose(qtbot, window, window.view_controls.collisions)
     opened()
-    assert not window.collisions_action.isEnabled()
+    assert not window.view_controls.collisions.isEnabled()
     opened(model(HULL.format("arm.stl")).source)
-    assert window.collisions_action.isEnabled()
-    assert window.collisions_action.isChecked()
+    assert window.view_controls.collisions.isEnabled()
+    assert window.view_controls.collisions.isChecked()
     assert len(window.viewport._scene.instances.link) == 6
 
 
@@ -139,11 +139,11 @@ def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, mode
     window = opened(model(HULL.format("hull.stl")).source)
     wait(qtbot, lambda: window.viewport._scene.ready)
     assert window.diagnostics.count == 0
-    choose(qtbot, window, window.collisions_action)
+    choose(qtbot, window, window.view_controls.collisions)
     wait(qtbot, lambda: window.diagnostics.count == 1)
     assert window.diagnostics.diagnostics[0].element == "mesh hull.stl"
     for _ in range(2):
-        choose(qtbot, window, window.collisions_action)
+        choose(qtbot, window, window.view_controls.collisions)
     assert window.viewport._scene.ready
     assert window.diagnostics.count == 1
 

@@ -54,7 +54,7 @@ RESULT = engine.AlgorithmResult(
 def panel(qtbot, opened) -> ComparePanel:
     """The panel in a window with a double pendulum, opened by its button; quick, and of one robot: the arm7."""
     window = opened()
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     wait(qtbot, window.compare.isVisible)
     window.compare.form.seconds.setValue(0.05)
     choose(qtbot, window.compare.form.robots, "arm7")

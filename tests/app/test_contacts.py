@@ -8,7 +8,7 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
-from app.contact_view import READ
+from app.contact_view import READ, ContactView
 from app.contacts import contacts_of
 from app.gl import contact_marks
 from app.gl.contact_marks import COLORS, LONGEST, apart, marks
@@ -136,9 +136,9 @@ def test_no_step_between_two_snapshots_hides_its_residual():
 
 def stand(qtbot, window) -> None:
     """Play until the robot carries its weight, and pause."""
-    window.play_action.trigger()
+    window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.3 and window.viewport._contacts is not None)
-    window.play_action.trigger()
+    window.run.play.trigger()
     wait(qtbot, lambda: np.isnan(window.workbench.newest.factor))  # the last one, of the pause
 
 
@@ -158,8 +158,8 @@ def seen(window, point: np.ndarray) -> tuple[int, int]:
 
 def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
     window = opened(QUADRUPED)
-    action = window.contacts.action
-    assert action in window.view_menu.actions()
+    action = window.features[ContactView].action
+    assert action in window.menus.view.actions()
     assert action.isChecked()
     wait(qtbot, lambda: window.viewport._scene.ready)
     stand(qtbot, window)
@@ -182,15 +182,15 @@ def test_without_ground_there_are_none(qtbot, opened):
     window = opened(QUADRUPED)
     stand(qtbot, window)
     assert window.viewport._marks is not None
-    window.ground_action.trigger()
+    window.run.ground.trigger()
     wait(qtbot, lambda: window.viewport._contacts is None)
-    window.play_action.trigger()
+    window.run.play.trigger()
     time = window.workbench.time
     wait(qtbot, lambda: window.workbench.time > time + 0.05)
     assert window.viewport._view().marks is None
-    window.play_action.trigger()
+    window.run.play.trigger()
     shown = picture(window)
-    choose(qtbot, window, window.contacts.action)
+    choose(qtbot, window, window.features[ContactView].action)
     assert np.abs(picture(window) - shown).max() < 20
 
 
@@ -209,9 +209,9 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
 
 def test_the_choice_is_remembered(qtbot, make_window):
     window = make_window()
-    choose(qtbot, window, window.contacts.action)
+    choose(qtbot, window, window.features[ContactView].action)
     window.close()
-    assert not make_window().contacts.action.isChecked()
+    assert not make_window().features[ContactView].action.isChecked()
 
 
 def test_a_residual_above_the_tolerance_is_told_for_a_while(opened, monkeypatch):
@@ -220,16 +220,16 @@ def test_a_residual_above_the_tolerance_is_told_for_a_while(opened, monkeypatch)
     monkeypatch.setattr("app.contact_view.time.perf_counter", lambda: now[0])
     frame = Snapshot(window.workbench.model)
     frame.time, frame.residual = 1.0, 0.5 * engine.CONTACT_TOLERANCE
-    window.contacts.show(frame)
-    assert window.contacts.label.text() == ""
+    window.features[ContactView].show(frame)
+    assert window.features[ContactView].label.text() == ""
     frame.residual = 3e-6
-    window.contacts.show(frame)
-    assert window.contacts.label.text() == "contact residual 3e-06"
-    assert "3.0e-06" in window.contacts.label.toolTip()
+    window.features[ContactView].show(frame)
+    assert window.features[ContactView].label.text() == "contact residual 3e-06"
+    assert "3.0e-06" in window.features[ContactView].label.toolTip()
     frame.residual = 0.0
     now[0] += 0.5 * READ
-    window.contacts.show(frame)
-    assert window.contacts.label.text() != ""
+    window.features[ContactView].show(frame)
+    assert window.features[ContactView].label.text() != ""
     now[0] += READ
-    window.contacts.show(frame)
-    assert window.contacts.label.text() == ""
+    window.features[ContactView].show(frame)
+    assert window.features[ContactView].label.text() == ""

@@ -212,7 +212,7 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     cfa = next(action for action in window.choices.algorithms.actions() if action.data() == "cfa")
     assert not cfa.isEnabled()
     assert cfa.text() == "cfa\tjoint 'floating_base' is free"
-    window.ground_action.trigger()
+    window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.settings.ground)
     window.workbench.set_device("cuda")
     wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
@@ -232,5 +232,5 @@ def test_a_robot_on_the_ground_is_not_offered_the_gpu(qtbot, opened):
     gpu = window.choices.devices.actions()[2]
     wait(qtbot, lambda: "on the CPU alone" in gpu.toolTip())
     assert not gpu.isEnabled()
-    window.ground_action.trigger()
+    window.run.ground.trigger()
     wait(qtbot, gpu.isEnabled)

@@ -19,18 +19,18 @@ from engine.files import ROBOTS
 
 def test_an_arm_is_held_when_it_plays_until_it_is_let_go_and_held_again(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    assert window.hold_action.isChecked()
+    assert window.run.hold.isChecked()
     q = window.joints.table.q.copy()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.time > 0.5)
     assert np.degrees(np.abs(window.joints.table.q - q).max()) < 1
     qtbot.keyClick(window, Qt.Key.Key_H)
     wait(qtbot, lambda: np.degrees(np.abs(window.joints.table.q - q).max()) > 20)
-    press(qtbot, window, window.hold_action)
+    press(qtbot, window, window.run.hold)
 
     def rests() -> bool:
         frame = window.workbench.newest
-        return frame is not None and window.hold_action.isChecked() and np.abs(frame.v).max() < 1e-3
+        return frame is not None and window.run.hold.isChecked() and np.abs(frame.v).max() < 1e-3
 
     wait(qtbot, rests)
     target = window.workbench.newest.target
@@ -47,7 +47,7 @@ def test_two_files_dropped_open_the_first_and_name_the_other(qtbot, window):
 
 def test_space_is_left_to_a_list_that_has_the_focus(qtbot, opened):
     window = opened()
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     listed = window.compare.form.algorithms
     listed.setFocus(Qt.FocusReason.OtherFocusReason)
     wait(qtbot, listed.hasFocus)
@@ -57,10 +57,10 @@ def test_space_is_left_to_a_list_that_has_the_focus(qtbot, opened):
 
 def test_a_reset_brings_a_followed_robot_back_into_view(qtbot, opened):
     window = opened(ROBOTS / "quadruped.urdf")
-    window.ground_action.trigger()
+    window.run.ground.trigger()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.joints.table.q[2] < -3.0)
-    window.follow_action.trigger()
+    window.view_controls.follow.trigger()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: abs(window.viewport.camera.target[2] - window.joints.table.q[2]) < 0.6)
@@ -89,10 +89,10 @@ def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
     window = opened()
     window.resize(940, 610)
     wait(qtbot, lambda: window.width() == 940)
-    assert window.toolbar.widgetForAction(window.compare_action).isVisible()
-    press(qtbot, window, window.compare_action)
+    assert window.toolbar.widgetForAction(window.docks["Compare"].toggleViewAction()).isVisible()
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     wait(qtbot, window.compare.isVisible)
-    wait(qtbot, lambda: window.compare_dock.height() > 100)
+    wait(qtbot, lambda: window.docks["Compare"].height() > 100)
     assert window.width() == 940
 
 
@@ -186,10 +186,10 @@ def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
 def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qtbot, opened):
     window = opened()
     window.resize(1440, 900)
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     start = window.compare.start_button
     wait(qtbot, lambda: start.isVisible() and not start.visibleRegion().isEmpty())
-    assert not window.compare_dock.widget().verticalScrollBar().isVisible()
+    assert not window.docks["Compare"].widget().verticalScrollBar().isVisible()
 
 
 def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtbot, opened):
@@ -219,7 +219,7 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
     qtbot.mouseClick(trust, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.source == str(robot))
     assert not trust.isVisible()
-    window.floating_action.trigger()  # reads the file again, trusted still
+    window.run.floating.trigger()  # reads the file again, trusted still
     wait(qtbot, lambda: window.workbench.floats)
     window.open(robot)
     wait(qtbot, lambda: not window.workbench.loading)
@@ -237,9 +237,9 @@ def test_the_stop_of_one_robot_says_nothing_of_the_next(qtbot, opened):
     window.findings.show_stop("it diverged", "")
     window.open(ROBOTS / "pendulum.urdf")
     wait_loaded(qtbot, window)
-    window.diagnostics_dock.show()
+    window.docks["Diagnostics"].show()
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    assert window.diagnostics_dock.isVisible()
+    assert window.docks["Diagnostics"].isVisible()
 
 
 def test_a_free_base_is_not_moved_during_play_and_the_window_says_so(qtbot, opened):

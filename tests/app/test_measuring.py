@@ -100,7 +100,7 @@ def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
     begin(qtbot, window, measure)
     measure.go.set()
     prompt = window.timing.prompt
-    wait(qtbot, window.play_action.isEnabled)
+    wait(qtbot, window.run.play.isEnabled)
     assert prompt.text.text().startswith(words)
     assert prompt.button.isVisible()
     assert prompt.button.text() == "Measure"
@@ -117,7 +117,7 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
     measure = Scripted()
     begin(qtbot, window, measure)
     assert not window.workbench.playing
-    assert not window.play_action.isEnabled()
+    assert not window.run.play.isEnabled()
     assert not window.compare.isEnabled()
     assert timing.prompt.button.text() == "Stop"
     measure.go.set()
@@ -127,7 +127,7 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
     assert "1 µs beside 2 µs for abia" in timing.why.text()
     begun = window.workbench.time
     wait(qtbot, lambda: window.workbench.playing and window.workbench.time > begun + 0.02)  # as before
-    assert window.play_action.isEnabled()
+    assert window.run.play.isEnabled()
     assert window.compare.isEnabled()
 
 
@@ -135,7 +135,7 @@ def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     begin(qtbot, window, Scripted())
     qtbot.mouseClick(window.timing.prompt.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, window.play_action.isEnabled)
+    wait(qtbot, window.run.play.isEnabled)
     assert window.timing.prompt.text.text() == UNMEASURED
     assert not window.timing.prompt.progress.isVisible()
     assert not window.workbench.playing
@@ -148,11 +148,11 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     begin(qtbot, window, measure)
     opened(engine.find_robot("scara"))
     assert window.timing.prompt.progress.isVisible()
-    assert not window.play_action.isEnabled()
+    assert not window.run.play.isEnabled()
     measure.go.set()
     wait(qtbot, lambda: window.timing.choice.text() == "jsiia (auto)")
     assert not window.workbench.playing
-    assert window.play_action.isEnabled()
+    assert window.run.play.isEnabled()
 
 
 def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
@@ -165,7 +165,7 @@ def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
 
 def test_it_waits_for_the_end_of_a_comparison(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     window.compare.start()
     prompt = window.timing.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
@@ -195,7 +195,7 @@ def test_the_window_answers_while_the_engine_measures(qtbot, opened):
     assert prompt.measuring.running
     begun = time.perf_counter()
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, window.play_action.isEnabled)
+    wait(qtbot, window.run.play.isEnabled)
     assert time.perf_counter() - begun < 1
     assert not engine.measured()
 
@@ -208,5 +208,5 @@ def test_stop_is_heard_at_once_while_nothing_is_compiled_yet(qtbot, opened, monk
     qtbot.wait(500)  # wherever it is by then
     begun = time.perf_counter()
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, window.play_action.isEnabled)
+    wait(qtbot, window.run.play.isEnabled)
     assert time.perf_counter() - begun < 1

@@ -49,8 +49,8 @@ def folder(tmp_path) -> Path:
 
 
 def entries(window: Window) -> list[QAction]:
-    window.package_menu.aboutToShow.emit()
-    return [action for action in window.package_menu.actions() if not action.isSeparator()]
+    window.files.package_menu.aboutToShow.emit()
+    return [action for action in window.files.package_menu.actions() if not action.isSeparator()]
 
 
 def add(qtbot, window: Window, monkeypatch, folder: Path | str) -> None:
@@ -73,7 +73,7 @@ def test_a_folder_is_added_and_the_robot_read_again(qtbot, opened, robot, folder
     assert found(window)
     assert window.diagnostics.count == 0
     assert entries(window)[1].text() == str(folder).replace("&", "&&")
-    window.floating_action.trigger()
+    window.run.floating.trigger()
     wait_loaded(qtbot, window)
     assert window.workbench.floats
     assert found(window)
@@ -88,12 +88,12 @@ def test_an_added_folder_lasts_until_a_click_forgets_it(qtbot, opened, make_wind
     wait_loaded(qtbot, again)
     assert found(again)
     listed = entries(again)[1]
-    assert again.package_menu.toolTipsVisible()
+    assert again.files.package_menu.toolTipsVisible()
     assert "Click to forget it" in listed.toolTip()
     listed.trigger()
     wait_loaded(qtbot, again)
     assert not found(again)
-    assert make_window().package_menu.folders == ()
+    assert make_window().files.package_menu.folders == ()
 
 
 def test_no_folder_and_one_that_is_there_change_nothing(qtbot, opened, robot, folder, monkeypatch):
@@ -103,7 +103,7 @@ def test_no_folder_and_one_that_is_there_change_nothing(qtbot, opened, robot, fo
     for nothing_new in ("", folder):
         add(qtbot, window, monkeypatch, nothing_new)
     assert window.workbench.model is model
-    assert window.package_menu.folders == (str(folder),)
+    assert window.files.package_menu.folders == (str(folder),)
 
 
 def test_what_is_given_at_the_start_serves_this_once(qtbot, window, tmp_path, monkeypatch):
@@ -126,7 +126,7 @@ def test_a_refused_file_is_the_one_that_is_read_again(qtbot, opened, robot, fold
     window = opened()
     robot.write_text("<robot/>", encoding="utf-8")
     window.open(robot)
-    wait(qtbot, window.diagnostics_dock.isVisible)
+    wait(qtbot, window.docks["Diagnostics"].isVisible)
     robot.write_text(URDF, encoding="utf-8")
     window.workbench.set_package_dirs([str(folder)])
     wait(qtbot, lambda: window.workbench.model.name == "hand")

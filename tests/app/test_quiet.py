@@ -63,7 +63,7 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     label, algorithm = window.quiet.label, window.workbench.algorithm
     assert label.text() == ""
     look_until(qtbot, window, lambda: label.text() == "measuring algorithms at rest, 50%")
-    assert window.play_action.isEnabled()
+    assert window.run.play.isEnabled()
     assert window.workbench.unmeasured
     measure.go.set()
     look_until(qtbot, window, lambda: label.text() == "")
@@ -98,7 +98,7 @@ def test_it_neither_begins_nor_goes_on_while_it_plays(qtbot, resting):
 
 def test_it_waits_for_a_comparison(qtbot, resting):
     window, measure = resting
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     window.compare.start()
     qtbot.wait(100)
     window.quiet.look()
@@ -113,7 +113,7 @@ def test_what_keeps_it_from_beginning(qtbot, resting, monkeypatch, obstacle):
     window, measure = resting
     if obstacle == "turned off":
         window.quiet.action.trigger()
-        assert window._settings.value(quiet.KEY, True, bool) is False
+        assert window.settings.value(quiet.KEY, True, bool) is False
     elif obstacle == "measured":
         rows = (Row("chain", 8, 1, "float64", "abia", 2e-6, 1e-15, "step"),)
         Measurements(timings.table_path(), rows).save()

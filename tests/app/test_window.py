@@ -16,10 +16,11 @@ from windows import ANSWER, gaps, press, wait, wait_loaded
 
 import engine
 from app import dialogs
+from app.docks import SIDE_WIDTH
 from app.panels.joints import SLIDER, VALUE
 from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
 from app.status import FALL_NOTE, GRAVITY_NOTE
-from app.window import SIDE_WIDTH, Window
+from app.window import Window
 from engine.files import ROBOTS
 
 BROKEN = """<robot name="broken">
@@ -67,8 +68,8 @@ def drop(window: Window, *paths: Path) -> bool:
 
 
 def test_without_a_robot_there_is_nothing_to_play(window):
-    assert not window.play_action.isEnabled()
-    assert window.open_action.isEnabled()
+    assert not window.run.play.isEnabled()
+    assert window.files.open_action.isEnabled()
     assert window.windowTitle() == "Catena"
 
 
@@ -85,16 +86,16 @@ def test_open_through_the_dialog(qtbot, window, monkeypatch):
 
 
 def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, make_window):
-    robots = {action.text(): action for action in window.robots_menu.actions()}
+    robots = {action.text(): action for action in window.files.robots_menu.actions()}
     assert {path.stem.replace("_", " ") for path in ROBOTS.glob("*.urdf")} == set(robots)
     robots["pendulum"].trigger()
     wait_loaded(qtbot, window)
     window.close()
     again = make_window()
-    again.recent_menu.aboutToShow.emit()
-    assert again.recent_menu.toolTipsVisible()  # the folder, which the names leave out
-    assert again.recent_menu.actions()[0].toolTip() == str(ROBOTS / "pendulum.urdf")
-    again.recent_menu.actions()[0].trigger()
+    again.files.recent_menu.aboutToShow.emit()
+    assert again.files.recent_menu.toolTipsVisible()  # the folder, which the names leave out
+    assert again.files.recent_menu.actions()[0].toolTip() == str(ROBOTS / "pendulum.urdf")
+    again.files.recent_menu.actions()[0].trigger()
     wait_loaded(qtbot, again)
     assert again.workbench.model.name == window.workbench.model.name
 
@@ -105,7 +106,7 @@ def test_play_and_pause(qtbot, opened, how):
 
     def toggle() -> None:
         if how == "button":
-            press(qtbot, window, window.play_action)
+            press(qtbot, window, window.run.play)
         else:
             qtbot.keyClick(window, Qt.Key.Key_Space)
 
@@ -116,14 +117,14 @@ def test_play_and_pause(qtbot, opened, how):
     assert not window.workbench.playing
     wait(qtbot, lambda: window.speed.achieved.text() == "")
     stopped = window.workbench.time
-    press(qtbot, window, window.step_action)
+    press(qtbot, window, window.run.step)
     wait(qtbot, lambda: window.workbench.time != stopped)
     assert window.workbench.time == pytest.approx(stopped + 1e-3, abs=1e-9)
 
 
 def test_step_by_button_and_both_keys(qtbot, opened):
     window = opened()
-    press(qtbot, window, window.step_action)
+    press(qtbot, window, window.run.step)
     qtbot.keyClick(window, Qt.Key.Key_S)
     qtbot.keyClick(window, Qt.Key.Key_Right)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.003 s")
@@ -143,7 +144,7 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
         qtbot.keyClick(window, Qt.Key.Key_S)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.020 s")
     assert panel.table.q[0] != placed
-    press(qtbot, window, window.reset_action)
+    press(qtbot, window, window.run.reset)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s" and panel.table.q[0] == placed)
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: panel.table.q[0] == 0.0)
@@ -177,7 +178,7 @@ def test_drop_a_good_file(qtbot, window):
     assert drop(window, ROBOTS / "pendulum.urdf")
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith("pendulum.urdf")
-    assert not window.diagnostics_dock.isVisible()
+    assert not window.docks["Diagnostics"].isVisible()
     assert window.diagnostics.summary.text() == "pendulum.urdf: no faults"
     window.viewport.diagnostics.emit([engine.Diagnostic("warning", 3, "mesh", "cannot be read", "put it there")])
     assert window.diagnostics.summary.text() == "pendulum.urdf: 1 warning"
@@ -187,7 +188,7 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     window = opened()
     model = window.workbench.model
     assert drop(window, broken)
-    wait(qtbot, window.diagnostics_dock.isVisible)
+    wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert window.workbench.model is model
     panel = window.diagnostics
     assert panel.summary.text() == "broken.urdf was not loaded: 2 errors"
@@ -214,20 +215,20 @@ def test_something_that_is_no_file_is_not_taken(window):
 
 def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
     window.open(tmp_path / "absent.urdf")
-    wait(qtbot, window.diagnostics_dock.isVisible)
+    wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert window.diagnostics.count == 1
 
 
 def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     window = opened(ROBOTS / "quadruped.urdf")
-    assert window.gravity_action.isChecked()
-    assert window.ground_action.isChecked()
-    assert window.ground_action.isEnabled()
+    assert window.run.gravity.isChecked()
+    assert window.run.ground.isChecked()
+    assert window.run.ground.isEnabled()
     assert window.status.note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.time > 1.0)
     assert abs(window.joints.table.q[2]) < 0.02
-    window.ground_action.trigger()
+    window.run.ground.trigger()
     wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
     wait(qtbot, lambda: window.joints.table.q[2] < -0.1)
 
@@ -236,10 +237,10 @@ def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbo
     bare = re.sub("<collision>.*?</collision>", "", (ROBOTS / "quadruped.urdf").read_text("utf-8"))
     (tmp_path / "bare.urdf").write_text(bare, "utf-8")
     window = opened(tmp_path / "bare.urdf")
-    assert not window.ground_action.isEnabled()
-    assert not window.gravity_action.isChecked()
+    assert not window.run.ground.isEnabled()
+    assert not window.run.gravity.isChecked()
     assert window.status.note_label.text() == GRAVITY_NOTE
-    press(qtbot, window, window.gravity_action)
+    press(qtbot, window, window.run.gravity)
     wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     base = window.workbench.model.joint_names.index("floating_base")
@@ -260,7 +261,7 @@ def test_choosing_integrator_and_time_step(qtbot, opened):
     next(action for action in window.choices.integrators.actions() if action.text() == "rk4").trigger()
     next(action for action in window.choices.time_steps.actions() if action.text() == "5 ms").trigger()
     assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
-    press(qtbot, window, window.step_action)
+    press(qtbot, window, window.run.step)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.005 s")
 
 
@@ -271,7 +272,7 @@ def test_follow_and_fit_reach_the_viewport(qtbot, opened):
     near = camera.distance
     qtbot.keyClick(window, Qt.Key.Key_F)
     assert window.viewport.camera.distance != near
-    press(qtbot, window, window.follow_action)
+    press(qtbot, window, window.view_controls.follow)
     assert window.viewport.follow
 
 
@@ -306,14 +307,14 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     wait(qtbot, lambda: window.loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, window.diagnostics_dock.isVisible)
+    wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert not window.workbench.playing
     assert "diverged" in window.diagnostics.diagnostics[0].fault
     assert window.status.findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
     assert not window.status.findings_button.isVisible()
-    assert not window.diagnostics_dock.isVisible()
+    assert not window.docks["Diagnostics"].isVisible()
 
 
 def test_about_names_the_version(window, monkeypatch):
@@ -321,7 +322,9 @@ def test_about_names_the_version(window, monkeypatch):
     monkeypatch.setattr(QMessageBox, "about", lambda *words: said.append(words[2]))
     window.about_action.trigger()
     assert "Catena" in said[0]
-    keys = {action.shortcut().toString() for action in window.actions()} | {window.compare_action.shortcut().toString()}
+    keys = {action.shortcut().toString() for action in window.actions()} | {
+        window.docks["Compare"].toggleViewAction().shortcut().toString()
+    }
     assert {key for key in keys if len(key) == 1} == set("SRGFCH")
     assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFCH")
 
@@ -389,9 +392,9 @@ def test_closing_leaves_no_thread(qtbot, make_window, when):
 
 def test_the_window_keeps_its_layout(make_window):
     window = make_window()
-    window.timing_dock.hide()
+    window.docks["Timing"].hide()
     window.close()
-    assert not make_window().timing_dock.isVisible()
+    assert not make_window().docks["Timing"].isVisible()
 
 
 def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
@@ -402,7 +405,7 @@ def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
     plots = window.timing.findChildren(StackedPlot)
     assert all(plot.y() >= window.timing.view.geometry().bottom() for plot in plots if plot.isVisible())
     assert window.joints.columnWidth(SLIDER) > 60
-    press(qtbot, window, window.compare_action)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
     wait(qtbot, window.compare.isVisible)
     window.resize(900, 600)
     wait(qtbot, lambda: window.joints.width() >= SIDE_WIDTH)
@@ -412,16 +415,17 @@ def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
 
 def test_the_buttons_that_close_a_panel_can_be_seen(qtbot, window):
     for name in ("qt_dockwidget_closebutton", "qt_dockwidget_floatbutton"):
-        button = window.joints_dock.findChild(QAbstractButton, name)
+        button = window.docks["Joints"].findChild(QAbstractButton, name)
         picture = button.grab().toImage()
         lightest = max(
             picture.pixelColor(x, y).lightness() for x in range(picture.width()) for y in range(picture.height())
         )
         assert lightest > 100
     qtbot.mouseClick(
-        window.joints_dock.findChild(QAbstractButton, "qt_dockwidget_closebutton"), Qt.MouseButton.LeftButton
+        window.docks["Joints"].findChild(QAbstractButton, "qt_dockwidget_closebutton"),
+        Qt.MouseButton.LeftButton,
     )
-    assert not window.joints_dock.isVisible()
+    assert not window.docks["Joints"].isVisible()
 
 
 def test_the_times_of_another_robots_frames_are_forgotten(opened):

@@ -1,0 +1,20 @@
+"""What attaches itself to the window: one line for each feature.
+
+A feature is a class that is made with the window. It makes its actions (`actions.make_action`), puts them into menus
+(`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to
+what it has to know of: `window.loaded`, `framed`, `happened`, `refreshed` and `closing`. It is found by its class:
+`window.features[ContactView]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.contact_view import ContactView
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+FEATURES: tuple[Callable[[Window], object], ...] = (ContactView,)
+"""In the order of their entries in menus."""
