@@ -38,7 +38,13 @@ class Visual(Shape):
 
 @dataclass(frozen=True)
 class Collision(Shape):
-    """A shape that others may touch; `mesh` and `name` as those of a `Visual`."""
+    """A shape that others may touch; `mesh` and `name` as those of a `Visual`.
+
+    `friction` (at least 0) and `restitution` (0 to 1) are the coefficients that the robot's file gives its link, None
+    where it gives none.
+    """
 
     mesh: str | None = None
     name: str = ""
+    friction: float | None = None
+    restitution: float | None = None

@@ -57,8 +57,21 @@ def points(model: Model, scene: Scene) -> Points:
     position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
     body = np.array([model.link_body[shape.link] for shape in shapes], np.int64)
     link = np.array([shape.link for shape in shapes], np.int64)
-    laws = np.full(len(shapes), scene.friction), np.full(len(shapes), scene.restitution)
-    return Points(first, body, link, position, radius, axis, rim, *laws)
+    laws = [coefficients(scene, shape) for shape in shapes]
+    return Points(first, body, link, position, radius, axis, rim, *np.array(laws).reshape(-1, 2).T.copy())
+
+
+def coefficients(scene: Scene, shape: Collision, other: Collision | None = None) -> tuple[float, float]:
+    """Friction and restitution where a shape touches another one, or the scene: of the two values the smaller.
+
+    A shape of which the robot's file says nothing has the scene's values, as the scene itself has. The rule is that of
+    Gazebo with ODE, for which most such files are written: the surface that grips or springs less decides.
+    """
+    friction, restitution = [scene.friction, scene.restitution] if other is None else [np.inf, np.inf]
+    for one in (shape, other) if other is not None else (shape,):
+        friction = min(friction, scene.friction if one.friction is None else one.friction)
+        restitution = min(restitution, scene.restitution if one.restitution is None else one.restitution)
+    return friction, restitution
 
 
 def _of_shape(model: Model, shape: Collision, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from engine.model import WORLD, Collision, Joint, Model, Visual
 from engine.model.joints import JOINT_TYPES
 from engine.urdf.elements import Description, Limits, Shape
 from engine.urdf.markup import ZERO, Vector
+from engine.urdf.surfaces import Surface
 from engine.urdf.topology import Branch, Topology
 
 Array = NDArray[np.float64]
@@ -51,7 +52,7 @@ def assemble(description: Description, topology: Topology, source: str | None) -
         link_rotation=bodies.link_rotation,
         link_position=bodies.link_position,
         visuals=_visuals(description, topology.branches),
-        collisions=_collisions(topology.branches),
+        collisions=_collisions(description, topology.branches),
         source=source,
     )
 
@@ -180,12 +181,13 @@ def _visuals(description: Description, branches: Sequence[Branch]) -> tuple[Visu
     return tuple(visuals)
 
 
-def _collisions(branches: Sequence[Branch]) -> tuple[Collision, ...]:
+def _collisions(description: Description, branches: Sequence[Branch]) -> tuple[Collision, ...]:
     shapes = [(link, shape) for link, branch in enumerate(branches) for shape in branch.link.collisions]
     collisions = []
     for (link, shape), pose in zip(shapes, _poses(shapes), strict=True):
         kind: Any = shape.kind
-        collisions.append(Collision(link, kind, shape.size, pose, mesh=shape.mesh, name=shape.name))
+        surface = description.surfaces.get(branches[link].link.name, Surface())
+        collisions.append(Collision(link, kind, shape.size, pose, shape.mesh, shape.name, *surface))
     return tuple(collisions)
 
 

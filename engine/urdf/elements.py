@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.urdf.markup import ZERO, Element, Vector
+from engine.urdf.surfaces import Surface
 
 Color = tuple[float, float, float, float]
 
@@ -93,3 +95,4 @@ class Description:
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     materials: dict[str, Color | None]
+    surfaces: Mapping[str, Surface]

@@ -18,6 +18,7 @@ from engine.urdf.joints import read_joint
 from engine.urdf.markup import Document, Element, Vector
 from engine.urdf.mesh_paths import Resources
 from engine.urdf.physical_checks import negative_mass
+from engine.urdf.surfaces import surfaces
 
 UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
 SIZES = {
@@ -63,7 +64,8 @@ class _Reader:
             painted = element.find("color") is not None or element.find("texture") is not None
             if not painted and element.get("name", "").strip() not in self.materials:
                 self.document.warning(element, "the material is not defined", "a neutral colour is used")
-        return Description(name, tuple(link for link in links if link), joints, self.materials)
+        touching = surfaces(self.document, root)
+        return Description(name, tuple(link for link in links if link), joints, self.materials, touching)
 
     def _link(self, element: Element) -> Link | None:
         name = self.document.name(element, "name")

@@ -19,7 +19,7 @@ from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
-from engine.cpu.constraints.contact_rows import contact_rows, delassus, joint_rows, right_side
+from engine.cpu.constraints.contact_rows import contact_rows, delassus, frictional_first, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
@@ -192,7 +192,9 @@ def touches(q, v, rows, dynamics, ground):
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
-    return ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.contacts)
+    count = ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.contacts)
+    frictional_first(count, ground)
+    return count
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.cpu.constraints.joint_constraints import bounds, is_row
 from engine.cpu.rigid_body import ltdl
-from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, sub
+from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, store3, store9, sub
 from engine.cpu.runtime.native import inline, kernel
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.step_settings import FRICTION
@@ -43,6 +43,31 @@ def _product(row, x):
     for j in range(x.size):
         total += row[j] * x[j]
     return total
+
+
+@inline
+def _exchange(touching, i, j):
+    """Two contacts in each other's place."""
+    touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
+    touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
+    touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
+    x, y = load3(touching.at[i], 0, 1), load3(touching.at[j], 0, 1)
+    store3(touching.at[i], 0, 1, y)
+    store3(touching.at[j], 0, 1, x)
+    A, B = load9(touching.frame[i], 0, 1), load9(touching.frame[j], 0, 1)
+    store9(touching.frame[i], 0, 1, B)
+    store9(touching.frame[j], 0, 1, A)
+
+
+@inline
+def frictional_first(count, ground):
+    """Bring the contacts with friction before those without, as the rows of a system are ordered."""
+    touching, frictional = ground.contacts, 0
+    for i in range(count):
+        if ground.points.friction[touching.shape[i]] > 0.0:
+            if i > frictional:
+                _exchange(touching, i, frictional)
+            frictional += 1
 
 
 @inline

@@ -1,0 +1,82 @@
+"""Friction and restitution of links, as Gazebo and Bullet write them into a URDF.
+
+Gazebo: <gazebo reference="link"> with <mu1> (or <mu>, or those of SDF's <surface>) and <restitution_coefficient>.
+Bullet: <link><contact> with <lateral_friction value="…"/> and <restitution value="…"/>; where a file has both, this
+one holds, since it stands in the link itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.urdf import numerals
+from engine.urdf.markup import LARGEST, Document, Element, shortened
+
+_Paths = dict[str, tuple[str, ...]]
+_GAZEBO: _Paths = {"friction": ("mu1", "mu", ".//surface//mu"), "restitution": (".//restitution_coefficient",)}
+_BULLET: _Paths = {"friction": ("lateral_friction",), "restitution": ("restitution",)}
+
+
+class Surface(NamedTuple):
+    """Coefficients of friction, at least 0, and of restitution, 0 … 1, of a link; None where the file gives none."""
+
+    friction: float | None = None
+    restitution: float | None = None
+
+
+def surfaces(document: Document, root: Element) -> dict[str, Surface]:
+    """Those of the links of which a file says any, by the links' names. Faults are kept in the document."""
+    places: dict[str, list[tuple[Element, _Paths]]] = {}
+    for element in root.iterfind("link/contact"):
+        places.setdefault(element.getparent().get("name", "").strip(), []).append((element, _BULLET))
+    for element in root.iterfind("gazebo[@reference]"):
+        places.setdefault(element.get("reference", "").strip(), []).append((element, _GAZEBO))
+    found = {}
+    for link, given in places.items():
+        friction, restitution = (_first(document, given, name) for name in ("friction", "restitution"))
+        if friction is not None or restitution is not None:
+            found[link] = Surface(friction, restitution)
+    return found
+
+
+def _first(document: Document, places: Iterable[tuple[Element, _Paths]], name: str) -> float | None:
+    """The first coefficient of that name that can be one."""
+    elements = (element for place, paths in places for path in paths[name] if (element := place.find(path)) is not None)
+    for element in elements:
+        value = _coefficient(document, element, name)
+        if value is not None:
+            if element.tag == "mu1":
+                _same_across(document, element, value)
+            return value
+    return None
+
+
+def _coefficient(document: Document, element: Element, name: str) -> float | None:
+    """The number in an element, as its text or its attribute `value`; None, and a warning, where it cannot be one."""
+    text = _text(element)
+    number = numerals.plain(text, 1)
+    used = f"the {name} of the scene is used"
+    if number is None:
+        document.warning(element, f"{shortened(text, 100)!r} is not a coefficient of {name}", used)
+        return None
+    value, most = number[0], 1.0 if name == "restitution" else LARGEST
+    if not 0 <= value <= most:
+        bound = "at least 0" if name == "friction" else "0 to 1"
+        document.warning(element, f"the coefficient of {name} is {value:g}; it is {bound}", used)
+        return None
+    return value
+
+
+def _text(element: Element) -> str:
+    text: str = element.get("value") or element.text or ""
+    return text.strip()
+
+
+def _same_across(document: Document, element: Element, mu1: float) -> None:
+    """Say so where friction would depend on the direction."""
+    across = element.getparent().find("mu2")
+    mu2 = numerals.plain(_text(across), 1) if across is not None else None
+    if mu2 is not None and mu2[0] != mu1:
+        fault = f"mu2 is {mu2[0]:g} and mu1 {mu1:g}, and friction is the same in all directions"
+        document.warning(across, fault, "mu1 is used")
