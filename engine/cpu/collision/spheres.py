@@ -1,0 +1,168 @@
+"""Contacts of spheres and capsules with each other, in closed form.
+
+A sphere is a point with a radius, a capsule a segment with one. A segment is given as its middle c and half of it, u:
+the points c + s u with −1 ≤ s ≤ 1. What lies where is relative to the second shape's origin o.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision.found import put_between
+from engine.cpu.collision.frames import tangents
+from engine.cpu.rigid_body.spatial import add, cross, dot, scale, sub
+from engine.cpu.runtime.native import inline, kernel
+
+_NOUGHT = 1e-12  # relative to what is added up: below it a difference has no direction
+_PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
+_NEARER = 1e-10  # relative to the distance: what is not nearer by more than this is as near
+_SAME = 1e-5  # relative to a capsule's length: ends beside each other are one place
+CLOSEST = 0
+"""The feature of the contact where two shapes are closest, whatever of them is there."""
+
+
+@inline
+def unit_or(x, other, size):
+    """The direction and the length of x, which came of numbers of that size; `other` where it is nought."""
+    length = np.sqrt(dot(x, x))
+    return (scale(1.0 / length, x) if length > _NOUGHT * size else other), length
+
+
+@inline
+def clamped(x, most):
+    """x within ± most."""
+    return max(-most, min(most, x))
+
+
+@inline
+def on_segment(x, c, u):
+    """Where on a segment, as s, is next to x."""
+    d = dot(u, u)
+    return clamped(dot(u, sub(x, c)) / d, 1.0) if d > 0.0 else 0.0
+
+
+@inline
+def sphere_sphere(d, o, radius_a, radius_b, reach, found):
+    """A sphere whose centre is at o + d, and one at o."""
+    n, length = unit_or(d, (0.0, 0.0, 1.0), 0.0)
+    gap = length - radius_a - radius_b
+    if gap > reach:
+        return 0
+    put_between(found, 0, add(o, d), n, gap, radius_a, CLOSEST)
+    return 1
+
+
+@inline
+def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
+    """A sphere at o + d, and a capsule about o."""
+    away = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
+    n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)))
+    gap = length - radius_a - radius_b
+    if gap > reach:
+        return 0
+    put_between(found, 0, add(o, d), n, gap, radius_a, CLOSEST)
+    return 1
+
+
+@inline
+def tangents_of(u):
+    """A unit vector across u, along z where u is nought."""
+    length = np.sqrt(dot(u, u))
+    return tangents(scale(1.0 / length, u))[0] if length > 0.0 else (0.0, 0.0, 1.0)
+
+
+@inline
+def _closer(s, t, distance, s_new, t_new, d, u, w):
+    """The better of two pairs (s, t) of places on segments d + s u and t w, and its squared distance."""
+    x = add(d, sub(scale(s_new, u), scale(t_new, w)))
+    new = dot(x, x)
+    better = new < distance
+    return (s_new if better else s), (t_new if better else t), (new if better else distance)
+
+
+@inline
+def closest_of_segments(d, u, w):
+    """The places s and t where d + s u and t w are closest: between their ends, or at one of the four ends."""
+    o = (0.0, 0.0, 0.0)
+    s, t = -1.0, on_segment(sub(d, u), o, w)
+    x = sub(sub(d, u), scale(t, w))
+    distance = dot(x, x)
+    s, t, distance = _closer(s, t, distance, 1.0, on_segment(add(d, u), o, w), d, u, w)
+    s, t, distance = _closer(s, t, distance, on_segment(scale(-1.0, w), d, u), -1.0, d, u, w)
+    s, t, distance = _closer(s, t, distance, on_segment(w, d, u), 1.0, d, u, w)
+    across = cross(u, w)
+    area = dot(across, across)
+    if area > _NOUGHT * _NOUGHT * dot(u, u) * dot(w, w):
+        s_in, t_in = dot(cross(w, d), across) / area, dot(cross(u, d), across) / area
+        if abs(s_in) <= 1.0 and abs(t_in) <= 1.0:
+            s, t, distance = s_in, t_in, -1.0
+    return s, t, distance < 0.0
+
+
+@inline
+def _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, feature):
+    """The contact between a place s of one capsule and a place t of the other, if it is within reach."""
+    x = add(d, scale(s, u))
+    away = sub(x, scale(t, w))
+    n, length = unit_or(away, across, np.sqrt(dot(d, d)))
+    gap = length - radius_a - radius_b
+    if gap <= reach:
+        put_between(found, count, add(o, x), n, gap, radius_a, feature)
+    return count + 1 if gap <= reach else count
+
+
+@inline
+def _ends(d, u, w, sign):
+    """Of segments that are nearly parallel, the end where the stretch that they share ends towards sign · u.
+
+    Answers s, t, and whose end it is: that of the first or the second, 0 or 1.
+    """
+    o = (0.0, 0.0, 0.0)
+    turn = sign if dot(u, w) >= 0.0 else -sign
+    s = dot(u, sub(scale(turn, w), d)) / dot(u, u)  # where the second one's end is along the first
+    second = sign * s < 1.0 - _SAME
+    return (
+        (clamped(s, 1.0) if second else sign),
+        (turn if second else on_segment(add(d, scale(sign, u)), o, w)),
+        (1 if second else 0),
+    )
+
+
+@kernel
+def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found):
+    """A capsule about o + d along u, and one about o along w; side by side they touch at both ends of what they share.
+
+    The closest places come first, unless an end is as close.
+    """
+    s, t, crossing = closest_of_segments(d, u, w)
+    across = cross(u, w)
+    uu, ww, area = dot(u, u), dot(w, w), dot(across, across)
+    if area > _NOUGHT * uu * ww:
+        across = scale((1.0 if dot(across, d) >= 0.0 else -1.0) / np.sqrt(area), across)
+    else:
+        across = tangents_of(u) if uu >= ww else tangents_of(w)
+    x = add(d, sub(scale(s, u), scale(t, w)))
+    length = np.sqrt(dot(x, x))
+    if crossing and area > _PARALLEL * uu * ww:  # where axes meet, this is still known
+        n, x = across, add(d, scale(s, u))
+        gap = abs(dot(d, n)) - radius_a - radius_b
+        if gap > reach:
+            return 0
+        put_between(found, 0, add(o, x), n, gap, radius_a, CLOSEST)
+        return 1
+    if length - radius_a - radius_b > reach:
+        return 0
+    if area > _PARALLEL * uu * ww or uu == 0.0 or ww == 0.0:
+        return _put_at(found, 0, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
+    s0, t0, second0 = _ends(d, u, w, -1.0)
+    s1, t1, second1 = _ends(d, u, w, 1.0)
+    if s1 - s0 <= _SAME:
+        return _put_at(found, 0, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
+    count = _put_at(found, 0, s0, t0, d, u, w, o, across, radius_a, radius_b, reach, 1 + 2 * second0)
+    count = _put_at(found, count, s1, t1, d, u, w, o, across, radius_a, radius_b, reach, 2 + 2 * second1)
+    least = found.gap[0] if count > 0 else reach
+    least = min(least, found.gap[1]) if count > 1 else least
+    gap = length - radius_a - radius_b
+    if count == 0 or gap < least - _NEARER * (length + radius_a + radius_b):
+        count = _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
+    return count

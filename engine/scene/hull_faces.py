@@ -1,0 +1,55 @@
+"""The faces of a convex hull from its corners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+_SAME = 1e-7
+"""The distance, relative to the hull's extent, up to which triangles beside each other are one face."""
+
+
+def faces(vertices: Array) -> tuple[Array, list[NDArray[np.int64]]]:
+    """The planes (f, 4) of a hull with corners (k, 3), outward normals and offsets, and each one's corners in order.
+
+    They go round counterclockwise as seen from outside. Raises ValueError where the corners have no volume.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull: Any = ConvexHull(vertices)
+    except (QhullError, ValueError) as fault:
+        raise ValueError(f"a hull of {len(vertices)} corners is flat; what touches needs a volume") from fault
+    limit = _SAME * float(np.max(np.ptp(vertices, 0)))
+    planes, loops, free = [], [], np.ones(len(hull.simplices), bool)
+    for k in np.argsort(-_areas(vertices[hull.simplices]), kind="stable"):  # the widest triangle knows its plane best
+        if not free[k]:
+            continue
+        n, offset = hull.equations[k, :3], -hull.equations[k, 3]
+        together, front = {int(k)}, [int(k)]
+        while front:
+            for other in map(int, hull.neighbors[front.pop()]):
+                near = np.all(np.abs(vertices[hull.simplices[other]] @ n - offset) <= limit)
+                if free[other] and other not in together and near and hull.equations[other, :3] @ n > 0:
+                    together.add(other)
+                    front.append(other)
+        free[list(together)] = False
+        planes.append([*n, offset])
+        loops.append(_around(vertices, np.unique(hull.simplices[sorted(together)]), n))
+    return np.array(planes), loops
+
+
+def _areas(triangles: Array) -> Array:
+    """Twice the areas of triangles (k, 3, 3)."""
+    a, b, c = np.moveaxis(triangles, 1, 0)
+    return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=-1))
+
+
+def _around(vertices: Array, corners: NDArray[np.int64], n: Array) -> NDArray[np.int64]:
+    """Corners of a face in the order in which they go round its normal n."""
+    x = vertices[corners] - np.mean(vertices[corners], 0)
+    e = x[np.argmax(np.linalg.norm(x, axis=-1))]
+    return corners[np.argsort(np.arctan2(x @ np.cross(n, e), x @ e), kind="stable")]

@@ -1,0 +1,90 @@
+"""Convex shapes as kernels take them: sizes, and the corners and faces of hulls, in arrays that all shapes share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.scene.hull_faces import faces
+
+Array = NDArray[np.floating]
+SPHERE, CAPSULE, BOX, CYLINDER, HULL = range(5)
+
+
+class Solid(NamedTuple):
+    """A convex shape, centred in its own frame.
+
+    `size` is, in metres, of a sphere its radius, of a capsule and a cylinder radius and length along z (without the
+    capsule's ends), of a box its edges. A hull has `vertices` (k, 3) instead, m, that all are corners of it.
+    """
+
+    kind: Literal["sphere", "capsule", "box", "cylinder", "hull"]
+    size: tuple[float, ...] = ()
+    vertices: Array | None = None
+
+
+class Shapes(NamedTuple):
+    """S convex shapes, V corners of hulls and F faces of them, each shape in its own frame, m.
+
+    `kind` (S,) is SPHERE … HULL, `size` (S, 3) as `Solid` has it, `bound` (S, 4) the centre and the radius of a ball
+    around it. Corners of shape s are `vertices[first[s]:first[s + 1]]`; its faces are rows `first_face[s]` … of `plane`
+    (F, 4), which hold the outward normal and the offset, and the corners of face f are
+    `vertices[loop[first_loop[f]:first_loop[f + 1]]]`, counterclockwise as seen from outside.
+    """
+
+    kind: NDArray[np.int64]
+    size: Array
+    first: NDArray[np.int64]
+    vertices: Array
+    bound: Array
+    first_face: NDArray[np.int64]
+    plane: Array
+    first_loop: NDArray[np.int64]
+    loop: NDArray[np.int64]
+
+    @property
+    def longest_loop(self) -> int:
+        """Corners of the face that has most of them."""
+        return int(np.max(np.diff(self.first_loop), initial=0))
+
+
+def shapes(solids: Sequence[Solid]) -> Shapes:
+    """Solids in arrays. Raises ValueError with one sentence where the corners of a hull have no volume."""
+    kinds = {"sphere": SPHERE, "capsule": CAPSULE, "box": BOX, "cylinder": CYLINDER, "hull": HULL}
+    size, bound = np.zeros((len(solids), 3)), np.zeros((len(solids), 4))
+    first, first_face = [0], [0]
+    vertices, planes, loops = list[Array](), list[Array](), list[NDArray[np.int64]]()
+    for s, solid in enumerate(solids):
+        size[s, : len(solid.size)] = solid.size
+        if solid.vertices is not None:
+            plane, around = faces(solid.vertices)
+            loops += [first[-1] + corners for corners in around]
+            planes.append(plane)
+            vertices.append(solid.vertices)
+        first.append(sum(map(len, vertices)))
+        first_face.append(len(loops))
+        bound[s] = _bound(solid)
+    first_loop = np.cumsum([0, *map(len, loops)])
+    return Shapes(
+        np.array([kinds[solid.kind] for solid in solids], np.int64), size,
+        np.array(first), np.concatenate([np.zeros((0, 3)), *vertices]), bound,
+        np.array(first_face), np.concatenate([np.zeros((0, 4)), *planes]),
+        first_loop, np.concatenate([np.zeros(0, np.int64), *loops]),
+    )  # fmt: skip
+
+
+def _bound(solid: Solid) -> Array:
+    """The centre and the radius of a ball around a solid."""
+    if solid.vertices is not None:
+        centre = (np.min(solid.vertices, 0) + np.max(solid.vertices, 0)) / 2
+        return np.array([*centre, np.max(np.linalg.norm(solid.vertices - centre, axis=-1))])
+    if solid.kind == "box":
+        radius = float(np.linalg.norm(solid.size)) / 2
+    elif solid.kind == "cylinder":
+        radius = float(np.hypot(solid.size[0], solid.size[1] / 2))
+    else:
+        radius = sum(solid.size) - (solid.size[1] / 2 if solid.kind == "capsule" else 0.0)
+    return np.array([0.0, 0.0, 0.0, radius])

@@ -1,0 +1,47 @@
+"""Pairs of solids at poses, and their contacts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import lie
+from engine.cpu.collision.found import room
+from engine.cpu.collision.pairs import pair_contacts
+from engine.scene.shapes import Solid, shapes
+
+Pose = tuple[np.ndarray, np.ndarray]
+
+
+class Touching(NamedTuple):
+    """Contacts of a pair: places and normals (k, 3), gaps and features (k,)."""
+
+    at: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    feature: np.ndarray
+
+
+def contacts(solids: Any, poses: tuple[Pose, Pose], reach: float = np.inf, pair: tuple[int, int] = (0, 1)) -> Touching:
+    """The contacts of two solids, or of shapes made of them, at rotations (3, 3) and positions (3,)."""
+    both = solids if hasattr(solids, "kind") else shapes(solids)
+    rotation = np.array([np.ravel(R) for R, _ in poses])
+    position = np.array([p for _, p in poses], float)
+    found = room(both)
+    number = pair_contacts(*pair, both, rotation, position, float(reach), found)
+    return Touching(*(np.copy(part[:number]) for part in found[:4]))
+
+
+def turned(rng: np.random.Generator) -> np.ndarray:
+    """A rotation (3, 3), any as likely as any other."""
+    q = rng.normal(size=4)
+    return lie.rotation_from_quaternion(q / np.linalg.norm(q))
+
+
+def poses(rng: np.random.Generator, a: Solid, b: Solid, nearness: float) -> tuple[Pose, Pose]:
+    """Two poses, their origins so many times as far apart as the balls around the shapes reach."""
+    far = nearness * np.sum(shapes([a, b]).bound[:, 3])
+    away = rng.normal(size=3)
+    start = rng.uniform(-1, 1, 3)
+    return (turned(rng), start + far * away / np.linalg.norm(away)), (turned(rng), start)
