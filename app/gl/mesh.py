@@ -18,6 +18,8 @@ CREASE = np.radians(38.0)
 """Faces that meet at a larger angle than this keep their edge sharp."""
 CROWDED = 64
 """Faces around one vertex, from which on their normals are not compared pair by pair."""
+BLOCK = 128
+"""Faces that share one box, for whoever looks for those on a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,21 @@ class Mesh:
         across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         open_part = np.linalg.norm(across.sum(0)) / max(float(np.linalg.norm(across, axis=1).sum()), 1e-30)
         return bool(open_part < 1e-3 and np.einsum("ij,ij->", across, corners.sum(1)) > 0)
+
+    @cached_property
+    def blocks(self) -> tuple[NDArray[np.uint32], Floats, Floats]:
+        """The faces in blocks of `BLOCK` neighbours: their order (F,), and each block's box, corners (B, 3) and (B, 3).
+
+        Neighbours are those of one cell of a grid, and of the next.
+        """
+        a, b, c = (self.vertices[corner] for corner in self.faces.T)
+        lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+        least, size = lower.min(0), np.maximum(np.ptp(self.vertices, axis=0), 1e-30)
+        cell = np.minimum(((lower - least) / size * 32).astype(np.uint16), 31)
+        order = np.argsort((cell[:, 0] * 32 + cell[:, 1]) * 32 + cell[:, 2], kind="stable")
+        starts = np.arange(0, len(order), BLOCK)
+        boxes = (np.minimum.reduceat(lower[order], starts), np.maximum.reduceat(upper[order], starts))
+        return order.astype(np.uint32), boxes[0].astype(float), boxes[1].astype(float)
 
 
 def assemble(

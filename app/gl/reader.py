@@ -79,7 +79,7 @@ def _send(pipe: Connection, paths: tuple[str, ...], simplify: bool) -> None:
         answer = read(path)
         mesh = answer.mesh
         if isinstance(mesh, Mesh):
-            _ = mesh.hull, mesh.closed  # worked out here, and sent with it
+            _ = mesh.hull, mesh.closed, mesh.blocks  # worked out here, and sent with it
             if simplify and len(mesh.faces) > levels.SIMPLE:
                 fine[path] = mesh
                 answer = Answer(path, mesh, levels.clustered(mesh))
