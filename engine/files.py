@@ -31,6 +31,8 @@ def find_robot(name: str | os.PathLike[str]) -> Path:
 def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path` that takes its place once it is whole; an error leaves `path` as it was.
 
+    It is whole on the disk before it takes the place, so that a machine that stops keeps the old file or has the new.
+
     Raises OSError, before anything is written, where `path` is a folder or lies in none.
     """
     target = Path(path)
@@ -43,6 +45,8 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     try:
         with os.fdopen(handle, mode) as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
     except BaseException:

@@ -236,7 +236,7 @@ def gripper(tmp_path: Path) -> Path:
     return write(
         tmp_path / "gripper.urdf",
         *map(link, "wxyz"),
-        joint("c", "w", "x", "revolute", LIMITS.format(-9, 0.5, 1, 1, 3, 4) + of_b),
+        joint("c", "w", "x", "revolute", LIMITS.format(-9, 0.5, 1, 5, 3, 4) + of_b),
         joint("b", "x", "y", "revolute", LIMITS.format(-1, 9, 1, 6, 5, 7) + of_a),
         joint("a", "y", "z", "revolute", LIMITS.format(-5, 5, 2, 9, 1, 2)),
     )
@@ -261,7 +261,7 @@ def test_mimic_of_a_mimic_is_followed_exactly(gripper: Path, rng: np.random.Gene
 def test_followers_bring_their_limits_and_resistance(gripper: Path) -> None:
     model = engine.load(gripper)
     np.testing.assert_allclose([model.lower[0], model.upper[0]], [-0.25, 0.55])
-    np.testing.assert_allclose(model.velocity_limit, [1])
+    np.testing.assert_allclose(model.velocity_limit, [6 / 2])
     np.testing.assert_allclose(model.effort_limit, [2])
     np.testing.assert_allclose(model.damping, [1 + 4 * 5 + 1 * 3])
     np.testing.assert_allclose(model.friction, [2 + 2 * 7 + 1 * 4])
@@ -282,6 +282,17 @@ def test_a_held_joint_stays_at_its_neutral_position(tmp_path: Path) -> None:
     c, d = engine.link_poses(model, [0.0])[2:]
     np.testing.assert_allclose(c[:3, :3], R, atol=1e-12)
     np.testing.assert_allclose(d[:3, 3], [0, 0, 1] + R @ ([0, 0, 1] + 0.3 * lie.rotation_from_rpy([0, 0, 1])[:, 0]))
+
+
+def test_a_link_is_as_heavy_as_what_is_fixed_to_it(tmp_path: Path) -> None:
+    light, heavy = (
+        write(tmp_path / f"{name}.urdf", link("a"), link("b", ""), link("c", inside), link("d"),
+              joint("turns", "a", "b"), joint("holds", "b", "c", "fixed"), joint("on", "c", "d"))
+        for name, inside in (("light", ""), ("heavy", INERTIAL))
+    )  # fmt: skip
+    told = [entry.fault for entry in engine.load(light).diagnostics]
+    assert "it moves, and neither it nor what is fixed to it has mass" in told
+    assert engine.load(heavy).diagnostics == ()
 
 
 def test_visuals_keep_shape_pose_and_colour(tmp_path: Path) -> None:
@@ -316,6 +327,16 @@ def test_visuals_keep_shape_pose_and_colour(tmp_path: Path) -> None:
     assert [entry.color for entry in model.visuals] == [red, green, green, green, None, green, None]
     assert model.visuals[4].mesh == str(tmp_path / "m.stl")
     np.testing.assert_allclose(model.visuals[0].pose[:3, :3], lie.rotation_from_rpy([0, 0, 0.5]))
+
+
+def test_the_address_of_a_file_is_read_as_one(tmp_path: Path) -> None:
+    mesh = tmp_path / "zwei Fälle" / "m.stl"
+    mesh.parent.mkdir()
+    mesh.touch()
+    visual = f'<visual><geometry><mesh filename="{mesh.as_uri()}"/></geometry></visual>'
+    assert "%20" in visual
+    model = engine.load(write(tmp_path / "r.urdf", link("a", INERTIAL + visual)))
+    assert Path(str(model.visuals[0].mesh)).samefile(mesh)
 
 
 @pytest.mark.parametrize(
