@@ -40,7 +40,7 @@ from engine.cpu.rigid_body.spatial import (
 from engine.cpu.runtime.native import inline, kernel
 from engine.scene.touches import TOLERANCE
 
-_BACK, _OVERLAP = 0.5, 1e-8  # β, the share of an overlap that a step takes back; m, what is no overlap
+_BACK = 0.5  # β, the share of an overlap that a step takes back
 _HALVINGS = 4
 
 
@@ -115,7 +115,7 @@ def _take_back(count, frictional, ground):
     deepest = 0.0
     for i in range(count):
         deepest = min(deepest, touching.gap[i])
-    if deepest > -_OVERLAP:
+    if deepest > -SHUT:
         return False
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i

@@ -11,6 +11,9 @@ from engine.step_settings import FRICTION
 
 IMPACT = 0.015
 """m/s: what comes in slower rests, whatever its restitution."""
+SHUT = 1e-8
+"""m, and rad or m of a joint: what is no gap, no overlap and no way to a limit. The corners of a flat foot differ by
+less, from rounding, and no velocity of a rigid foot would shut gaps that are no plane's."""
 _REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes part
 
 
@@ -104,7 +107,9 @@ def joint_rows(first, law_first, q, rows, ground):
                 row[k] = 0.0
             row[j] = 1.0
             place = law_first + found
-            laws[place, 0], laws[place, 1], laws[place, 2] = friction * rows.dt, low, high
+            laws[place, 0] = friction * rows.dt
+            laws[place, 1] = low if low * rows.dt < -SHUT else 0.0
+            laws[place, 2] = high if high * rows.dt > SHUT else 0.0
             ground.joint_of[found] = j
             found += 1
     return found
@@ -142,7 +147,7 @@ def right_side(count, frictional, n, share, dt, ground):
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap, before = touching.gap[i], ground.before[k]
-        c = gap / dt if gap > 0.0 else 0.0
+        c = gap / dt if gap > SHUT else 0.0
         e = share * ground.points.restitution[touching.shape[i]]
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
