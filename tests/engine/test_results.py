@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -67,6 +68,13 @@ def test_rows_are_kept_and_gone_on_from(path):
     assert rows == {"a": {"key": "a", "us": 1.5, "low": None}, "b": {"key": "b", "at": [1, 2]}}
 
 
+def test_each_row_is_on_the_disk_before_it_is_said_to_be_kept(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda _handle: synced.append(path.read_bytes().count(b"\n")))
+    fill(path, [{"key": "a"}, {"key": "b"}])
+    assert synced == [1, 2, 3]
+
+
 @pytest.mark.parametrize("cut", [1, 5, 13])
 def test_a_line_that_was_cut_short_costs_no_other(path, cut):
     fill(path, [{"key": "a", "us": 1.5}, {"key": "b", "us": 2.5}])
@@ -106,8 +114,10 @@ def test_a_damaged_file_is_told_and_left_as_it_is(path, content, said):
     [
         ({**PLAN, "seconds": 2.0}, MACHINE, "another plan (seconds: 1.0 there, 2.0 here)"),
         ({"suite": "cpu"}, MACHINE, "another plan (seconds: 1.0 there, None here)"),
-        (PLAN, {**MACHINE, "commit": "d"}, "another machine (commit: 'c' there, 'd' here)"),
-        (PLAN, {**MACHINE, "gpu": {"name": "G"}}, "another machine (gpu: None there, {'name': 'G'} here)"),
+        *(
+            (PLAN, {**MACHINE, name: {"other": 1}}, f"another machine ({name}: {mine!r} there, {{'other': 1}} here)")
+            for name, mine in MACHINE.items()
+        ),
     ],
 )
 def test_rows_of_another_plan_or_machine_are_not_mixed_with(path, plan, machine, said):
