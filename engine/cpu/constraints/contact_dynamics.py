@@ -19,7 +19,7 @@ from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
-from engine.cpu.constraints.contact_rows import contact_rows, delassus, frictional_first, joint_rows, right_side
+from engine.cpu.constraints.contact_rows import SHUT, contact_rows, delassus, frictional_first, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
