@@ -53,6 +53,21 @@ def test_run_writes_what_it_takes_to_run_again(call, tmp_path):
         np.testing.assert_allclose(file["time"], again.time)
 
 
+def test_run_falls_the_way_that_gravity_goes(call, tmp_path):
+    """A prismatic joint along x, without limit: way and speed of a free fall along x, and none without gravity."""
+    path, out = tmp_path / "slide.urdf", tmp_path / "fall.npz"
+    path.write_text(
+        '<robot name="slide"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="1" ixy="0" '
+        'ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><joint name="j" type="prismatic"><parent link="a"/>'
+        '<child link="b"/><axis xyz="1 0 0"/></joint></robot>',
+        "utf-8",
+    )
+    for x in (3.0, 0.0, -1.5):
+        assert call("run", path, "--gravity", x, 0, -9, "--seconds", 1, "--dt", 0.001, "--out", out)[0] == 0
+        with np.load(out) as file:
+            np.testing.assert_allclose(file["v"][-1], [x], atol=1e-12)
+
+
 @pytest.mark.parametrize("integrator", ["auto", *engine.INTEGRATORS])
 def test_run_holds_a_robot_by_gains_for_its_integrator_and_time_step(call, tmp_path, integrator):
     """This chain diverges within two steps by RK4 under the gains that suit "implicit"."""

@@ -41,6 +41,27 @@ def test_they_are_the_model_s_until_changed(pytestconfig):
     assert np.all(parameters.mass[0] == model.mass)
 
 
+def test_a_copy_has_arrays_of_its_own(pytestconfig, rng):
+    parameters = varied(load("arm7", pytestconfig), 2, rng)
+    copy = parameters.copy()
+    for name in ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit"):
+        before = np.array(getattr(parameters, name))
+        np.testing.assert_array_equal(getattr(copy, name), before)
+        getattr(copy, name)[:] = 7.0
+        np.testing.assert_array_equal(getattr(parameters, name), before)
+
+
+@pytest.mark.parametrize("rubbed", [0, 1, 2])
+def test_friction_of_any_one_robot_holds_it(rubbed):
+    """Limits are out of play, so that friction alone asks for the constraints' solver."""
+    model = engine.chain(3).with_gravity((0.0, 0.0, -1.0))
+    parameters = engine.Parameters(model, 3)
+    parameters.friction[rubbed] = 1e3
+    simulation = engine.Simulation(model, 3, limits=False, q=np.full(3, 0.3), parameters=parameters)
+    simulation.step(20)
+    assert [k for k in range(3) if not simulation.v[k].any()] == [rubbed]
+
+
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_each_robot_moves_as_its_own_model_would(robot, integrator, pytestconfig, rng):
