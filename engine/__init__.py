@@ -20,6 +20,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from engine.checkpoint import Checkpoint
 from engine.compilation import Compilation
 from engine.dynamics import (
     ForwardDynamics,
@@ -41,6 +42,7 @@ from engine.model.generate import chain, tree
 from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
+from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
@@ -101,6 +103,7 @@ __all__ = [
     "ROBOTS",
     "SIMULATION_ALGORITHMS",
     "AlgorithmResult",
+    "Checkpoint",
     "Collision",
     "Comparison",
     "ComparisonResult",
@@ -121,8 +124,12 @@ __all__ = [
     "Parameters",
     "Plane",
     "Point",
+    "RecordedFrame",
+    "Recording",
+    "Run",
     "Scaling",
     "Scene",
+    "Setup",
     "Simulation",
     "SuggestedStep",
     "Trajectory",

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics, validation
+from engine.checkpoint import Checkpoint
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
@@ -50,7 +51,11 @@ class Stepper(Protocol):
 
     @property
     def wrench(self) -> Any: ...
+    @property
+    def takes_wrenches(self) -> bool: ...
     def start(self, q: Array, v: Array) -> None: ...
+    def memory(self) -> tuple[Array, ...]: ...
+    def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None: ...
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
     def diverged(self, wait: bool) -> int: ...
     @property
@@ -131,6 +136,7 @@ class Simulation:
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
+        self.threads = threads
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
@@ -157,6 +163,7 @@ class Simulation:
             if rows not in (1, self.batch):
                 raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
         self._stepper.start(*start)
+        self.steps = 0
         self.steps = 0
 
     def array(self, x: Any) -> Any:
@@ -217,6 +224,11 @@ class Simulation:
         return self._stepper.wrench
 
     @property
+    def takes_wrenches(self) -> bool:
+        """Whether `wrench` was asked for."""
+        return self._stepper.takes_wrenches
+
+    @property
     def diverged(self) -> Any:
         """(batch,), bool: the robots that diverged and were frozen; none unless `on_divergence` is "freeze"."""
         return self._stepper.frozen
@@ -254,6 +266,33 @@ class Simulation:
         """Copies of q (batch, nq) and v (batch, nv) on the host; waits for the steps."""
         q, v = (np.array(arrays.to_host(x), float) for x in (self.q, self.v))
         return q, v
+
+    def checkpoint(self) -> Checkpoint:
+        """All that the next steps depend on, copied to the host; waits for the steps. See `restore`."""
+        q, v, tau, target = (np.array(arrays.to_host(x)) for x in (self.q, self.v, self.tau, self.target))
+        wrench = np.array(arrays.to_host(self.wrench)) if self.takes_wrenches else None
+        frozen = np.array(arrays.to_host(self.diverged), bool)
+        return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory())
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint of this simulation, or of one that was made with the same arguments.
+
+        The steps from there give the same bits as they did. Without a `wrench` in the checkpoint none acts; since a
+        simulation that takes wrenches rounds otherwise, the bits are then those of one that was never asked for them.
+
+        Raises ValueError where the arrays are those of another robot or batch.
+        """
+        for name in ("q", "v", "tau", "target"):
+            came, own = getattr(checkpoint, name).shape, getattr(self, name).shape
+            if came != own:
+                raise ValueError(f"the checkpoint's {name} has shape {came}; this simulation's is {own}")
+        self._stepper.resume(checkpoint.q, checkpoint.v, checkpoint.frozen, checkpoint.contact)
+        self.tau[:], self.target[:] = self.array(checkpoint.tau), self.array(checkpoint.target)
+        if checkpoint.wrench is not None:
+            self.wrench[:] = self.array(checkpoint.wrench)
+        elif self.takes_wrenches:
+            self.wrench[:] = 0.0
+        self.steps = checkpoint.steps
 
     def frames(self, robots: int = 1) -> FrameReader:
         """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots."""

@@ -196,6 +196,11 @@ class Stepper:
         return group
 
     @property
+    def takes_wrenches(self) -> bool:
+        """Whether `wrench` was asked for."""
+        return self._wrench is not None
+
+    @property
     def wrench(self) -> Array:
         """(batch, links, 6): the external wrenches, zero at first; once asked for, steps are compiled to take them."""
         if self._wrench is None:
@@ -223,6 +228,22 @@ class Stepper:
         if self._touch is not None:
             for array in self._touch[1:]:
                 array[:] = 0
+
+    def memory(self) -> tuple[Array, ...]:
+        """What the next step under contacts starts from, and what was touched in the last one: copies."""
+        if self._touch is None:
+            return ()
+        touch = self._touch._replace(which=self._touch.which.copy(), seen=self._touch.seen.copy())
+        beyond = np.arange(touch.which.shape[1]) >= touch.told[:, 1:2]
+        touch.which[beyond], touch.seen[beyond] = 0, 0.0
+        return tuple(np.array(x) for x in touch[1:])
+
+    def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None:
+        """The robots at q (batch, nq) and v, some of them frozen, with what `memory` was there."""
+        self.start(q, v)
+        self._frozen[:] = frozen
+        for array, before in zip(() if self._touch is None else self._touch[1:], memory, strict=True):
+            array[:] = before
 
     def advance(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]

@@ -81,6 +81,11 @@ class Stepper(ABC):
         return constraint_facts(self._settings) | own
 
     @property
+    def takes_wrenches(self) -> bool:
+        """Whether `wrench` was asked for."""
+        return self._wrench is not None
+
+    @property
     def wrench(self) -> Any:
         """(batch, links, 6): wrenches (n, f) from outside on the links, each in the link's own frame, about its origin.
 
@@ -110,6 +115,18 @@ class Stepper(ABC):
         self.frozen.fill(False)
         self._current_stream().synchronize()
         self._alarm[0] = 0
+
+    def memory(self) -> tuple[Array, ...]:
+        """Steps start from the state alone."""
+        return ()
+
+    def resume(self, q: Array, v: Array, frozen: Any, memory: tuple[Array, ...]) -> None:  # noqa: ARG002
+        """The robots at q (batch, nq) and v, some of them frozen."""
+        import cupy
+
+        self.start(q, v)
+        self.frozen[:] = cupy.asarray(frozen)
+        self._current_stream().synchronize()
 
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None:
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""

@@ -1,0 +1,88 @@
+"""Arrays of a frame as a recording keeps them: equal rows once, and of what is mostly zero the rest alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.scene import Touches
+
+Array = NDArray[Any]
+Packed = tuple[Array, Array]
+"""The rows that are kept, and where they stood."""
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays agree in shape, type and every bit, the signs of zeros included."""
+    return a.shape == b.shape and a.dtype == b.dtype and bool(np.array_equal(_bits(a), _bits(b)))
+
+
+def _bits(x: Array) -> Array:
+    return np.ascontiguousarray(x).view(f"u{x.itemsize}")
+
+
+def alike(x: Array) -> Array:
+    """A copy of x (batch, …), of its first row alone (1, …) where all rows have the same bits."""
+    if len(x) > 1 and bool((_bits(x) == _bits(x[:1])).all()):
+        return x[:1].copy()
+    return np.array(x)
+
+
+def pack(x: Array) -> Packed:
+    """The rows of x (…, k) that are not zero to the bit (m, k), and their numbers (m,)."""
+    flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1]) if x.size else np.zeros((0, 1), x.dtype)
+    rows = np.flatnonzero(_bits(flat).any(1))
+    return flat[rows], rows.astype(np.int32)
+
+
+def unpack(packed: Packed, shape: tuple[int, ...]) -> Array:
+    """The array of that shape."""
+    rows, numbers = packed
+    x = np.zeros(shape, rows.dtype)
+    if len(numbers):
+        x.reshape(-1, shape[-1])[numbers] = rows
+    return x
+
+
+def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
+    """The contacts there are, robot after robot, as the fields of a `Touches`; None where nothing touches."""
+    if touches is None or not touches.number.any():
+        return None
+    there = np.arange(touches.link.shape[1]) < touches.number[:, None]
+    return tuple(np.array(x) if x.ndim == 1 else x[there] for x in touches)
+
+
+def unpack_touches(packed: tuple[Array, ...] | None) -> Touches | None:
+    """Those contacts, with as many places for each robot as the most that one has."""
+    if packed is None:
+        return None
+    number = packed[0]
+    there = np.arange(int(number.max())) < number[:, None]
+    fields = []
+    for name, x in zip(Touches._fields, packed, strict=True):
+        if name in _OF_ROBOTS:
+            fields.append(x)
+            continue
+        full = np.zeros((*there.shape, *x.shape[1:]), x.dtype)
+        full[there] = x
+        fields.append(full)
+    return Touches(*fields)
+
+
+_OF_ROBOTS = ("number", "residual", "worst")
+
+
+def size(*values: Any) -> int:
+    """Bytes that arrays, numbers, and tuples of them take."""
+    return sum(_size(value) for value in values)
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, tuple):
+        return _OF_A_TUPLE + size(*value)
+    return value.nbytes + _OF_AN_ARRAY if isinstance(value, np.ndarray) else _OF_A_NUMBER
+
+
+_OF_A_TUPLE, _OF_AN_ARRAY, _OF_A_NUMBER = 64, 128, 32

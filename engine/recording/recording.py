@@ -1,0 +1,370 @@
+"""`Recording`: runs of simulations with all that acted on them, in bounded memory; from any frame they run again."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.checkpoint import Checkpoint
+from engine.cuda.runtime import arrays
+from engine.recording.packing import Array, Packed, alike, pack, pack_touches, same_bits, size, unpack, unpack_touches
+from engine.recording.setup import Setup
+from engine.scene import Touches
+from engine.simulation import Simulation
+
+BUDGET = 512 * 2**20
+"""Bytes that a recording takes at most unless told otherwise."""
+_LET_GO = 4096  # places of a list that may stand empty at its front
+
+Inputs = tuple[Array, Array, Packed | None]
+"""tau, target (1 or batch, nv) and wrench."""
+Change = tuple[int, Inputs]
+"""After how many steps these inputs began to act."""
+Stored = tuple[Any, ...]
+"""A frame: its fields are those of `_Frame`. Plain tuples of arrays are no work for the garbage collector."""
+
+
+class _Frame(NamedTuple):
+    time: float
+    steps: int
+    setup: int
+    begins: bool
+    q: Array
+    v: Array
+    inputs: Inputs
+    changes: tuple[Change, ...]
+    frozen: Array | None
+    contact: tuple[Packed, ...]
+    touches: tuple[Any, ...] | None
+    phases: Array
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedFrame:
+    """A simulation at one moment of a run, in the arrays of a `Checkpoint`; `time` in s since the run began.
+
+    tau, target and wrench are what acted in the step that ended here. `begins`: the state was put there, by hand or by
+    another simulation, and does not come from the frame before by steps. `touches` are the contacts of the last step,
+    None where there were none; `phases` its seconds by name.
+    """
+
+    index: int
+    time: float
+    setup: Setup
+    begins: bool
+    checkpoint: Checkpoint
+    touches: Touches | None
+    phases: Mapping[str, float]
+
+
+@dataclass(eq=False)
+class Run:
+    """Frames of one run, in the order of their times, numbered from its beginning; the oldest may be dropped.
+
+    `number` counts runs from 1. A branch has the frames of the run that it left before its own: `left` is the number
+    of that run, and the time at which it was left.
+    """
+
+    number: int
+    left: tuple[int, float] | None = None
+    first: int = 0
+    """The index of the oldest frame that is kept."""
+    _shared: int = -1  # up to this index frames are those of another run, too
+    _frames: list[Stored | None] = field(default_factory=list)
+    _at: int = 0  # where it stands in the list
+    _setups: list[Setup] = field(default_factory=list)
+    _shapes: list[tuple[tuple[int, ...], ...]] = field(default_factory=list)  # of `Checkpoint.contact`, by setup
+    _names: list[tuple[str, ...]] = field(default_factory=list)  # of phases
+
+    def __len__(self) -> int:
+        """How many frames are kept."""
+        return len(self._frames) - self._at
+
+    @property
+    def last(self) -> int:
+        """The index of the newest frame."""
+        return self.first + len(self) - 1
+
+    def _stored(self, index: int) -> _Frame:
+        if not self.first <= index <= self.last:
+            raise IndexError(f"frame {index} is not recorded; there are {self.first} to {self.last}")
+        return _Frame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
+
+    def _pop(self) -> int:
+        """Let the newest frame go; the bytes that are free then."""
+        shared, frame = self.last <= self._shared, self._frames.pop()
+        assert frame is not None
+        return 0 if shared else _Frame(*frame).bytes
+
+    def _drop(self) -> int:
+        """Let the oldest frame go, of the only run; the bytes that are free then."""
+        frame = self._frames[self._at]
+        assert frame is not None
+        self._frames[self._at] = None
+        self._at, self.first = self._at + 1, self.first + 1
+        if self._at > _LET_GO:
+            del self._frames[: self._at]
+            self._at = 0
+        return _Frame(*frame).bytes
+
+
+class Recording:
+    """What simulations do, and all that acts on them, while somebody calls `note` before and `add` after steps.
+
+    A *run* begins with `begin`, may change its simulation by `go_on`, and consists of frames. A frame holds all that
+    its next steps depend on; what acts is kept whenever it changes, so that `resimulate` gives the frames' bits again.
+    Where more than `budget` bytes would be taken the oldest frames go, those of earlier runs first.
+
+    All methods may be called from any thread; frames never change.
+    """
+
+    def __init__(self, budget: int = BUDGET):
+        self._lock = threading.RLock()
+        self._budget, self._bytes = budget, 0
+        self._runs: list[Run] = []
+        self._inputs: Inputs | None = None
+        self._changes: list[Change] = []
+
+    @property
+    def bytes(self) -> int:
+        """That all frames take."""
+        return self._bytes
+
+    @property
+    def budget(self) -> int:
+        """Bytes that they may take; less than there is lets the oldest frames go."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: int) -> None:
+        with self._lock:
+            self._budget = budget
+            self._make_room()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs that have frames, the present one last."""
+        with self._lock:
+            return tuple(run for run in self._runs if len(run))
+
+    # Writing.
+
+    def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
+        """A new run: this simulation at so many seconds, with its present state as the first frame.
+
+        A run before it in which no step was taken is forgotten.
+        """
+        with self._lock:
+            last = self._runs[-1] if self._runs else None
+            if last is not None and last.left is None and len(last) == 1 and last.first == 0:
+                self._bytes -= self._runs.pop()._pop()
+            self._runs.append(Run(self._runs[-1].number + 1 if self._runs else 1))
+            self.go_on(simulation, time, about)
+
+    def branch(self, run: Run, index: int) -> Run:
+        """A new run that leaves `run` at a frame; the simulation that goes on starts at that frame's checkpoint."""
+        with self._lock:
+            left = run._stored(index)
+            frames, setups = run._frames[run._at : run._at + index - run.first + 1], slice(left.setup + 1)
+            branch = Run(
+                self._runs[-1].number + 1, (run.number, left.time), run.first, index, frames, 0,
+                run._setups[setups], run._shapes[setups], run._names[setups],
+            )  # fmt: skip
+            self._runs.append(branch)
+            self._inputs, self._changes = left.inputs, []
+            return branch
+
+    def go_on(self, simulation: Simulation, time: float, about: Any = None) -> None:
+        """The present run goes on by another simulation, which begins at that time of the run, s."""
+        with self._lock:
+            self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about))
+            self._inputs, self._changes = None, []
+            self.add(simulation, begins=True)
+
+    def _set_up(self, run: Run, setup: Setup) -> None:
+        run._setups.append(setup)
+        run._shapes.append(())
+        run._names.append(())
+
+    def note(self, simulation: Simulation) -> None:
+        """Keep what acts on the simulation, if it has changed: to be called before each call for steps."""
+        with self._lock:
+            tau, target, wrench = _acting(simulation)
+            if (before := self._inputs) is None:
+                self._inputs = tau, target, wrench
+                return
+            tau = before[0] if same_bits(tau, before[0]) else tau
+            target = before[1] if same_bits(target, before[1]) else target
+            wrench = before[2] if _same(wrench, before[2]) else wrench
+            if tau is not before[0] or target is not before[1] or wrench is not before[2]:
+                self._require_wrenches(simulation)
+                self._inputs = tau, target, wrench
+                self._changes.append((simulation.steps, self._inputs))
+
+    def _require_wrenches(self, simulation: Simulation) -> None:
+        """Steps that take wrenches round otherwise: from the frame before on, which is of this very moment."""
+        run = self._runs[-1]
+        setup = run._setups[-1]
+        if simulation.takes_wrenches and not setup.wrenches:
+            self.add(simulation)
+            self._set_up(run, Setup.of(simulation, setup.time_before, setup.about))
+            self.add(simulation, begins=True)
+
+    def add(self, simulation: Simulation, phases: Mapping[str, float] | None = None, begins: bool = False) -> None:
+        """A frame: the simulation as it is now. Waits for its steps.
+
+        Where nothing has changed since the last frame there is none; where no step was taken, or the state was put
+        there, as `begins` says, the frame of this moment gives way to it.
+        """
+        with self._lock:
+            run = self._runs[-1]
+            checkpoint, setup = simulation.checkpoint(), len(run._setups) - 1
+            last = run._stored(run.last) if len(run) else None
+            if last is not None and last.setup == setup and last.steps == checkpoint.steps:
+                if same_bits(last.q, checkpoint.q) and same_bits(last.v, checkpoint.v):
+                    return
+                self._bytes -= run._pop()
+                begins = True
+            if begins or last is None or self._inputs is None:
+                begins, self._inputs, self._changes = True, _acting(simulation), []
+            phases = simulation.phases if phases is None else phases
+            run._shapes[setup] = tuple(x.shape for x in checkpoint.contact)
+            run._names[setup] = tuple(phases)
+            before = () if last is None or begins else last.inputs
+            frame = _Frame(
+                run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
+                self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,
+                tuple(map(pack, checkpoint.contact)), pack_touches(simulation.contacts),
+                np.fromiter(phases.values(), float, len(phases)), 0,
+            )  # fmt: skip
+            frame = frame._replace(bytes=_size(frame, before))
+            self._changes = []
+            run._frames.append(tuple(frame))
+            self._bytes += frame.bytes
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest."""
+        while self._bytes > self._budget and len(self._runs) > 1:
+            self._runs.pop(0)
+            kept = {id(frame): frame for run in self._runs for frame in run._frames if frame is not None}
+            self._bytes = sum(_Frame(*frame).bytes for frame in kept.values())
+        while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
+            self._bytes -= self._runs[0]._drop()
+
+    # Reading.
+
+    def frame(self, run: Run, index: int) -> RecordedFrame:
+        """A frame of a run. Raises IndexError where it is not there, or no longer."""
+        with self._lock:
+            stored = run._stored(index)
+            setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
+        phases = dict(zip(names, stored.phases.tolist(), strict=True))
+        return RecordedFrame(
+            index, stored.time, setup, stored.begins, _checkpoint(stored, setup, shapes),
+            unpack_touches(stored.touches), phases,
+        )  # fmt: skip
+
+    def at(self, run: Run, time: float) -> int:
+        """The index of the last frame at or before a time in s; of the oldest where none is."""
+        with self._lock:
+            found = bisect_right(run._frames, time, lo=run._at, key=_time_of)
+            return max(run.first, run.first + found - run._at - 1)
+
+    def span(self, run: Run) -> tuple[float, float]:
+        """The times of the oldest and the newest frame, s."""
+        with self._lock:
+            return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
+
+    def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
+        """The frames after `index`, computed anew from there under all that acted: index and checkpoint of each.
+
+        What was put by hand, or began with another simulation, is taken as it was recorded.
+        """
+        frame = self.frame(run, index)
+        simulation = frame.setup.simulation()
+        simulation.restore(frame.checkpoint)
+        setup = frame.setup
+        while index < run.last:
+            index += 1
+            frame = self.frame(run, index)
+            if frame.begins:
+                simulation = simulation if frame.setup is setup else frame.setup.simulation()
+                setup = frame.setup
+                simulation.restore(frame.checkpoint)
+            else:
+                self._repeat(simulation, run, index)
+            yield index, simulation.checkpoint()
+
+    def _repeat(self, simulation: Simulation, run: Run, index: int) -> None:
+        """The steps from the frame before to this one."""
+        with self._lock:
+            stored = run._stored(index)
+        for steps, inputs in stored.changes:
+            simulation.step(steps - simulation.steps)
+            _act(simulation, inputs)
+        simulation.step(stored.steps - simulation.steps)
+
+    def changes(self, run: Run, index: int) -> tuple[tuple[int, Array, Array, Array | None], ...]:
+        """What began to act between the frame before and this one: after how many steps, tau, target and wrench."""
+        with self._lock:
+            stored, setup = run._stored(index), run._setups[run._stored(index).setup]
+        return tuple((steps, *_dense(inputs, setup)) for steps, inputs in stored.changes)
+
+
+def _time_of(frame: Stored | None) -> float:
+    assert frame is not None
+    return float(frame[0])
+
+
+def _size(frame: _Frame, before: Inputs | tuple[()]) -> int:
+    """Bytes of a frame, with those inputs that the frame before does not share."""
+    known, new = {id(x) for x in before}, []
+    for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
+        new += [x for x in inputs if x is not None and id(x) not in known]
+        known |= {id(x) for x in inputs}
+    return size(*frame[:6], *frame[7:], *new)
+
+
+def _acting(simulation: Simulation) -> Inputs:
+    """What acts on it now."""
+    tau, target = (alike(np.asarray(arrays.to_host(x))) for x in (simulation.tau, simulation.target))
+    if not simulation.takes_wrenches:
+        return tau, target, None
+    return tau, target, pack(arrays.to_host(simulation.wrench))
+
+
+def _same(a: Packed | None, b: Packed | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return same_bits(a[0], b[0]) and same_bits(a[1], b[1])
+
+
+def _dense(inputs: Inputs, setup: Setup) -> tuple[Array, Array, Array | None]:
+    """tau and target (batch, nv), and wrench (batch, links, 6)."""
+    batch, model = setup.settings.batch, setup.model
+    tau, target = (np.array(np.broadcast_to(x, (batch, model.nv))) for x in inputs[:2])
+    wrench = None if inputs[2] is None else unpack(inputs[2], (batch, len(model.link_names), 6))
+    return tau, target, wrench
+
+
+def _act(simulation: Simulation, inputs: Inputs) -> None:
+    """Have these act on the simulation from now on."""
+    tau, target, wrench = inputs
+    simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
+    if wrench is not None:
+        simulation.wrench[:] = simulation.array(unpack(wrench, simulation.wrench.shape))
+
+
+def _checkpoint(stored: _Frame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
+    frozen: NDArray[Any] = np.zeros(setup.settings.batch, bool) if stored.frozen is None else stored.frozen
+    tau, target, wrench = _dense(stored.inputs, setup)
+    contact = tuple(unpack(packed, shape) for packed, shape in zip(stored.contact, shapes, strict=True))
+    return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact)

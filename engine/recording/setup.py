@@ -1,0 +1,56 @@
+"""`Setup`: how a recorded simulation was made, so that one like it can be made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.cpu.runtime.cores import checked
+from engine.model import Model
+from engine.simulation import Simulation
+from engine.step_settings import StepSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A simulation's settings, and what else its bits depend on.
+
+    `threads` take part in each step of DCA-ABA, `wrenches` tells whether steps take those from outside. The simulation
+    began at `time_before` (s) of its run. `about` is whatever who records wants to find again.
+    """
+
+    settings: StepSettings
+    device: str
+    threads: int | None
+    wrenches: bool
+    time_before: float = 0.0
+    about: Any = None
+
+    @classmethod
+    def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:
+        """How this simulation was made; `Simulation.wrench`, if it is to be asked for, was asked for before."""
+        shared = simulation.algorithm == "dca" and simulation.device == "cpu"
+        threads = checked(simulation.threads) if shared else simulation.threads
+        return cls(
+            simulation.settings, simulation.device, threads, simulation.takes_wrenches, float(time_before), about
+        )
+
+    @property
+    def model(self) -> Model:
+        return self.settings.model
+
+    def simulation(self) -> Simulation:
+        """One made alike, at time 0. Raises what `Simulation` does, for example where the GPU is missing."""
+        s = self.settings
+        made = Simulation(
+            s.model, s.batch, s.dt, s.integrator, s.algorithm, s.limits, device=self.device, dtype=s.dtype, kp=s.kp,
+            kd=s.kd, parameters=s.parameters, timed=s.timed, threads=self.threads,
+            on_divergence="freeze" if s.freezes else "raise", scene=s.scene,
+        )  # fmt: skip
+        if self.wrenches:
+            _ = made.wrench
+        return made
+
+    def time(self, steps: int) -> float:
+        """Seconds of the run after so many steps of this simulation."""
+        return self.time_before + steps * self.settings.dt

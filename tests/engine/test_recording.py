@@ -1,0 +1,284 @@
+"""Recordings: what a run did and what acted on it; from any frame it runs again to the same bits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import engine
+from engine.recording.packing import alike, pack, unpack
+
+SECONDS = 60.0
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).view(f"u{x.itemsize}")
+
+
+def assert_same(computed: engine.Checkpoint, recorded: engine.Checkpoint) -> None:
+    """State and inputs agree to the bit."""
+    assert computed.steps == recorded.steps
+    for name in ("q", "v", "tau", "target", "wrench"):
+        a, b = getattr(computed, name), getattr(recorded, name)
+        assert (a is None) == (b is None), name
+        if a is not None:
+            np.testing.assert_array_equal(bits(a), bits(b), err_msg=name)
+
+
+def standing(name: str, batch: int = 1, **options: object) -> engine.Simulation:
+    """A robot that ships, held as it stands."""
+    model = engine.load(engine.find_robot(name))
+    scene = engine.Scene() if any(joint.kind == "floating" for joint in model.joints) else None
+    q = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
+    kp, kd = engine.holding_gains(model, 1e-3)
+    return engine.Simulation(model, batch, q=np.tile(q, (batch, 1)), kp=kp, kd=kd, scene=scene, device="cpu", **options)
+
+
+def drive(simulation: engine.Simulation, recording: engine.Recording, seconds: float, rng: np.random.Generator) -> None:
+    """Run it as a window does, in bursts, a frame about every 16 ms; hands drag it, efforts and targets change."""
+    driven = np.flatnonzero(simulation.model.q_of_v >= 0)
+    end = simulation.time + seconds
+    while simulation.time < end:
+        for _ in range(rng.integers(1, 4)):
+            if rng.random() < 0.1:
+                simulation.tau[:, driven] = rng.normal(size=len(driven))
+            if rng.random() < 0.05:
+                simulation.target[:, driven] += 0.1 * rng.normal(size=len(driven))
+            if simulation.time > 0.1 * seconds and rng.random() < 0.1:
+                simulation.wrench[:] = 0.0
+                simulation.wrench[:, rng.integers(len(simulation.model.link_names))] = 4 * rng.normal(size=6)
+            recording.note(simulation)
+            simulation.step(int(rng.integers(1, 9)))
+        recording.add(simulation)
+
+
+@pytest.mark.parametrize("name", ["arm7", "quadruped"])
+def test_fifty_frames_of_a_minute_run_again_to_the_same_bits(name, rng):
+    """Efforts, targets and drags included; each to the next ten frames, the first two to the end."""
+    simulation, recording = standing(name), engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, SECONDS, rng)
+    (run,) = recording.runs
+    assert recording.span(run) == (0.0, simulation.time)
+    assert recording.bytes < recording.budget
+    chosen = rng.choice(np.arange(run.first, run.last), 50, replace=False)
+    for number, index in enumerate(chosen):
+        again = recording.resimulate(run, int(index))
+        compared = 0
+        for where, computed in again if number < 2 else itertools.islice(again, 10):
+            assert_same(computed, recording.frame(run, where).checkpoint)
+            compared += 1
+        assert compared == (run.last - index if number < 2 else min(10, run.last - index))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "integrator"),
+    [("abia", "rk4"), ("jsiia", "semi-implicit"), ("cfa", "implicit"), ("dca", "semi-implicit")],
+)
+def test_every_algorithm_and_integrator_runs_again(algorithm, integrator, rng):
+    model = engine.chain(40, seed=3)
+    simulation = engine.Simulation(
+        model, 2, dt=1e-4, algorithm=algorithm, integrator=integrator, device="cpu", q=model.random(rng, 2)
+    )
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.05, rng)
+    (run,) = recording.runs
+    for index in (0, len(run) // 2):
+        for where, computed in recording.resimulate(run, index):
+            assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_a_batch_of_different_robots_runs_again(rng):
+    model = engine.load(engine.find_robot("arm7"))
+    parameters = engine.Parameters(model, 5)
+    parameters.mass *= rng.uniform(0.8, 1.2, parameters.mass.shape)
+    simulation = engine.Simulation(model, 5, q=model.random(rng, 5), parameters=parameters, device="cpu")
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.3, rng)
+    (run,) = recording.runs
+    for where, computed in recording.resimulate(run, 3):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_a_frozen_robot_stays_frozen(rng):
+    model = engine.chain(3)
+    v = np.zeros((2, 3))
+    v[1] = 1e11
+    simulation = engine.Simulation(model, 2, v=v, on_divergence="freeze", device="cpu")
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    (run,) = recording.runs
+    assert recording.frame(run, run.last).checkpoint.frozen.tolist() == [False, True]
+    for where, computed in recording.resimulate(run, run.last - 2):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_a_checkpoint_is_where_another_simulation_goes_on():
+    simulation = standing("quadruped")
+    simulation.step(300)
+    before = simulation.checkpoint()
+    simulation.step(200)
+    other = standing("quadruped")
+    other.restore(before)
+    assert other.time == pytest.approx(0.3)
+    np.testing.assert_array_equal(other.contacts.number, 4)
+    other.step(200)
+    assert_same(other.checkpoint(), simulation.checkpoint())
+    with pytest.raises(ValueError, match=r"the checkpoint's q has shape \(1, 19\); this simulation's is \(1, 7\)"):
+        standing("arm7").restore(before)
+
+
+def test_without_its_impulses_a_robot_on_the_ground_would_go_another_way():
+    """What the solver starts from is part of the state: the bits tell."""
+    simulation = standing("quadruped")
+    simulation.step(300)
+    before, other = simulation.checkpoint(), standing("quadruped")
+    other.restore(before._replace(contact=tuple(np.zeros_like(x) for x in before.contact)))
+    for each in (simulation, other):
+        each.step(50)
+    assert not np.array_equal(bits(other.v), bits(simulation.v))
+
+
+def test_what_was_put_by_hand_is_no_step(rng):
+    simulation, recording = standing("arm7"), engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    recording.add(simulation)
+    simulation.q[0, 0] += 0.5
+    recording.add(simulation)
+    drive(simulation, recording, 0.1, rng)
+    (run,) = recording.runs
+    placed = [index for index in range(1, run.last + 1) if recording.frame(run, index).begins]
+    assert len(placed) >= 1
+    for where, computed in recording.resimulate(run, 0):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_a_run_goes_on_by_another_simulation(rng):
+    """Another step and integrator, as when the user chooses them while it plays."""
+    recording, first = engine.Recording(), standing("arm7")
+    recording.begin(first, about="first")
+    drive(first, recording, 0.1, rng)
+    second = engine.Simulation(first.model, dt=5e-4, integrator="rk4", q=first.q, v=first.v, device="cpu")
+    recording.go_on(second, first.time, about="second")
+    drive(second, recording, 0.1, rng)
+    (run,) = recording.runs
+    assert recording.frame(run, 0).setup.about == "first"
+    assert recording.frame(run, run.last).setup.about == "second"
+    assert recording.frame(run, run.last).time == pytest.approx(first.time + second.time)
+    times = [recording.frame(run, index).time for index in range(run.first, run.last + 1)]
+    assert times == sorted(times)
+    for where, computed in recording.resimulate(run, 1):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_a_branch_leaves_a_run_and_shares_what_was_before(rng):
+    recording, simulation = engine.Recording(), standing("quadruped")
+    recording.begin(simulation)
+    drive(simulation, recording, 0.4, rng)
+    (run,) = recording.runs
+    before, index = recording.bytes, len(run) // 2
+    frame = recording.frame(run, index)
+    branch = recording.branch(run, index)
+    assert recording.bytes == before
+    simulation = frame.setup.simulation()
+    simulation.restore(frame.checkpoint)
+    drive(simulation, recording, 0.2, rng)
+    assert [each.number for each in recording.runs] == [1, 2]
+    assert branch.left == (1, frame.time)
+    assert recording.span(branch)[0] == 0.0
+    assert recording.span(branch)[1] == pytest.approx(frame.time + 0.2, abs=0.05)
+    for where, computed in recording.resimulate(branch, index // 2):
+        assert_same(computed, recording.frame(branch, where).checkpoint)
+    for where, computed in recording.resimulate(run, index // 2):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+
+
+def test_the_oldest_frames_go_when_there_is_no_room(rng):
+    recording, simulation = engine.Recording(budget=200_000), standing("arm7")
+    recording.begin(simulation)
+    drive(simulation, recording, 0.5, rng)
+    simulation.reset()
+    recording.begin(simulation)
+    most = 0
+    for _ in range(10):
+        drive(simulation, recording, 1.0, rng)
+        most = max(most, recording.bytes)
+    (run,) = recording.runs
+    assert most <= recording.budget
+    assert run.number == 2
+    assert run.first > 0
+    assert recording.span(run)[1] == simulation.time
+    assert recording.at(run, 0.0) == run.first
+    assert recording.at(run, simulation.time) == run.last
+    with pytest.raises(IndexError, match=f"frame 0 is not recorded; there are {run.first} to {run.last}"):
+        recording.frame(run, 0)
+    for where, computed in recording.resimulate(run, run.first):
+        assert_same(computed, recording.frame(run, where).checkpoint)
+    recording.budget = 20_000
+    assert recording.bytes <= 20_000
+    assert len(run) > 1
+
+
+def test_the_bytes_told_are_those_taken(rng):
+    """Within a fifth of what the allocator gave."""
+    import tracemalloc
+
+    recording, simulation = engine.Recording(), standing("quadruped")
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    before = recording.bytes
+    tracemalloc.start()
+    drive(simulation, recording, 2.0, rng)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert recording.bytes - before == pytest.approx(taken, rel=0.2)
+
+
+def test_what_acts_between_two_frames_is_told():
+    recording, simulation = engine.Recording(), standing("arm7")
+    recording.begin(simulation)
+    for value in (1.0, 2.0, 2.0):
+        simulation.tau[0, 3] = value
+        recording.note(simulation)
+        simulation.step(5)
+    recording.add(simulation)
+    (run,) = recording.runs
+    told = recording.changes(run, 1)
+    assert [(steps, tau[0, 3]) for steps, tau, _, _ in told] == [(0, 1.0), (5, 2.0)]
+    assert recording.frame(run, 1).checkpoint.tau[0, 3] == 2.0
+
+
+def test_frames_tell_contacts_and_phases():
+    recording, simulation = engine.Recording(), standing("quadruped")
+    recording.begin(simulation)
+    recording.note(simulation)
+    simulation.step(300)
+    recording.add(simulation)
+    (run,) = recording.runs
+    frame = recording.frame(run, run.last)
+    assert dict(frame.phases) == simulation.phases
+    live = simulation.contacts
+    assert frame.touches.number.tolist() == live.number.tolist() == [4]
+    for name in ("link", "point", "normal", "impulse", "slip"):
+        np.testing.assert_array_equal(getattr(frame.touches, name)[0], getattr(live, name)[0, :4])
+    assert frame.touches.states(0) == live.states(0)
+    assert recording.frame(run, 0).touches is None
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 5, 3), (1, 0, 6), (4, 1)])
+def test_rows_are_packed_and_unpacked_to_the_bit(shape, rng):
+    x = rng.normal(size=shape) * (rng.random(shape[:-1]) < 0.4)[..., None]
+    if x.size:
+        x.flat[0] = -0.0
+    np.testing.assert_array_equal(bits(unpack(pack(x), shape)), bits(x))
+
+
+def test_equal_rows_are_kept_once():
+    assert alike(np.ones((4, 3))).shape == (1, 3)
+    assert alike(np.array([[0.0], [-0.0]])).shape == (2, 1)
