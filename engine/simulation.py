@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from engine import dynamics, validation
 from engine.checkpoint import Checkpoint
@@ -29,6 +28,7 @@ from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice
 from engine.step_settings import DIVERGED, EFFORT_LIMIT, INTEGRATORS, KD, KP, StepSettings, gains
+from engine.stepper import Stepper
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
@@ -39,30 +39,6 @@ ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "j
 
 class Diverged(ArithmeticError):
     """A simulation whose state stopped being finite."""
-
-
-class Stepper(Protocol):
-    """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
-
-    q: Any
-    v: Any
-    tau: Any
-    target: Any
-
-    @property
-    def wrench(self) -> Any: ...
-    @property
-    def takes_wrenches(self) -> bool: ...
-    def start(self, q: Array, v: Array) -> None: ...
-    def memory(self) -> tuple[Array, ...]: ...
-    def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None: ...
-    def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
-    def diverged(self, wait: bool) -> int: ...
-    @property
-    def frozen(self) -> Any: ...
-    def phases(self) -> dict[str, float]: ...
-    def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
-    def contacts(self) -> Touches | None: ...
 
 
 class Simulation:
@@ -163,7 +139,6 @@ class Simulation:
             if rows not in (1, self.batch):
                 raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
         self._stepper.start(*start)
-        self.steps = 0
         self.steps = 0
 
     def array(self, x: Any) -> Any:

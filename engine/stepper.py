@@ -1,0 +1,37 @@
+"""`Stepper`: what a simulation asks of the device that steps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.frame import FrameReader
+from engine.scene import Touches
+from engine.validation import Array
+
+
+class Stepper(Protocol):
+    """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
+
+    q: Any
+    v: Any
+    tau: Any
+    target: Any
+
+    @property
+    def wrench(self) -> Any: ...
+    @property
+    def takes_wrenches(self) -> bool: ...
+    def start(self, q: Array, v: Array) -> None: ...
+    def memory(self) -> tuple[Array, ...]: ...
+    def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None: ...
+    def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
+    def diverged(self, wait: bool) -> int: ...
+    @property
+    def frozen(self) -> Any: ...
+    def phases(self) -> dict[str, float]: ...
+    def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
+    def contacts(self) -> Touches | None: ...
