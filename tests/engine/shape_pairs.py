@@ -39,9 +39,14 @@ def turned(rng: np.random.Generator) -> np.ndarray:
     return lie.rotation_from_quaternion(q / np.linalg.norm(q))
 
 
+def reach(solid: Solid) -> float:
+    """A solid's greatest distance from its origin, m, or a little more."""
+    return float(np.linalg.norm(solid.size if solid.vertices is None else np.max(np.abs(solid.vertices), 0)))
+
+
 def poses(rng: np.random.Generator, a: Solid, b: Solid, nearness: float) -> tuple[Pose, Pose]:
-    """Two poses, their origins so many times as far apart as the balls around the shapes reach."""
-    far = nearness * np.sum(shapes([a, b]).bound[:, 3])
+    """Two poses, their origins apart by so many times as far as the shapes reach."""
+    far = nearness * (reach(a) + reach(b))
     away = rng.normal(size=3)
     start = rng.uniform(-1, 1, 3)
     return (turned(rng), start + far * away / np.linalg.norm(away)), (turned(rng), start)

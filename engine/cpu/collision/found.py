@@ -12,6 +12,41 @@ from engine.cpu.runtime.native import inline
 from engine.scene.points import KEPT
 from engine.scene.shapes import Shapes
 
+RIM = 8
+"""Corners of the polygon that stands for a cylinder's rim."""
+_MOST_VERTICES, _MOST_TRIANGLES = 96, 224
+
+
+class Work(NamedTuple):
+    """What the search for contacts writes to; nothing in it outlasts a call.
+
+    Of the two faces that touch, seen along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P) of
+    the corners, `edge` (2, P, 3) with the direction in the plane and the length of the edge from each corner on,
+    `face` (2, 5) the outward normal and the offset of its plane, and the radius of a round one or 0.
+    `offer` (C, 4) are places where they may touch, x, y, z and the gap, and `offer_of` (C,) their features.
+
+    `simplex` (4, 6) holds points of the shapes' difference, and the first shape's of each; `support` (2, 3) the two
+    shapes' farthest points, `nearest` (2, 4) points of triangles next to the origin and their squared distances. `axis`
+    (10,) is an answer: the normal, the gap, the first shape's place and the second's. `vertex` (96, 6) is like
+    `simplex`, `triangle` (224, 4) has the outward normals and offsets, and `of` (224, 3) the vertices, of a polytope;
+    `rim` (224, 2) the edges of the hole in it.
+    """
+
+    corner: NDArray[np.floating]
+    number: NDArray[np.int64]
+    edge: NDArray[np.floating]
+    face: NDArray[np.floating]
+    offer: NDArray[np.floating]
+    offer_of: NDArray[np.int64]
+    simplex: NDArray[np.floating]
+    support: NDArray[np.floating]
+    nearest: NDArray[np.floating]
+    axis: NDArray[np.floating]
+    vertex: NDArray[np.floating]
+    triangle: NDArray[np.floating]
+    of: NDArray[np.int64]
+    rim: NDArray[np.int64]
+
 
 class Found(NamedTuple):
     """Contacts of a pair of shapes, of which the leading ones count.
@@ -25,11 +60,29 @@ class Found(NamedTuple):
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
     feature: NDArray[np.int64]
+    work: Work
 
 
-def room(_shapes: Shapes) -> Found:
+def room(shapes: Shapes) -> Found:
     """Room for one pair of these shapes at a time."""
-    return Found(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64))
+    corners = max(RIM, shapes.longest_loop)
+    work = Work(
+        corner=np.zeros((2, corners, 3)),
+        number=np.zeros((2, corners), np.int64),
+        edge=np.zeros((2, corners, 3)),
+        face=np.zeros((2, 5)),
+        offer=np.zeros((4 * corners + 1, 4)),
+        offer_of=np.zeros(4 * corners + 1, np.int64),
+        simplex=np.zeros((4, 6)),
+        support=np.zeros((2, 3)),
+        nearest=np.zeros((2, 4)),
+        axis=np.zeros(10),
+        vertex=np.zeros((_MOST_VERTICES, 6)),
+        triangle=np.zeros((_MOST_TRIANGLES, 4)),
+        of=np.zeros((_MOST_TRIANGLES, 3), np.int64),
+        rim=np.zeros((_MOST_TRIANGLES, 2), np.int64),
+    )
+    return Found(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), work)
 
 
 @inline

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.collision.spheres import capsule_capsule, sphere_capsule, sphere_sphere
+from engine.cpu.collision.boxes import separating_axis
+from engine.cpu.collision.convex import signed_distance
+from engine.cpu.collision.found import put
+from engine.cpu.collision.gjk import FAR
+from engine.cpu.collision.manifold import manifold
+from engine.cpu.collision.sphere_solids import sphere_box, sphere_cylinder
+from engine.cpu.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
+from engine.cpu.collision.support import core_radius
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, scale, store3, sub
 from engine.cpu.runtime.native import inline, kernel
-from engine.scene.shapes import CAPSULE, SPHERE
+from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
 
 @inline
@@ -31,19 +38,48 @@ def _half_axis(k, shapes, rotation):
 
 
 @inline
+def _sphere(a, b, shapes, rotation, d, o, reach, found):
+    """The contact of a sphere with any shape."""
+    radius, other, kind = shapes.size[a, 0], shapes.size[b, 0], shapes.kind[b]
+    if kind == SPHERE:
+        return sphere_sphere(d, o, radius, other, reach, found)
+    if kind == CAPSULE:
+        return sphere_capsule(d, _half_axis(b, shapes, rotation), o, radius, other, reach, found)
+    if kind == BOX:
+        return sphere_box(d, load3(shapes.size[b], 0, 1), load9(rotation[b], 0, 1), o, radius, reach, found)
+    if kind == CYLINDER:
+        return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b], 0, 1), o, radius, reach, found)
+    if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
+        return 0
+    axis = found.work.axis
+    put(found, 0, add(o, load3(axis, 4, 1)), load3(axis, 0, 1), axis[3], CLOSEST)
+    return 1
+
+
+@inline
 def _ordered(a, b, shapes, rotation, position, reach, found):
     """The contacts of a pair in order."""
-    if shapes.kind[b] > CAPSULE:
-        return 0
     o = load3(position[b], 0, 1)
     d = sub(load3(position[a], 0, 1), o)
-    radius_a, radius_b = shapes.size[a, 0], shapes.size[b, 0]
     if shapes.kind[a] == SPHERE:
-        if shapes.kind[b] == SPHERE:
-            return sphere_sphere(d, o, radius_a, radius_b, reach, found)
-        return sphere_capsule(d, _half_axis(b, shapes, rotation), o, radius_a, radius_b, reach, found)
-    u, w = _half_axis(a, shapes, rotation), _half_axis(b, shapes, rotation)
-    return capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found)
+        return _sphere(a, b, shapes, rotation, d, o, reach, found)
+    if shapes.kind[b] == CAPSULE:
+        u, w = _half_axis(a, shapes, rotation), _half_axis(b, shapes, rotation)
+        return capsule_capsule(d, u, w, o, shapes.size[a, 0], shapes.size[b, 0], reach, found)
+    axis = found.work.axis
+    if shapes.kind[b] == BOX:
+        separating_axis(a, b, shapes, rotation, d, found.work)
+        axis[3] -= core_radius(a, shapes)
+        if axis[3] > reach:
+            return 0
+        n, gap = load3(axis, 0, 1), axis[3]
+        count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, found)
+        if count >= 0:
+            return count
+    if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
+        return 0
+    n, middle, gap = load3(axis, 0, 1), load3(axis, 4, 1), axis[3]
+    return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, found)
 
 
 @kernel

@@ -1,0 +1,70 @@
+"""The axis along which two boxes are farthest apart, or overlap least; a capsule's axis is a box without thickness.
+
+Source: S. Gottschalk, M. C. Lin, D. Manocha, "OBBTree" (1996): the axes are the normals of faces and the cross products
+of edges. Where boxes overlap, one of them is the direction of least depth; where they are apart the distance may be
+greater than what the axes say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body.spatial import cross, dot, load3, load9, scale, store3
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.shapes import BOX
+
+_PARALLEL = 1e-12  # the squared sine below which two edges have no common normal
+_FACES_FIRST = 1e-10  # relative to the boxes: edges must be farther apart than faces by so much
+
+
+@inline
+def _half(k, shapes):
+    """Half of a box's edges, or of a capsule's axis."""
+    size = load3(shapes.size[k], 0, 1)
+    box = shapes.kind[k] == BOX
+    return 0.5 * size[0] if box else 0.0, 0.5 * size[1] if box else 0.0, 0.5 * size[2] if box else 0.5 * size[1]
+
+
+@inline
+def _columns(R):
+    return (R[0], R[3], R[6]), (R[1], R[4], R[7]), (R[2], R[5], R[8])
+
+
+@inline
+def _reach(n, axes, half):
+    """How far a box reaches along n."""
+    return half[0] * abs(dot(n, axes[0])) + half[1] * abs(dot(n, axes[1])) + half[2] * abs(dot(n, axes[2]))
+
+
+@kernel
+def separating_axis(a, b, shapes, rotation, d, work):
+    """Of boxes or capsules' axes at d and 0 the axis (from the second to the first) and the gap along it, in `axis`.
+
+    Radii do not count.
+    """
+    first, second = _columns(load9(rotation[a], 0, 1)), _columns(load9(rotation[b], 0, 1))
+    half, other = _half(a, shapes), _half(b, shapes)
+    axis = work.axis
+    axis[3] = -1e30
+    for side in range(2):
+        for k in range(3):
+            n = first[k] if side == 0 else second[k]
+            along = dot(d, n)
+            gap = abs(along) - _reach(n, first, half) - _reach(n, second, other)
+            if gap > axis[3]:
+                axis[3] = gap
+                store3(axis, 0, 1, scale(1.0 if along >= 0.0 else -1.0, n))
+    least = axis[3] + _FACES_FIRST * (half[0] + half[1] + half[2] + other[0] + other[1] + other[2])
+    for i in range(3):
+        for j in range(3):
+            e, f = first[i], second[j]
+            n = cross(e, f)
+            area = dot(n, n)
+            if half[i] > 0.0 and other[j] > 0.0 and area > _PARALLEL:
+                n = scale(1.0 / np.sqrt(area), n)
+                along = dot(d, n)
+                gap = abs(along) - _reach(n, first, half) - _reach(n, second, other)
+                if gap > least:
+                    least = gap
+                    axis[3] = gap
+                    store3(axis, 0, 1, scale(1.0 if along >= 0.0 else -1.0, n))

@@ -1,0 +1,116 @@
+"""The signed distance of any two convex shapes, and the normal along which it is."""
+
+from __future__ import annotations
+
+from engine.cpu.collision.epa import least_overlap
+from engine.cpu.collision.gjk import APART, FAR, OVERLAP, closest_points
+from engine.cpu.collision.support import core_radius, gap_along
+from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.shapes import BOX, CYLINDER
+
+_NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is not well known
+_SHIFT = 1e-2  # relative to the smaller shape
+_ROUNDS = 4
+_SETTLED = 1e-24
+_ALIKE = 1e-5  # the angle within which a normal may be a face's
+_ROUNDING = 1e-14
+
+
+@kernel
+def _settle(a, b, shapes, rotation, d, n, work):
+    """From a normal n that is nearly right, of shapes that overlap or nearly touch, the answer into `axis`.
+
+    Held apart along n by a little, they have well-known closest points, and the normal there is a better one; where
+    faces meet it is the exact one at once. Of those the best is kept: with which they are farthest apart.
+    """
+    small = min(shapes.bound[a, 3], shapes.bound[b, 3])
+    best, gap = n, gap_along(a, b, shapes, rotation, d, n, work)
+    middle = (0.0, 0.0, 0.0)
+    for turn in range(_ROUNDS):
+        shift = scale(_SHIFT * small - gap, best)
+        if closest_points(a, b, shapes, rotation, add(d, shift), 1e300, work) != APART:
+            break
+        n = load3(work.axis, 0, 1)
+        x = sub(load3(work.axis, 4, 1), shift)
+        new = gap_along(a, b, shapes, rotation, d, n, work)
+        change = sub(n, best)
+        if turn > 0 and new < gap:
+            break
+        middle = scale(0.5, add(x, load3(work.axis, 7, 1)))
+        best, gap = n, new
+        if dot(change, change) < _SETTLED:
+            break
+    store3(work.axis, 0, 1, best)
+    work.axis[3] = gap
+    store3(work.axis, 4, 1, middle)
+
+
+@inline
+def _face_normal(k, shapes, rotation, e):
+    """The outward normal of the flat face of a shape that looks most along e; e itself if it has none."""
+    R = load9(rotation[k], 0, 1)
+    inside, kind = mul_t(R, e), shapes.kind[k]
+    n = inside
+    if kind == BOX:
+        x, y, z = abs(inside[0]), abs(inside[1]), abs(inside[2])
+        i = 0 if x >= y and x >= z else (1 if y >= z else 2)
+        sign = 1.0 if inside[i] >= 0.0 else -1.0
+        n = (sign if i == 0 else 0.0), (sign if i == 1 else 0.0), (sign if i == 2 else 0.0)
+    elif kind == CYLINDER:
+        n = 0.0, 0.0, (1.0 if inside[2] >= 0.0 else -1.0)
+    elif kind > CYLINDER:
+        most = -2.0
+        for f in range(shapes.first_face[k], shapes.first_face[k + 1]):
+            m = load3(shapes.plane[f], 0, 1)
+            if dot(m, inside) > most:
+                n, most = m, dot(m, inside)
+    return mul(R, n)
+
+
+@inline
+def _snap(a, b, shapes, rotation, d, work):
+    """The normal of a face in place of one that is nearly that, if the shapes are no less far apart along it."""
+    large = max(shapes.bound[a, 3], shapes.bound[b, 3])
+    for side in range(2):
+        n, gap = load3(work.axis, 0, 1), work.axis[3]
+        m = n
+        if side == 0:
+            m = scale(-1.0, _face_normal(a, shapes, rotation, scale(-1.0, n)))
+        else:
+            m = _face_normal(b, shapes, rotation, n)
+        change = sub(m, n)
+        if dot(change, change) < _ALIKE * _ALIKE:
+            along = gap_along(a, b, shapes, rotation, d, m, work)
+            if along >= gap - _ROUNDING * large:
+                store3(work.axis, 0, 1, m)
+                work.axis[3] = along
+                break
+
+
+@kernel
+def signed_distance(a, b, shapes, rotation, d, reach, work):
+    """FAR where shapes, the first at d and the other at 0, are farther apart than `reach`, else APART.
+
+    `axis` then has the normal from the second to the first, the gap, negative where they overlap, and the place midway
+    between the closest points. Radii of spheres and capsules count.
+    """
+    radius_a, radius_b = core_radius(a, shapes), core_radius(b, shapes)
+    small = min(shapes.bound[a, 3], shapes.bound[b, 3])
+    radii = radius_a + radius_b
+    answer = closest_points(a, b, shapes, rotation, d, reach + radii, work)
+    if answer == FAR or (answer == APART and work.axis[3] > reach + radii):
+        return FAR
+    x, y = load3(work.axis, 4, 1), load3(work.axis, 7, 1)
+    if answer == APART and work.axis[3] > _NEAR * small:
+        store3(work.axis, 4, 1, scale(0.5, add(x, y)))
+    else:
+        if answer >= OVERLAP:
+            least_overlap(a, b, shapes, rotation, d, answer - OVERLAP + 1, work)
+        _settle(a, b, shapes, rotation, d, load3(work.axis, 0, 1), work)
+    _snap(a, b, shapes, rotation, d, work)
+    n = load3(work.axis, 0, 1)
+    # Midway between the surfaces, not between the points inside.
+    store3(work.axis, 4, 1, add(load3(work.axis, 4, 1), scale(0.5 * (radius_b - radius_a), n)))
+    work.axis[3] -= radii
+    return APART if work.axis[3] <= reach else FAR

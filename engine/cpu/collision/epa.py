@@ -1,0 +1,165 @@
+"""The direction in which two convex shapes that overlap come apart after the shortest way.
+
+Source: G. van den Bergen, "Proximity queries and penetration depth computation on 3D game objects" (2001): a polytope
+inside the shapes' difference grows where its surface is nearest to the origin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision.support import farthest
+from engine.cpu.rigid_body.spatial import cross, dot, load3, load6, scale, store3, store6, sub
+from engine.cpu.runtime.native import inline, kernel
+
+_ENOUGH = 1e-9  # relative to the smaller shape: how much nearer the surface may be than the polytope
+_VISIBLE = 1e-14  # relative to the numbers that are added up
+_THIN = 1e-10  # relative: what has no length, area or volume
+_NEVER = 1e300
+
+
+@inline
+def _new_vertex(a, b, shapes, rotation, d, e, slot, work):
+    """The difference's farthest point along e, into a place among the vertices."""
+    w, x = farthest(a, b, shapes, rotation, d, e, work)
+    store3(work.vertex[slot], 0, 1, w)
+    store3(work.vertex[slot], 3, 1, x)
+    return w
+
+
+@inline
+def _put_triangle(work, slot, i, j, k):
+    """A triangle with its outward normal and its offset; one without an area is never the nearest."""
+    a = load3(work.vertex[i], 0, 1)
+    ab, ac = sub(load3(work.vertex[j], 0, 1), a), sub(load3(work.vertex[k], 0, 1), a)
+    n = cross(ab, ac)
+    area = dot(n, n)
+    row = work.triangle[slot]
+    if area > _THIN * _THIN * _THIN * dot(ab, ab) * dot(ac, ac):
+        n = scale(1.0 / np.sqrt(area), n)
+        store3(row, 0, 1, n)
+        row[3] = dot(n, a)
+    else:
+        store3(row, 0, 1, (0.0, 0.0, 0.0))
+        row[3] = _NEVER
+    work.of[slot, 0], work.of[slot, 1], work.of[slot, 2] = i, j, k
+
+
+@kernel
+def _far_from(a, b, shapes, rotation, d, e, count, size, work):
+    """A vertex along e or against it, if one is off the point, line or plane of those there are; how many then."""
+    for turn in range(2):
+        w = _new_vertex(a, b, shapes, rotation, d, e if turn == 0 else scale(-1.0, e), count, work)
+        if abs(dot(sub(w, load3(work.vertex[0], 0, 1)), e)) > _THIN * size * np.sqrt(dot(e, e)):
+            return count + 1
+    return count
+
+
+@inline
+def _across(x, turn):
+    """A vector across x, one of two."""
+    least = abs(x[0]) <= abs(x[1]) and abs(x[0]) <= abs(x[2])
+    e = (1.0, 0.0, 0.0) if least else ((0.0, 1.0, 0.0) if abs(x[1]) <= abs(x[2]) else (0.0, 0.0, 1.0))
+    y = cross(x, e)
+    return y if turn == 0 else cross(x, y)
+
+
+@kernel
+def _first_vertices(a, b, shapes, rotation, d, count, size, work):
+    """Four vertices that span a volume, beginning with those of the simplex; answers how many there are."""
+    for k in range(count):
+        store6(work.vertex[k], 0, 1, load6(work.simplex[k], 0, 1))
+    if count == 1:
+        for axis in range(3):
+            if count == 1:
+                e = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
+                count = _far_from(a, b, shapes, rotation, d, e, count, size, work)
+    if count == 2:
+        along = sub(load3(work.vertex[1], 0, 1), load3(work.vertex[0], 0, 1))
+        for turn in range(2):
+            if count == 2:
+                count = _far_from(a, b, shapes, rotation, d, _across(along, turn), count, size, work)
+    if count == 3:
+        p = load3(work.vertex[0], 0, 1)
+        n = cross(sub(load3(work.vertex[1], 0, 1), p), sub(load3(work.vertex[2], 0, 1), p))
+        count = _far_from(a, b, shapes, rotation, d, n, count, size, work)
+    return count
+
+
+@inline
+def _toggle(work, edges, i, j):
+    """Note a rim's edge, or forget it if it is there the other way round; answers how many there are."""
+    for k in range(edges):
+        if work.rim[k, 0] == j and work.rim[k, 1] == i:
+            work.rim[k, 0], work.rim[k, 1] = work.rim[edges - 1, 0], work.rim[edges - 1, 1]
+            return edges - 1
+    work.rim[edges, 0], work.rim[edges, 1] = i, j
+    return edges + 1
+
+
+@inline
+def _opened(work, triangles, nearest, w, margin):
+    """Without the triangles that see w, the nearest among them: how many are left, and the edges of the hole's rim."""
+    edges, k = 0, triangles - 1
+    while k >= 0:
+        if k == nearest or dot(load3(work.triangle[k], 0, 1), w) - work.triangle[k, 3] > margin:
+            for c in range(3):
+                edges = _toggle(work, edges, work.of[k, c], work.of[k, (c + 1) % 3])
+            triangles -= 1
+            for c in range(3):
+                work.of[k, c] = work.of[triangles, c]
+            for c in range(4):
+                work.triangle[k, c] = work.triangle[triangles, c]
+        k -= 1
+    return triangles, edges
+
+
+@inline
+def _first_triangles(work):
+    """The faces of the tetrahedron of the first four vertices."""
+    p = load3(work.vertex[0], 0, 1)
+    n = cross(sub(load3(work.vertex[1], 0, 1), p), sub(load3(work.vertex[2], 0, 1), p))
+    above = dot(n, sub(load3(work.vertex[3], 0, 1), p)) > 0.0
+    i, j = (2 if above else 1), (1 if above else 2)
+    _put_triangle(work, 0, 0, i, j)
+    _put_triangle(work, 1, 0, 3, i)
+    _put_triangle(work, 2, i, 3, j)
+    _put_triangle(work, 3, j, 3, 0)
+
+
+@inline
+def _nearest(work, triangles):
+    best = 0
+    for k in range(1, triangles):
+        if work.triangle[k, 3] < work.triangle[best, 3]:
+            best = k
+    return best
+
+
+@kernel
+def least_overlap(a, b, shapes, rotation, d, count, work):
+    """The way out, as a unit vector from the second shape to the first, into `axis`; the first is at d, the other at 0.
+
+    `simplex` holds so many points of the difference, among which the origin is. Radii do not count.
+    """
+    small, large = shapes.bound[a, 3], shapes.bound[b, 3]
+    small, large = min(small, large), max(small, large)
+    size = small + large + np.sqrt(dot(d, d))
+    store3(work.axis, 0, 1, (0.0, 0.0, 1.0))
+    if _first_vertices(a, b, shapes, rotation, d, count, small + large, work) < 4:
+        return
+    _first_triangles(work)
+    vertices, triangles = 4, 4
+    best = _nearest(work, triangles)
+    while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.of.shape[0]:
+        n, offset = load3(work.triangle[best], 0, 1), work.triangle[best, 3]
+        w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)
+        if dot(n, w) - offset <= _ENOUGH * small + _VISIBLE * size:
+            break
+        triangles, edges = _opened(work, triangles, best, w, _VISIBLE * size)
+        for k in range(edges):
+            _put_triangle(work, triangles + k, work.rim[k, 0], work.rim[k, 1], vertices)
+        triangles += edges
+        vertices += 1
+        best = _nearest(work, triangles)
+    store3(work.axis, 0, 1, scale(-1.0, load3(work.triangle[best], 0, 1)))

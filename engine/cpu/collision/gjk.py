@@ -1,0 +1,184 @@
+"""The distance of two convex shapes that are apart.
+
+Source: E. G. Gilbert, D. W. Johnson, S. S. Keerthi, "A fast procedure for computing the distance between complex
+objects in three-dimensional space" (1988): of the shapes' difference it keeps up to four points, whose hull comes ever
+nearer to the origin. When to stop: G. van den Bergen, "Collision Detection in Interactive 3D Environments" (2003),
+section 4.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision.support import farthest
+from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load6, load9, mul, scale, store3, store6, sub
+from engine.cpu.runtime.native import inline, kernel
+
+FAR, APART, OVERLAP = range(3)
+_ROUNDS = 64
+_CLOSE = 1e-14  # relative: what may be left between bounds of the squared distance
+_TOUCHING = 1e-9  # relative to the numbers that are added up: nearer than this no direction is known
+_FLAT = 1e-14  # relative: a tetrahedron's height, and a triangle's
+
+
+@inline
+def _put(work, slot, x):
+    store3(work.nearest[slot], 0, 1, x)
+    work.nearest[slot, 3] = dot(x, x)
+
+
+@inline
+def _on_line(a, b):
+    """The place next to the origin on the line through a and b, and which share of the way from a to b that is."""
+    ab = sub(b, a)
+    length = dot(ab, ab)
+    share = -dot(a, ab) / length if length > 0.0 else 0.0
+    return add(a, scale(share, ab)), share
+
+
+@inline
+def _edge(work, i, j, slot, mask, limit):
+    """An edge's place next to the origin into the slot, if nearer than the limit; who holds it then, else the mask."""
+    a, b = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1)
+    x, share = _on_line(a, b)
+    found = (1 << i) + (1 << j)
+    if share <= 0.0:
+        x, found = a, 1 << i
+    if share >= 1.0:
+        x, found = b, 1 << j
+    if dot(x, x) < limit:
+        _put(work, slot, x)
+        mask = found
+    return mask
+
+
+@kernel
+def _triangle(work, i, j, k, slot):
+    """The place of a triangle next to the origin, into the slot; answers which corners hold it, as bits."""
+    a, b, c = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1), load3(work.simplex[k], 0, 1)
+    ab, ac = sub(b, a), sub(c, a)
+    n = cross(ab, ac)
+    area = dot(n, n)
+    work.nearest[slot, 3] = 1e300
+    if area > _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac):
+        # The shares of the corners in the foot of the perpendicular: the origin is inside where none is negative.
+        u, v, w = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
+        if u >= 0.0 and v >= 0.0 and w >= 0.0:
+            _put(work, slot, scale(dot(n, a) / area, n))
+            return (1 << i) + (1 << j) + (1 << k)
+    mask = _edge(work, i, j, slot, 0, work.nearest[slot, 3])
+    mask = _edge(work, j, k, slot, mask, work.nearest[slot, 3])
+    return _edge(work, k, i, slot, mask, work.nearest[slot, 3])
+
+
+@inline
+def _beyond(work, i, j, k, other):
+    """Whether a face is between the origin and the tetrahedron's other corner, or the tetrahedron is flat."""
+    a = load3(work.simplex[i], 0, 1)
+    n = cross(sub(load3(work.simplex[j], 0, 1), a), sub(load3(work.simplex[k], 0, 1), a))
+    here, there = -dot(n, a), dot(n, sub(load3(work.simplex[other], 0, 1), a))
+    flat = there * there <= _FLAT * _FLAT * dot(n, n) * dot(a, a)
+    return flat or (here < 0.0) != (there < 0.0)
+
+
+@kernel
+def _tetrahedron(work):
+    """The place of a tetrahedron next to the origin, into slot 0; answers which corners hold it, all four if inside."""
+    best, distance = 15, 1e300
+    for face in range(4):
+        i, j, k, other = (
+            (1 if face == 0 else 0), (2 if face <= 1 else 1), (2 if face == 3 else 3), face,
+        )  # fmt: skip
+        if _beyond(work, i, j, k, other):
+            mask = _triangle(work, i, j, k, 1)
+            if work.nearest[1, 3] < distance:
+                best, distance = mask, work.nearest[1, 3]
+                _put(work, 0, load3(work.nearest[1], 0, 1))
+    return best
+
+
+@inline
+def _reduce(work, count):
+    """The place of the simplex next to the origin, into slot 0; answers which corners hold it."""
+    if count == 1:
+        _put(work, 0, load3(work.simplex[0], 0, 1))
+        return 1
+    if count == 2:
+        return _edge(work, 0, 1, 0, 0, 1e300)
+    if count == 3:
+        return _triangle(work, 0, 1, 2, 0)
+    return _tetrahedron(work)
+
+
+@inline
+def _keep(work, count, mask):
+    """The simplex without the corners that do not hold the place; answers how many are left."""
+    kept = 0
+    for k in range(count):
+        if (mask >> k) & 1 == 1:
+            store6(work.simplex[kept], 0, 1, load6(work.simplex[k], 0, 1))
+            kept += 1
+    return kept
+
+
+@kernel
+def _answer(work, count):
+    """The normal, the distance and both places, from the simplex whose place next to the origin is in slot 0."""
+    v = load3(work.nearest[0], 0, 1)
+    a, p = load3(work.simplex[0], 0, 1), load3(work.simplex[0], 3, 1)
+    x = p
+    if count == 2:
+        x = add(p, scale(_on_line(a, load3(work.simplex[1], 0, 1))[1], sub(load3(work.simplex[1], 3, 1), p)))
+    if count == 3:
+        b, c = load3(work.simplex[1], 0, 1), load3(work.simplex[2], 0, 1)
+        n = cross(sub(b, a), sub(c, a))
+        u, s, t = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
+        share = 1.0 / (u + s + t)
+        x = scale(u * share, p)
+        x = add(x, scale(s * share, load3(work.simplex[1], 3, 1)))
+        x = add(x, scale(t * share, load3(work.simplex[2], 3, 1)))
+    distance = np.sqrt(work.nearest[0, 3])
+    store3(work.axis, 0, 1, scale(1.0 / distance, v))
+    work.axis[3] = distance
+    store3(work.axis, 4, 1, x)
+    store3(work.axis, 7, 1, sub(x, v))
+
+
+@kernel
+def closest_points(a, b, shapes, rotation, d, limit, work):
+    """FAR if shapes, the first at d and the other at 0, are farther apart than the limit, APART, or from OVERLAP on.
+
+    APART puts the normal from the second to the first, the distance, and both places into `axis`. Where they overlap,
+    the answer is OVERLAP and how many points more than one `simplex` holds, among which the origin is. Radii of spheres
+    and capsules do not count.
+    """
+    centre_a = add(d, mul(load9(rotation[a], 0, 1), load3(shapes.bound[a], 0, 1)))
+    v = sub(centre_a, mul(load9(rotation[b], 0, 1), load3(shapes.bound[b], 0, 1)))
+    vv = dot(v, v)
+    size = np.sqrt(vv) + shapes.bound[a, 3] + shapes.bound[b, 3]
+    if vv <= _TOUCHING * _TOUCHING * size * size:
+        v, vv = (1.0, 0.0, 0.0), 1.0
+    count = 0
+    for turn in range(_ROUNDS):
+        w, x = farthest(a, b, shapes, rotation, d, scale(-1.0, v), work)
+        vw = dot(v, w)
+        if vw > 0.0 and vw * vw > vv * limit * limit:
+            return FAR
+        known = False
+        for k in range(count):
+            known |= load3(work.simplex[k], 0, 1) == w
+        if known or (count > 0 and vv - vw <= _CLOSE * vv):
+            break
+        store3(work.simplex[count], 0, 1, w)
+        store3(work.simplex[count], 3, 1, x)
+        mask = _reduce(work, count + 1)
+        if mask == 15:
+            return OVERLAP + 3
+        before, vv, v = vv, work.nearest[0, 3], load3(work.nearest[0], 0, 1)
+        count = _keep(work, count + 1, mask)
+        if vv <= _TOUCHING * _TOUCHING * size * size:
+            return OVERLAP + count - 1
+        if turn > 0 and vv >= before:
+            break
+    _answer(work, count)
+    return APART

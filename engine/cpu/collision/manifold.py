@@ -1,0 +1,231 @@
+"""Up to four contacts between the faces with which two shapes touch.
+
+Seen along the normal, faces share an area whose corners are corners of one inside the other, and places where edges
+cross. Each is a contact if the gap there is within reach. Corners that lie beside each other are one, and those that
+lie beside an edge are on it: so what rests keeps its contacts, and their features, in spite of rounding.
+"""
+
+from __future__ import annotations
+
+from engine.cpu.collision.found import put
+from engine.cpu.collision.frames import tangents
+from engine.cpu.collision.spheres import CLOSEST
+from engine.cpu.collision.touching_faces import touching_face
+from engine.cpu.rigid_body.spatial import add, load3, mul, mul_t
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.points import KEPT
+
+_BESIDE = 1e-5  # relative to the smaller shape: what lies so near is in one place
+_AS_DEEP = 1e-10  # relative to the smaller shape, with the rounding of the larger one's numbers
+_ROUNDING = 1e-13
+_ALONG = 1e-6  # the sine of the angle below which edges do not cross
+_STEEP = 1e-3  # the cosine below which a plane has no height along the normal
+_NOWHERE = 1e30
+_MANY = 1 << 15  # corners of a shape that features tell apart
+_OF_FIRST, _OF_SECOND, _OF_EDGES = 1, 2, 3
+
+
+@inline
+def _edges(count):
+    return count if count > 2 else count - 1
+
+
+@inline
+def _inside(side, count, x, y, beside, work):
+    """Whether a place, seen along the normal, is in a polygon or beside it."""
+    if work.face[side, 4] > 0.0 and count > 2:
+        n, r = load3(work.face[side], 0, 1), work.face[side, 4] + beside
+        middle = work.corner[side, 0]
+        opposite = work.corner[side, count // 2]
+        dx, dy = x - 0.5 * (middle[0] + opposite[0]), y - 0.5 * (middle[1] + opposite[1])
+        # On the disc's plane, dz above its middle.
+        dz = -(n[0] * dx + n[1] * dy) / n[2]
+        return dx * dx + dy * dy + dz * dz <= r * r
+    if count <= 2:
+        here, edge = work.corner[side, 0], work.edge[side, 0]
+        dx, dy = x - here[0], y - here[1]
+        along = max(0.0, min(edge[2], dx * edge[0] + dy * edge[1])) if count == 2 else 0.0
+        dx, dy = dx - along * edge[0], dy - along * edge[1]
+        return dx * dx + dy * dy <= beside * beside
+    turn = -1.0 if side == 0 else 1.0
+    for c in range(count):
+        here, edge = work.corner[side, c], work.edge[side, c]
+        if turn * (edge[0] * (y - here[1]) - edge[1] * (x - here[0])) < -beside:
+            return False
+    return True
+
+
+@inline
+def _height(side, count, x, y, work):
+    """Where a polygon is along the normal at a place; where it is too steep to say, far from the other."""
+    here = work.corner[side, 0]
+    if count == 1:
+        return here[2]
+    if count == 2:
+        edge = work.edge[side, 0]
+        along = (x - here[0]) * edge[0] + (y - here[1]) * edge[1]
+        share = max(0.0, min(1.0, along / edge[2])) if edge[2] > 0.0 else 0.0
+        return here[2] + share * (work.corner[side, 1, 2] - here[2])
+    n = load3(work.face[side], 0, 1)
+    if abs(n[2]) < _STEEP:
+        return _NOWHERE if side == 0 else -_NOWHERE
+    return (work.face[side, 3] - n[0] * x - n[1] * y) / n[2]
+
+
+@inline
+def _offer(work, offers, x, y, above, below, least, reach, feature):
+    """Note a place where they may touch, the gap there being no less than the least; answers how many there are."""
+    gap = max(above - below, least)
+    if gap > reach or offers >= work.offer_of.size:
+        return offers
+    row = work.offer[offers]
+    row[0], row[1], row[2], row[3] = x, y, 0.5 * (above + below), gap
+    work.offer_of[offers] = feature
+    return offers + 1
+
+
+@inline
+def _at_corners(side, own, others, gap, reach, beside, offers, work):
+    """Corners of one polygon in the other one."""
+    other = 1 - side
+    for c in range(own):
+        x, y, z = load3(work.corner[side, c], 0, 1)
+        if not _inside(other, others, x, y, beside, work):
+            continue
+        known = False
+        if side == 1:
+            for k in range(others):
+                dx, dy = work.corner[0, k, 0] - x, work.corner[0, k, 1] - y
+                known |= dx * dx + dy * dy <= beside * beside
+        if not known:
+            beyond = _height(other, others, x, y, work)
+            above, below = (z if side == 0 else beyond), (beyond if side == 0 else z)
+            feature = (_OF_FIRST if side == 0 else _OF_SECOND) + 4 * (work.number[side, c] % _MANY)
+            offers = _offer(work, offers, x, y, above, below, gap, reach, feature)
+    return offers
+
+
+@inline
+def _edge_number(side, c, following, work):
+    """The number of an edge: those of its corners, the lesser one first."""
+    i, j = work.number[side, c] % _MANY, work.number[side, following] % _MANY
+    return min(i, j) * _MANY + max(i, j)
+
+
+@inline
+def _at_crossings(first, second, gap, reach, beside, offers, work):
+    """Places where edges of the two polygons cross."""
+    for i in range(_edges(first)):
+        a, e = load3(work.corner[0, i], 0, 1), load3(work.edge[0, i], 0, 1)
+        i_next = (i + 1) % first
+        for j in range(_edges(second)):
+            b, f = load3(work.corner[1, j], 0, 1), load3(work.edge[1, j], 0, 1)
+            across = e[0] * f[1] - e[1] * f[0]
+            if abs(across) < _ALONG:
+                continue
+            dx, dy = b[0] - a[0], b[1] - a[1]
+            s, t = (dx * f[1] - dy * f[0]) / across, (dx * e[1] - dy * e[0]) / across
+            if s > beside and s < e[2] - beside and t > beside and t < f[2] - beside:
+                j_next = (j + 1) % second
+                above = a[2] + s / e[2] * (work.corner[0, i_next, 2] - a[2])
+                below = b[2] + t / f[2] * (work.corner[1, j_next, 2] - b[2])
+                feature = _edge_number(0, i, i_next, work) * (_MANY * _MANY) + _edge_number(1, j, j_next, work)
+                place = a[0] + s * e[0], a[1] + s * e[1]
+                offers = _offer(work, offers, place[0], place[1], above, below, gap, reach, _OF_EDGES + 4 * feature)
+    return offers
+
+
+@inline
+def _area(a, b, x):
+    return (b[0] - a[0]) * (x[1] - a[1]) - (b[1] - a[1]) * (x[0] - a[0])
+
+
+@inline
+def _worth(work, k, i0, i1, i2, kept):
+    """How much offer k adds to those kept: distance, then area."""
+    x, a = work.offer[k], work.offer[i0]
+    if kept == 1:
+        dx, dy = x[0] - a[0], x[1] - a[1]
+        return dx * dx + dy * dy
+    b = work.offer[i1]
+    here = _area(a, b, x)
+    if kept == 2:
+        return abs(here)
+    c = work.offer[i2]
+    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
+    return max(max(-turn * here, -turn * _area(b, c, x)), -turn * _area(c, a, x))
+
+
+@inline
+def _deepest(work, offers, margin):
+    """The first of the offers that are deepest."""
+    best = 0
+    for k in range(1, offers):
+        if work.offer[k, 3] < work.offer[best, 3] - margin:
+            best = k
+    return best
+
+
+@inline
+def _next(work, offers, i0, i1, i2, kept):
+    """The first of the offers that add most, or −1 where none adds anything."""
+    best, most = -1, 0.0
+    for k in range(offers):
+        if k != i0 and k != i1 and k != i2:
+            worth = _worth(work, k, i0, i1, i2, kept)
+            if worth > most:
+                best, most = k, worth * 1.000001
+    return best
+
+
+@inline
+def _take(found, slot, k, frame, o):
+    """An offer as a contact."""
+    x = add(o, mul_t(frame, load3(found.work.offer[k], 0, 1)))
+    put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
+
+
+@inline
+def _chosen(found, offers, margin, frame, o):
+    """Of the offers those that are kept: the deepest, the farthest from it, and what widens their area most."""
+    if offers <= KEPT:
+        for k in range(offers):
+            _take(found, k, k, frame, o)
+        return offers
+    i0, i1, i2, kept = _deepest(found.work, offers, margin), -1, -1, 1
+    _take(found, 0, i0, frame, o)
+    while kept < KEPT:
+        k = _next(found.work, offers, i0, i1, i2, kept)
+        if k < 0:
+            break
+        _take(found, kept, k, frame, o)
+        i2 = k if kept == 2 else i2
+        i1 = k if kept == 1 else i1
+        kept += 1
+    return kept
+
+
+@kernel
+def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
+    """The contacts of shapes at o + d and o whose distance is the gap, along n; answers how many.
+
+    `closest`, from o, is where they are closest; it is a contact unless some other is as near. If it is not `sure`, and
+    there is no other, the answer is −1.
+    """
+    work = found.work
+    t1, t2 = tangents(n)
+    frame = t1[0], t1[1], t1[2], t2[0], t2[1], t2[2], n[0], n[1], n[2]
+    first = touching_face(a, 0, shapes, rotation, d, frame, work)
+    second = touching_face(b, 1, shapes, rotation, (0.0, 0.0, 0.0), frame, work)
+    small, large = shapes.bound[a, 3], shapes.bound[b, 3]
+    small, large = min(small, large), max(small, large)
+    beside, margin = _BESIDE * small, _AS_DEEP * small + _ROUNDING * large
+    offers = _at_corners(0, first, second, gap, reach, beside, 0, work)
+    offers = _at_corners(1, second, first, gap, reach, beside, offers, work)
+    offers = _at_crossings(first, second, gap, reach, beside, offers, work)
+    if offers == 0 or work.offer[_deepest(work, offers, 0.0), 3] > gap + margin:
+        if not sure:
+            return -1
+        x = mul(frame, closest)
+        offers = _offer(work, offers, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST)
+    return _chosen(found, offers, margin, frame, o)

@@ -1,0 +1,71 @@
+"""The farthest points of shapes, and of their difference, in a direction.
+
+The difference of two shapes is all x_a − x_b: they overlap where it holds the origin, and else are as far apart as it
+is from there. Spheres and capsules count without their radius: a sphere is a point, a capsule a segment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.shapes import BOX, CAPSULE, CYLINDER
+
+
+@inline
+def core_radius(k, shapes):
+    """The radius that a shape has about its points here."""
+    return shapes.size[k, 0] if shapes.kind[k] <= CAPSULE else 0.0
+
+
+@inline
+def _signed(x, half):
+    return half if x >= 0.0 else -half
+
+
+@inline
+def _vertex(k, shapes, e):
+    """The corner of a hull that is farthest along e, the first of those that are as far."""
+    best = shapes.first[k]
+    most = dot(load3(shapes.vertices[best], 0, 1), e)
+    for v in range(shapes.first[k] + 1, shapes.first[k + 1]):
+        along = dot(load3(shapes.vertices[v], 0, 1), e)
+        if along > most:
+            best, most = v, along
+    return load3(shapes.vertices[best], 0, 1)
+
+
+@kernel
+def _support(k, side, shapes, rotation, e, work):
+    """The point of a shape that is farthest along e, relative to its origin, into `support`."""
+    R = load9(rotation[k], 0, 1)
+    e = mul_t(R, e)
+    kind, size = shapes.kind[k], load3(shapes.size[k], 0, 1)
+    x = (0.0, 0.0, 0.0)
+    if kind == CAPSULE:
+        x = (0.0, 0.0, _signed(e[2], 0.5 * size[1]))
+    elif kind == BOX:
+        x = (_signed(e[0], 0.5 * size[0]), _signed(e[1], 0.5 * size[1]), _signed(e[2], 0.5 * size[2]))
+    elif kind == CYLINDER:
+        across = np.sqrt(e[0] * e[0] + e[1] * e[1])
+        share = size[0] / across if across > 0.0 else 0.0
+        x = (share * e[0], share * e[1], _signed(e[2], 0.5 * size[1]))
+    elif kind > CYLINDER:
+        x = _vertex(k, shapes, e)
+    store3(work.support[side], 0, 1, mul(R, x))
+
+
+@inline
+def farthest(a, b, shapes, rotation, d, e, work):
+    """The difference's farthest point along e, and the first shape's place there; that is at d, the other at 0."""
+    _support(a, 0, shapes, rotation, e, work)
+    _support(b, 1, shapes, rotation, scale(-1.0, e), work)
+    x = add(d, load3(work.support[0], 0, 1))
+    return sub(x, load3(work.support[1], 0, 1)), x
+
+
+@inline
+def gap_along(a, b, shapes, rotation, d, n, work):
+    """How far apart the shapes are along n, negative where they overlap; at most their distance for any n."""
+    return dot(n, farthest(a, b, shapes, rotation, d, scale(-1.0, n), work)[0])

@@ -1,0 +1,130 @@
+"""The face, edge or corner with which a shape touches another, as a polygon seen along the normal of the contact.
+
+A polygon of two corners is an edge, one of a single corner a point. Coordinates are along t₁, t₂ and n of the contact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision.found import RIM
+from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
+from engine.cpu.runtime.native import inline, kernel
+from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
+
+_STANDS = 0.5  # the squared cosine between a cylinder's axis and the normal, from which on its end touches
+_EIGHTH = 0.7071067811865476
+
+
+@inline
+def _put(work, side, k, x, frame, number):
+    """Corner k of a polygon."""
+    store3(work.corner[side, k], 0, 1, mul(frame, x))
+    work.number[side, k] = number
+
+
+@inline
+def _put_plane(work, side, m, x, frame, round_):
+    """The plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
+    m = mul(frame, m)
+    store3(work.face[side], 0, 1, m)
+    work.face[side, 3] = dot(m, mul(frame, x))
+    work.face[side, 4] = round_
+
+
+@inline
+def _box(k, side, shapes, R, p, e, frame, work):
+    """The side of a box that looks most along e (in its own frame)."""
+    size = load3(shapes.size[k], 0, 1)
+    x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
+    i = 0 if x >= y and x >= z else (1 if y >= z else 2)
+    along = 1.0 if (e[0] if i == 0 else (e[1] if i == 1 else e[2])) >= 0.0 else -1.0
+    for c in range(4):
+        first = along if c == 1 or c == 2 else -along
+        second = 1.0 if c >= 2 else -1.0
+        corner = (along, first, second) if i == 0 else ((second, along, first) if i == 1 else (first, second, along))
+        half = 0.5 * corner[0] * size[0], 0.5 * corner[1] * size[1], 0.5 * corner[2] * size[2]
+        number = (1 if corner[0] > 0.0 else 0) + (2 if corner[1] > 0.0 else 0) + (4 if corner[2] > 0.0 else 0)
+        _put(work, side, c, add(p, mul(R, half)), frame, number)
+    m = (along if i == 0 else 0.0), (along if i == 1 else 0.0), (along if i == 2 else 0.0)
+    middle = 0.5 * m[0] * size[0], 0.5 * m[1] * size[1], 0.5 * m[2] * size[2]
+    _put_plane(work, side, mul(R, m), add(p, mul(R, middle)), frame, 0.0)
+    return 4
+
+
+@inline
+def _cylinder(k, side, shapes, R, p, e, frame, work):
+    """The end of a cylinder that looks along e (in its own frame), or the line on which it lies."""
+    radius, half = shapes.size[k, 0], 0.5 * shapes.size[k, 1]
+    across = e[0] * e[0] + e[1] * e[1]
+    if e[2] * e[2] >= _STANDS * (across + e[2] * e[2]):
+        end = 1.0 if e[2] >= 0.0 else -1.0
+        c, s = 1.0, 0.0
+        for k in range(RIM):
+            _put(
+                work,
+                side,
+                k,
+                add(p, mul(R, (radius * c, end * radius * s, end * half))),
+                frame,
+                k + (RIM if end > 0.0 else 0),
+            )
+            c, s = _EIGHTH * (c - s), _EIGHTH * (c + s)
+        m = mul(R, (0.0, 0.0, end))
+        _put_plane(work, side, m, add(p, scale(half, m)), frame, radius)
+        return RIM
+    out = radius / np.sqrt(across)
+    _put(work, side, 0, add(p, mul(R, (out * e[0], out * e[1], -half))), frame, 2 * RIM)
+    _put(work, side, 1, add(p, mul(R, (out * e[0], out * e[1], half))), frame, 2 * RIM + 1)
+    return 2
+
+
+@inline
+def _hull(k, side, shapes, R, p, e, frame, work):
+    """The face of a hull that looks most along e (in its own frame)."""
+    best, most = shapes.first_face[k], -2.0
+    for f in range(shapes.first_face[k], shapes.first_face[k + 1]):
+        along = dot(load3(shapes.plane[f], 0, 1), e)
+        if along > most:
+            best, most = f, along
+    start = shapes.first_loop[best]
+    count = shapes.first_loop[best + 1] - start
+    for c in range(count):
+        v = shapes.loop[start + c]
+        _put(work, side, c, add(p, mul(R, load3(shapes.vertices[v], 0, 1))), frame, v - shapes.first[k])
+    v = shapes.loop[start]
+    _put_plane(
+        work, side, mul(R, load3(shapes.plane[best], 0, 1)), add(p, mul(R, load3(shapes.vertices[v], 0, 1))), frame, 0.0
+    )
+    return count
+
+
+@kernel
+def touching_face(k, side, shapes, rotation, d, frame, work):
+    """The polygon of shape k at d that looks down (side 0, the first shape's) or up (1); answers how many corners."""
+    R = load9(rotation[k], 0, 1)
+    e = (-frame[6], -frame[7], -frame[8]) if side == 0 else (frame[6], frame[7], frame[8])
+    inside = mul_t(R, e)
+    kind, radius = shapes.kind[k], shapes.size[k, 0]
+    if kind == SPHERE:
+        _put(work, side, 0, add(d, scale(radius, e)), frame, 0)
+        count = 1
+    elif kind == CAPSULE:
+        h = 0.5 * shapes.size[k, 1]
+        u, x = (h * R[2], h * R[5], h * R[8]), add(d, scale(radius, e))
+        _put(work, side, 0, add(x, scale(-1.0, u)), frame, 0)
+        _put(work, side, 1, add(x, u), frame, 1)
+        count = 2
+    elif kind == BOX:
+        count = _box(k, side, shapes, R, d, inside, frame, work)
+    elif kind == CYLINDER:
+        count = _cylinder(k, side, shapes, R, d, inside, frame, work)
+    else:
+        count = _hull(k, side, shapes, R, d, inside, frame, work)
+    for c in range(count):
+        here, there = load3(work.corner[side, c], 0, 1), load3(work.corner[side, (c + 1) % count], 0, 1)
+        x, y = there[0] - here[0], there[1] - here[1]
+        length = np.sqrt(x * x + y * y)
+        share = 1.0 / length if length > 0.0 else 0.0
+        store3(work.edge[side, c], 0, 1, (share * x, share * y, length))
+    return count
