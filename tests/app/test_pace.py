@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from app import pace
 from app.messages import Latest, Loaded, Settings
 from app.motion_watch import CALM
-from app.pace import RESTING, UNSEEN
+from app.pace import RESTING, TICK, UNSEEN, Pace
 from app.worker import Worker
 
 PATIENCE = 60.0  # s
@@ -38,6 +39,21 @@ def swinging(tmp_path) -> Iterator[tuple[Worker, Latest]]:
         events += worker.events()
     yield worker, next(event.frames for event in events if isinstance(event, Loaded))
     worker.close()
+
+
+def test_what_a_slow_model_owes_is_forgiven(monkeypatch):
+    """After ten seconds in which nothing could be simulated, as much is owed as at two ticks, and paid at once."""
+    now, dt, owing = 100.0, 1e-3, Pace()
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
+    owing.speed = 2.0
+    owing.restart()
+    now += 10.0
+    owing.begin_tick(dt)
+    owing.learn(1e-9)
+    steps = owing.steps(dt, 1.0)
+    assert 1 < steps <= 2 * 2 * TICK / dt + 1
+    owing.pay(steps * dt)
+    assert owing.steps(dt, 1.0) <= 1
 
 
 def time_after(frames: Latest, least: float = -1.0) -> float:
