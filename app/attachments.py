@@ -6,6 +6,7 @@ batch, set what acts in it, and look at what came out.
 
 from __future__ import annotations
 
+from app.messages import Snapshot
 from app.running import Running
 
 
@@ -25,3 +26,6 @@ class Attachment:
 
     def after(self, running: Running, count: int) -> None:
         """`count` steps were taken; on a GPU this is told when their frame is there."""
+
+    def show(self, frame: Snapshot) -> None:
+        """Add to what is shown of the present state."""

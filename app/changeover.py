@@ -40,12 +40,13 @@ class Changeover:
         """Whether the simulation waits for its machine code."""
         self._tell, self._later, self._begun = tell, later, begun
         self._compiler, self._preparation = Compiler(), Preparation()
+        self._pushed: engine.Compilation | None = None  # the code of steps that take wrenches, while it is made
         self._number = 0  # of the settings asked for last
 
     @property
     def patience(self) -> float | None:
         """Seconds until the next look at the compiler is due; None where there is nothing to wait for."""
-        return self._compiler.patience
+        return 0.05 if self._pushed is not None else self._compiler.patience
 
     @property
     def preparing(self) -> bool:
@@ -78,13 +79,20 @@ class Changeover:
 
     def compile(self) -> None:
         """Have made what the simulation lacks; until it is there nothing steps."""
-        seconds = self._compiler.begin(self.running.simulation)
+        pushed = self._pushed is not None
+        self._drop_pushed()
+        seconds = self._compiler.begin(self.running.simulation, self.running.wrench is not None)
         if seconds is not None or self.compiling:
             self._tell(Compiling(seconds or 0.0))
         self.compiling = seconds is not None
+        if pushed:
+            self.take_wrenches()
 
     def await_code(self, playing: bool) -> bool:
         """Whether the code has just come; when there is nothing else to do, have made what may be wanted next."""
+        if self._pushed is not None and self._pushed.wait(0):
+            self._pushed = None
+            self.running.take_wrenches()
         if not self.compiling:
             self._compiler.go_on(playing)
             return False
@@ -95,6 +103,22 @@ class Changeover:
         here = replace(self.settings, device="cpu", algorithm=self.running.simulation.algorithm)
         simulation_of(self.model, here).step(1)  # reads the code from disk
         return True
+
+    def take_wrenches(self) -> None:
+        """Have steps take wrenches from outside once there is code for that; until then they go on without."""
+        if self.running.wrench is not None or self._pushed is not None:
+            return
+        compilation = engine.Compilation(self.running.simulation, wrenches=True)
+        if compilation.needed:
+            self._pushed = compilation
+            compilation.start()
+        else:
+            self.running.take_wrenches()
+
+    def _drop_pushed(self) -> None:
+        if self._pushed is not None:
+            self._pushed.cancel()
+            self._pushed = None
 
     def configure(self, number: int, settings: Settings) -> None:
         """Go on under other settings; a `Configured` of that number tells of it."""
@@ -175,6 +199,7 @@ class Changeover:
 
     def end(self) -> None:
         """End every process that compiles."""
+        self._drop_pushed()
         self._compiler.close()
 
     def close(self, seconds: float) -> None:

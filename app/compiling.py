@@ -22,12 +22,12 @@ class Compiler:
         self._source: engine.Compilation | None = None
         self._since = 0.0
 
-    def begin(self, simulation: engine.Simulation) -> float | None:
+    def begin(self, simulation: engine.Simulation, wrenches: bool = False) -> float | None:
         """Start what the simulation lacks, in place of what was under way; about how many seconds, None if nothing.
 
-        What is under way and makes the same code goes on.
+        What is under way and makes the same code goes on. `wrenches`: whether steps take them.
         """
-        compilation = engine.Compilation(simulation)
+        compilation = engine.Compilation(simulation, wrenches)
         kept = None
         for other in (self._needed, self._running):
             if other is not None and other.makes_the_same_as(compilation) and other.running:

@@ -142,6 +142,12 @@ class Loop:
             change(self._running)
             self._changed = True
 
+    def push(self, change: Callable[[Running], None]) -> None:
+        """As `change`, for what acts by wrenches from outside, which steps take from then on."""
+        if self._running is not None:
+            self.changeover.take_wrenches()
+            self.change(change)
+
     def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
         """Have `put` write into q (nq,), and put v to rest; nothing during play."""
         if self._running is not None and not self._playing:
@@ -234,6 +240,8 @@ class Loop:
         self._pace.learn(self._running.collect(frame))
         if count:
             self._tell_attached(count)
+        for attachment in self._attachments:
+            attachment.show(frame)
         if not np.all(np.isfinite(frame.q)):
             return
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan

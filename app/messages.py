@@ -39,6 +39,8 @@ class Snapshot:
         """Where the last step had the robot touch something; None where nothing, or moved by hand since."""
         self.residual = 0.0
         """The greatest of contacts, over the robots and the steps since the last snapshot."""
+        self.pull: np.ndarray | None = None
+        """(3,): the force of the mouse's spring in the world, N; None where none acts."""
         self.robot = 0
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None

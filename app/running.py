@@ -35,6 +35,8 @@ class Running:
         """That of q and v, s."""
         self.robot = 0
         """Which one is looked at."""
+        self.wrench: np.ndarray | None = None
+        """(batch, links, 6): what acts on the links from outside, see `engine.Simulation.wrench`; None before any."""
         self.under_way = 0
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
@@ -64,6 +66,10 @@ class Running:
         self.robot = min(before.robot, self.simulation.batch - 1)
         self.set_all("tau", before.tau)
         self.set_all("target", before.target)
+        if before.wrench is not None:
+            self.take_wrenches()
+            if len(before.wrench) == self.simulation.batch:
+                self.set_wrench(before.wrench)
 
     def reset(self, q: np.ndarray) -> None:
         """At rest in q, at time zero, every joint aimed at where robot 0's stands."""
@@ -90,6 +96,21 @@ class Running:
         """`tau` or `target` of one velocity."""
         getattr(self, name)[v] = value
         getattr(self.simulation, name)[:, v] = value
+
+    def take_wrenches(self) -> None:
+        """Have the steps take wrenches from outside, for which there has to be code."""
+        if self.wrench is None:
+            self.wrench = np.zeros((self.simulation.batch, len(self.simulation.model.link_names), 6))
+            self.set_wrench(self.wrench)
+
+    def set_wrench(self, wrench: np.ndarray) -> None:
+        """What acts from outside from now on, (batch, links, 6)."""
+        self.wrench = wrench
+        self.simulation.wrench[:] = self.simulation.array(wrench)
+
+    def present(self) -> tuple[np.ndarray, np.ndarray]:
+        """q (batch, nq) and v (batch, nv) as they are now, on a GPU as they were in the last frame."""
+        return (self.q, self.v) if self.on_gpu else (self.simulation.q, self.simulation.v)
 
     def hold(self, which: np.ndarray) -> None:
         """Aim these velocities, (nv,) bool, at where their joints stand, with no effort of their own."""

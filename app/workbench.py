@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import engine
 from app.coordinates import Coordinate, coordinates
+from app.forces import ForceControls, Forces
 from app.gpu_search import GpuSearch
 from app.messages import (
     Compiling,
@@ -94,7 +95,9 @@ class Workbench:
         self.newest: Snapshot | None = None
         """What `frame` answered last."""
         self._frames: Latest | None = None
-        self._worker = Worker()
+        forces = Forces()
+        self._worker = Worker(attachments=(forces,))
+        self.forces = ForceControls(forces, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None
 
@@ -158,6 +161,7 @@ class Workbench:
             if self.time == 0:
                 self.initial = self._start.copy()
             self.time = 0.0
+            self.forces.clear()
             self._worker.reset(self.initial)
 
     def set_coordinate(self, index: int, value: float) -> None:
@@ -347,6 +351,7 @@ class Workbench:
         self._start, self.stands = event.start, event.settings.ground
         self._gpu.begin()
         self._grabbed = None
+        self.forces.clear()
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:

@@ -123,6 +123,10 @@ class Worker:
         """Have `change` called in the simulation's thread, between two batches of steps."""
         self.command(partial(self._loop.change, change))
 
+    def push(self, change: Callable[[Running], None]) -> None:
+        """As `change`, for what acts by wrenches from outside: steps take them once there is code for that."""
+        self.command(partial(self._loop.push, change))
+
     def command(self, command: Callable[[], None]) -> None:
         """Post a command for the robot that the caller knows of, the last one that `events` told of."""
         self._commands.put(partial(self._loop.changeover.for_robot, self._known, command))

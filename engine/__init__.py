@@ -33,6 +33,7 @@ from engine.dynamics import (
     link_twists,
     mass_matrix,
     momentum,
+    point_mobility,
 )
 from engine.files import ROBOTS, find_robot, replacing
 from engine.frame import Frame, FrameReader
@@ -152,6 +153,7 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
+    "point_mobility",
     "put_down",
     "repair",
     "replacing",

@@ -40,7 +40,11 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 if nice and hasattr(os, "nice"):
     os.nice(nice)
 from engine.cpu.stepping.stepper import Code
-Code(*code).compile()
+code = Code(*code)
+code.compile()
+if code.wrenches:
+    from engine import chain, point_mobility
+    point_mobility(chain(1), [0.0], 1, (0.0, 0.0, 0.0))
 os._exit(0)
 """
 """What the other process runs; its parent's end, however it comes, closes its standard input."""
@@ -50,11 +54,12 @@ class Compilation:
     """The machine code that a simulation's steps need, made in a process of its own.
 
     Whoever steps the simulation afterwards reads the code from disk. One process at a time belongs to an object;
-    everything here answers at once but `wait`.
+    everything here answers at once but `wait`. With `wrenches` it is the code of steps that take them, and with it
+    that of `engine.point_mobility`, for whoever pulls at a robot.
     """
 
-    def __init__(self, simulation: Simulation):
-        self._code = None if simulation.device == "cuda" else Code.of(simulation.settings)
+    def __init__(self, simulation: Simulation, wrenches: bool = False):
+        self._code = None if simulation.device == "cuda" else Code.of(simulation.settings)._replace(wrenches=wrenches)
         self._simulation = simulation
         self._process: subprocess.Popen[bytes] | None = None
         self._began, self._nice = 0.0, 0
@@ -133,7 +138,7 @@ class Compilation:
     def others(self) -> list[Compilation]:
         """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet.
 
-        First comes what the automatic choice would take, were it compiled.
+        First come steps that take wrenches, then what the automatic choice would take, were it compiled.
         """
         simulation = self._simulation
         found: list[Compilation] = []
@@ -141,6 +146,8 @@ class Compilation:
             return found
         model, able = simulation.model, advancing(simulation.model)["cpu"]
         fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step", soon=False).algorithm
+        if not self._code.wrenches and (pushed := Compilation(simulation, wrenches=True)).needed:
+            found.append(pushed)
         names = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"]))
         for algorithm, integrator in product(names, INTEGRATORS):
             with suppress(ValueError):  # an algorithm that does not serve the model

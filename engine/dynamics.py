@@ -280,6 +280,30 @@ def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     return twists[0] if single else twists
 
 
+def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> Array:
+    """Λ⁻¹ (3, 3), 1/kg, symmetric: what 1 N at a point of a link adds to the point's acceleration, in the world's axes.
+
+    It is the linear part of the inverse operational-space inertia J M⁻¹ Jᵀ (Khatib 1987). `point` (3,) is in the
+    link's frame, m; the model is alone, without constraints. By the ABA, O(n), whichever algorithm simulates it.
+    """
+    (pose,), _ = validation.states(model, q=q)
+    link = validation.whole("link", link, 0)
+    if link >= len(model.link_names):
+        raise ValueError(f"link is {link}; {model.name} has {len(model.link_names)} links, numbered from 0")
+    p = np.asarray(point, float)
+    if p.shape != (3,) or not np.all(np.isfinite(p)):
+        raise ValueError(f"point is {point!r}; expected three finite numbers, m")
+    R = poses.link_poses(model, pose)[0, link, :3, :3]
+    external = np.zeros((4, len(model.link_names), 6))  # the last is none
+    external[:3, link, 3:] = R  # row i: eᵢ of the world in the link's frame, Rᵀ eᵢ
+    external[:3, link, :3] = np.cross(p, R)
+    rows, still = np.repeat(pose, 4, 0), np.zeros((4, model.nv))
+    a = ForwardDynamics(model, 4, "abia", "cpu")(rows, still, still, external=external)
+    twist = poses.link_twists(model, rows[:3], a[:3] - a[3])[:, link]
+    response: Array = twist[:, 3:] + np.cross(twist[:, :3], R @ p)
+    return (response + response.T) / 2
+
+
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
     (q, v), single = validation.states(model, q=q, v=v)

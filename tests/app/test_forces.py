@@ -1,0 +1,140 @@
+"""What pushes from outside: the spring's force by itself, and both in the simulation's thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_worker import until
+
+import engine
+from app.forces import on_link, spring_force
+from app.workbench import Workbench
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def bench():
+    bench = Workbench()
+    yield bench
+    bench.close()
+
+
+def opened(bench: Workbench, source) -> Workbench:
+    bench.open(source)
+    until(lambda: bench.poll() is not None and bench.model is not None and not bench.compiling)
+    return bench
+
+
+def frames(bench: Workbench, condition) -> list:
+    """Copies (time, q, pull) of frames, until one of them is as is wanted."""
+    seen = []
+
+    def look() -> bool:
+        bench.poll()
+        if (frame := bench.frame()) is not None:
+            seen.append((frame.time, frame.q.copy(), None if frame.pull is None else frame.pull.copy()))
+            return bool(condition(frame))
+        return False
+
+    until(look)
+    return seen
+
+
+@pytest.mark.parametrize("h", [1e-3, 1e-2, 0.3])
+@pytest.mark.parametrize("share", [1.0, 0.01])
+def test_the_spring_is_stable_however_long_a_force_is_held(h, share):
+    """A point of 10 g on a robot of 50 kg; it may answer by less than is known."""
+    mass, known = 50.0, 100.0 * np.eye(3)
+    k, x, v = 4 * mass * 9.81, np.array([0.3, 0.0, 0.0]), np.array([0.5, -0.2, 0.0])
+    for _ in range(max(round(5 / h), 3000)):
+        f = spring_force(-x, v, known, k, mass, h)
+        x, v = x + h * v + h * h / 2 * share * known @ f, v + h * share * known @ f
+        assert np.abs(x).max() < 3
+    assert np.abs(x).max() < 1e-3
+
+
+def test_a_force_at_a_point_is_a_wrench_about_the_links_origin(rng):
+    pose = np.eye(4)
+    pose[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    point, force = rng.normal(size=3), rng.normal(size=3)
+    wrench = on_link(pose, point, force)
+    np.testing.assert_allclose(pose[:3, :3] @ wrench[3:], force, atol=1e-14)
+    np.testing.assert_allclose(pose[:3, :3] @ wrench[:3], np.cross(pose[:3, :3] @ point, force), atol=1e-14)
+
+
+def test_a_pendulum_is_pulled_to_the_cursor_while_it_plays(bench):
+    """At rest the spring's moment about the pivot is that of the weight."""
+    opened(bench, engine.find_robot("pendulum"))
+    bench.set_held(False)
+    model, link = bench.model, len(bench.model.link_names) - 1
+    poses = engine.link_poses(model, model.neutral())
+    point = np.array([1.0, 0.0, 0.0])
+    bench.play()
+    bench.forces.grab(link, point, poses[link, :3, 3] + [0.5, 0.0, 1.0], 1.0)
+    begun = frames(bench, lambda frame: frame.pull is not None)[-1][0]
+    _, q, pull = frames(bench, lambda frame: frame.time > begun + 4)[-1]
+    assert abs(q[0]) > 0.3
+    pose = engine.link_poses(model, q)[link]
+    load = engine.inverse_dynamics(model, q, [0.0], [0.0])
+    own = -engine.inverse_dynamics(
+        model.with_gravity((0, 0, 0)), q, [0.0], [0.0], external=_alone(model, link, pose, point, pull)
+    )
+    np.testing.assert_allclose(own, load, rtol=0.02)
+    bench.forces.let_go()
+    frames(bench, lambda frame: frame.pull is None)
+
+
+def _alone(model, link, pose, point, force) -> np.ndarray:
+    external = np.zeros((len(model.link_names), 6))
+    external[link] = on_link(pose, point, force)
+    return external
+
+
+def test_a_set_wrench_moves_the_robot_as_the_engine_does(bench):
+    opened(bench, engine.find_robot("arm7"))
+    bench.set_held(False)
+    bench.set_gravity(False)
+    model, link = bench.model, len(bench.model.link_names) - 1
+    wrench = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
+    bench.forces.set(link, wrench, world=False)
+    until(lambda: bench._worker._loop.changeover.running.wrench is not None)
+    for _ in range(20):
+        bench.step()
+    seen = frames(bench, lambda frame: frame.time > 19.5 * bench.settings.dt)
+    alone = engine.Simulation(
+        model.with_gravity((0, 0, 0)), dt=bench.settings.dt, integrator=bench.settings.integrator, q=bench.initial
+    )
+    alone.wrench[0, link] = wrench
+    alone.step(20)
+    np.testing.assert_array_equal(seen[-1][1], alone.q[0])
+
+
+def test_axes_of_the_world_stay_as_the_link_turns(bench):
+    """A moment about the hinge, which a reset takes away."""
+    opened(bench, engine.find_robot("pendulum"))
+    bench.set_held(False)
+    bench.set_gravity(False)
+    link = len(bench.model.link_names) - 1
+    bench.forces.set(link, np.array([0, 0.05, 0, 0, 0, 0]), world=True)
+    bench.play()
+    frames(bench, lambda frame: frame.time > 1 and abs(frame.q[0]) > 0.2)
+    bench.reset()
+    assert not bench.forces.wrenches
+    bench.pause()
+    seen = frames(bench, lambda frame: frame.time == 0)
+    np.testing.assert_array_equal(seen[-1][1], bench.initial)
+    bench.play()
+    seen = frames(bench, lambda frame: frame.time > 0.3)
+    np.testing.assert_allclose(seen[-1][1], bench.initial, atol=1e-12)  # nothing pushes after a reset
+
+
+def test_settings_change_under_a_pull(bench):
+    opened(bench, engine.find_robot("arm7"))
+    link = len(bench.model.link_names) - 1
+    bench.play()
+    bench.forces.grab(link, np.zeros(3), np.array([1.0, 0.0, 1.0]), 1.0)
+    frames(bench, lambda frame: frame.pull is not None)
+    bench.set_dt(2e-3)
+    frames(bench, lambda frame: frame.pull is not None and frame.time > 1)
+    assert bench.settings.dt == 2e-3
