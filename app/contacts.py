@@ -11,15 +11,16 @@ import engine
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """C contacts: `point` (C, 3) in the world, m; `normal` (C, 3) towards the robot; `force` (C, 3) on the robot, N.
+    """C contacts: of the links `link` (C,); `point` (C, 3) in the world, m; `normal` (C, 3) towards the robot.
 
-    `state` (C,) is "open", "stick" or "slip" for each.
+    `force` (C, 3) on the robot, N; `state` (C,) is "open", "stick" or "slip" for each.
     """
 
     point: np.ndarray
     normal: np.ndarray
     force: np.ndarray
     state: np.ndarray
+    link: np.ndarray
 
 
 def contacts_of(simulation: engine.Simulation, robot: int) -> Contacts | None:
@@ -33,4 +34,5 @@ def contacts_of(simulation: engine.Simulation, robot: int) -> Contacts | None:
         touches.normal[robot, :count].copy(),
         touches.impulse[robot, :count] / simulation.dt,
         np.array(touches.states(robot)),
+        touches.link[robot, :count].copy(),
     )

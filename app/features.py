@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.contact_view import ContactView
+from app.robot_view import RobotView
 
 if TYPE_CHECKING:
     from app.window import Window
 
-FEATURES: tuple[Callable[[Window], object], ...] = (ContactView,)
+FEATURES: tuple[Callable[[Window], object], ...] = (ContactView, RobotView)
 """In the order of their entries in menus."""

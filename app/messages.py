@@ -30,6 +30,8 @@ class Snapshot:
         """Where the joints that are held are pulled to, rad or m."""
         self.tau = np.zeros(model.nv)
         """What efforts are applied, N m or N."""
+        self.effort = np.full(model.nv, np.nan)
+        """What the drives give, N m or N: those efforts and the gains' pull; NaN where nobody has looked."""
         self.link_poses = np.zeros((len(model.link_names), 4, 4))
         self.phases: Mapping[str, float] = {}
         """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""

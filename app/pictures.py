@@ -144,7 +144,9 @@ class PictureThread:
         began, view = time.perf_counter(), request.view
         renderer.set_scene(view)
         renderer.ground = view.ground
-        for _ in renderer.pieces(view.camera, view.poses, *view.size, request.detail, view.batch, view.marks):
+        for _ in renderer.pieces(
+            view.camera, view.poses, *view.size, request.detail, view.batch, view.marks, view.extras
+        ):
             if request.detail == 0:
                 GL.glFinish()  # else all the work would wait for the end
                 if self._quitting or self._request is not None:

@@ -194,6 +194,7 @@ class Running:
         into.residual, self._residual = self._residual, 0.0
         into.contacts = None if self._placed else contacts_of(self.simulation, self.robot)
         into.target[:], into.tau[:] = self.target, self.tau
+        into.effort[:] = np.nan if self.on_gpu and self.simulation.batch > 1 else self.simulation.effort[self.robot]
         into.phases = dict(frame.phases) if self._has_stepped else {}
         on_device = (frame.spent.steps if count else 0.0, frame.spent.poses, frame.spent.copy)
         seconds = (self._call_seconds, *(on_device if self.on_gpu else on_device[1:2]))

@@ -41,6 +41,11 @@ class CardScreen(QOpenGLWidget):
     def upload_seconds(self) -> float:
         return self._renderer.upload_seconds if self._renderer else 0.0
 
+    @property
+    def view(self) -> View | None:
+        """What is shown."""
+        return self._view
+
     def ask(self, view: View, detail: int) -> None:  # noqa: ARG002, all detail is drawn
         self._view = view
         self.update()
@@ -72,7 +77,7 @@ class CardScreen(QOpenGLWidget):
         view = self._view
         self._renderer.set_scene(view)
         self._renderer.ground = view.ground
-        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks)
+        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
         self.shown.emit(self._renderer.draw_seconds)
 
 
@@ -107,6 +112,11 @@ class ProcessorScreen(QWidget):
     @property
     def upload_seconds(self) -> float:
         return self._picture.upload_seconds if self._picture else 0.0
+
+    @property
+    def view(self) -> View | None:
+        """What is shown."""
+        return self._picture.view if self._picture else None
 
     def ask(self, view: View, detail: int) -> None:
         """Have that drawn soon; what was asked for before may never be."""

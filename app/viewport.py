@@ -14,6 +14,7 @@ from PyQt6.QtGui import (
     QImage,
     QKeyEvent,
     QMouseEvent,
+    QPainter,
     QResizeEvent,
     QShowEvent,
     QWheelEvent,
@@ -25,9 +26,12 @@ from app.contacts import Contacts
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
+from app.gl.picking import Hit, pick, ray
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
+from app.labels import LabelLayer, paint
+from app.overlays import Overlays
 from app.pictures import processor_draws
 from app.screens import CardScreen, ProcessorScreen, Screen
 
@@ -56,6 +60,8 @@ class Viewport(QWidget):
     """Seconds that drawing took, once for each frame."""
     picked = pyqtSignal(int)
     """The robot of a batch that was clicked."""
+    clicked = pyqtSignal(int)
+    """The link that was clicked, −1 where there is none."""
     _mesh_read = pyqtSignal()
 
     def __init__(self, parent: QWidget | None = None):
@@ -65,6 +71,9 @@ class Viewport(QWidget):
         self.modest = False
         """Whether the simulation lacks time, so that pictures have to leave it some."""
         self.camera = Camera()
+        self.overlays = Overlays()
+        self.overlays.changed.connect(self._change)
+        self._model: engine.Model | None = None
         self._scene: Scene | None = None
         self._collisions = False
         self._contacts: Contacts | None = None
@@ -91,6 +100,7 @@ class Viewport(QWidget):
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
         self._screen.failed.connect(self._failed)
+        self._labels = LabelLayer(self)
         self._hint = QLabel(HINT, self)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setWordWrap(True)
@@ -118,6 +128,8 @@ class Viewport(QWidget):
         self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
         self._center = np.zeros(3)
         self._contacts = self._marks = None
+        self._model = model
+        self.overlays.set_robot(None, 1.0)
         self._hint.setText(HINT)
         self._hint.setVisible(model is None)
         if model is not None:
@@ -210,8 +222,21 @@ class Viewport(QWidget):
     def picture(self) -> QImage:
         """What is shown now, drawn in full."""
         self._still.stop()
-        self._asked = self._view()
-        return self._screen.grab_full(self._asked)
+        view = self._asked = self._view()
+        image = self._screen.grab_full(view)
+        if not image.isNull():
+            painter = QPainter(image)
+            ratio = self.devicePixelRatioF()
+            painter.scale(ratio / image.devicePixelRatio(), ratio / image.devicePixelRatio())
+            paint(painter, view, 1 / ratio, self.font())
+            painter.end()
+        return image
+
+    def under(self, x: float, y: float) -> Hit | None:
+        """What of the robot is seen at a place of the widget; None where nothing is."""
+        if self._scene is None or self._poses is None:
+            return None
+        return pick(self._scene.content, self._poses, *ray(self.camera, (self.width(), self.height()), (x, y)))
 
     def _settle(self) -> None:
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
@@ -219,6 +244,7 @@ class Viewport(QWidget):
             self._ground = self._scene.ground(self._poses)
             lower, upper = self._scene.bounds(self._poses)
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-3)
+            self.overlays.set_robot(self._model, self._size)
             if not self._framed:
                 self.camera.fit(*self._scene.bounds(self._poses))
 
@@ -228,8 +254,12 @@ class Viewport(QWidget):
         """What there is to be seen now."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        content = self._scene.content if self._scene is not None else None
-        return View(content, self._poses, replace(self.camera), self._ground, (width, height), self._batch, self._marks)
+        content, poses = self._scene.content if self._scene is not None else None, self._poses
+        extras = self.overlays.extras(poses, self._center)
+        if content is not None and poses is not None and self._batch is None:
+            content, poses = self.overlays.seen(content, poses)
+        camera, size = replace(self.camera), (width, height)
+        return View(content, poses, camera, self._ground, size, self._batch, self._marks, extras)
 
     def _change(self) -> None:
         """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""
@@ -282,6 +312,7 @@ class Viewport(QWidget):
 
     def _shown(self, seconds: float) -> None:
         """A picture has come: its time is told, and what has changed meanwhile is drawn."""
+        self._labels.show_view(self._screen.view)
         self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
         self.drawn.emit(seconds)
         self._review()
@@ -330,6 +361,7 @@ class Viewport(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._screen.setGeometry(self.rect())
+        self._labels.setGeometry(self.rect())
         self._hint.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 
@@ -337,11 +369,15 @@ class Viewport(QWidget):
         self._mouse = self._pressed = event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click, not a drag, picks the robot of a batch that is seen there."""
+        """A click, not a drag, picks the link that is seen there, or the robot of a batch."""
         moved = (event.position() - self._pressed).manhattanLength()
-        if self._batch is None or event.button() != Qt.MouseButton.LeftButton or moved > CLICK:
+        if self._scene is None or event.button() != Qt.MouseButton.LeftButton or moved > CLICK:
             return
         size, place = (self.width(), self.height()), (event.position().x(), event.position().y())
+        if self._batch is None:
+            hit = self.under(*place)
+            self.clicked.emit(-1 if hit is None else hit.link)
+            return
         robot = self._batch.nearest(self.camera, size, place, self._scene.content.reach)
         if robot is not None:
             self.picked.emit(robot)

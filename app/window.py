@@ -41,6 +41,7 @@ from app.panels.timing import TimingPanel
 from app.quiet import QuietMeasuring
 from app.robot_files import RobotFiles, dropped_files
 from app.run_controls import RunControls
+from app.selection import Selection
 from app.status import Status
 from app.view_controls import ViewControls
 from app.viewport import Viewport
@@ -72,7 +73,7 @@ class Window(QMainWindow):
         self.settings = settings
         self.workbench = Workbench(settings.value("recent", [], list))
         self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
-        self.viewport = Viewport()
+        self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
         self.compare, self.speed, self.batch = ComparePanel(), SpeedControl(), BatchPanel()
         self.setCentralWidget(self.viewport)

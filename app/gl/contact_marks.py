@@ -56,11 +56,11 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
     color = np.array([COLORS[each] for each in COLORS], np.float32)[
         np.argmax(state[:, None] == np.array(list(COLORS)), axis=1)
     ]
-    shafts = _along(point + (length - head)[:, None] / 2 * way, way, (length - head), radius)[pressing]
-    heads = _along(point + (length - head)[:, None] * way, way, head, WIDER * radius)[pressing]
+    shafts = along(point + (length - head)[:, None] / 2 * way, way, (length - head), radius)[pressing]
+    heads = along(point + (length - head)[:, None] * way, way, head, WIDER * radius)[pressing]
     every = np.full(len(point), size)
-    discs = _along(point, normal, FLAT * every, DISC * every)
-    pins = _along(point + PIN_LENGTH / 2 * size * normal, normal, PIN_LENGTH * every, PIN * every)
+    discs = along(point, normal, FLAT * every, DISC * every)
+    pins = along(point + PIN_LENGTH / 2 * size * normal, normal, PIN_LENGTH * every, PIN * every)
     pin_colors = np.broadcast_to(np.array(PIN_COLOR, np.float32), color.shape)
     return Marks(
         np.concatenate([discs, pins, shafts]).astype(np.float32),
@@ -86,7 +86,7 @@ def apart(one: Marks | None, other: Marks | None) -> float:
     return float(max(away.min(0).max(), away.min(1).max()))
 
 
-def _along(center: Floats, way: Floats, length: Floats, radius: Floats) -> Floats:
+def along(center: Floats, way: Floats, length: Floats, radius: Floats) -> Floats:
     """(C, 4, 4): maps of a mesh's origin to `center` (C, 3) and of its z to `way` (C, 3), of such length and radius."""
     side = np.cross(np.eye(3)[np.argmin(np.abs(way), axis=1)], way)
     side /= np.linalg.norm(side, axis=1, keepdims=True)

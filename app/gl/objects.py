@@ -15,8 +15,8 @@ from OpenGL.raw.GL.VERSION.GL_3_1 import glDrawElementsInstanced
 from app.gl.mesh import Mesh
 
 VERTEX = np.dtype([("position", "3f4"), ("normal", "3f4"), ("color", "4u1")])
-COPY = np.dtype([("pose", "(3,4)f4"), ("color", "4f4")])
-"""A copy of a mesh: the rows of its affine map to the world, its colour."""
+COPY = np.dtype([("pose", "(3,4)f4"), ("color", "4f4"), ("tint", "4f4")])
+"""A copy of a mesh: the rows of its affine map to the world, its colour, and a tint with how much of it is seen."""
 
 
 class GpuMesh:
@@ -45,7 +45,7 @@ class GpuMesh:
             _attribute(location, width, kind, VERTEX.itemsize, offset)
         if copies is not None:
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, copies)
-        for row in range(4 if copies is not None else 0):
+        for row in range(5 if copies is not None else 0):
             _attribute(3 + row, 4, GL.GL_FLOAT, COPY.itemsize, start * COPY.itemsize + 16 * row)
             GL.glVertexAttribDivisor(3 + row, 1)
         GL.glBindVertexArray(0)
@@ -71,10 +71,12 @@ def _attribute(location: int, width: int, kind: int, stride: int, offset: int) -
     glVertexAttribPointer(location, width, kind, normalized, stride, ctypes.c_void_p(offset))
 
 
-def copies(matrices: NDArray[np.float32], color: NDArray[np.float32]) -> NDArray[np.void]:
-    """(I,) `COPY` records from (I, 4, 4) and (I, 4)."""
+def copies(
+    matrices: NDArray[np.float32], color: NDArray[np.float32], tint: NDArray[np.float32] | float = 0.0
+) -> NDArray[np.void]:
+    """(I,) `COPY` records from (I, 4, 4), (I, 4) and (I, 4)."""
     records = np.empty(len(matrices), COPY)
-    records["pose"], records["color"] = matrices[:, :3], color
+    records["pose"], records["color"], records["tint"] = matrices[:, :3], color, tint
     return records
 
 

@@ -21,9 +21,10 @@ from app.gl import batch_drawer, frame, levels, objects, shaders
 from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
-from app.gl.contact_drawer import ContactDrawer
 from app.gl.contact_marks import Marks
+from app.gl.extras import PLAIN, Extras, Look
 from app.gl.mesh import Mesh
+from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
 
 SAMPLES = 4
@@ -50,6 +51,7 @@ class Shadow:
     content: Content | None = None
     poses: NDArray[np.float64] | None = None
     batch: Batch | None = None
+    look: Look | None = None
 
 
 class Holder(Protocol):
@@ -91,7 +93,8 @@ class Renderer:
         self._shadow: Shadow | None = None
         self._batch: Batch | None = None
         self._drawer: BatchDrawer | None = None
-        self._contacts: ContactDrawer | None = None
+        self._overlays = OverlayDrawer()
+        self._look = PLAIN.look
         self.triangles = 0
         """Of the last picture's batch."""
         self._share = 1.0
@@ -136,9 +139,7 @@ class Renderer:
         if self._drawer is not None:
             self._drawer.release()
             self._drawer = None
-        if self._contacts is not None:
-            self._contacts.release()
-            self._contacts = None
+        self._overlays.release()
         for shadow in self._shadows:
             shadow.map.release()
         for canvas in self._canvases.values():
@@ -154,16 +155,18 @@ class Renderer:
         detail: int = 0,
         batch: Batch | None = None,
         marks: Marks | None = None,
+        extras: Extras = PLAIN,
     ) -> None:
         """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
 
         `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws. A
-        `batch` of robots of the scene is drawn instead of the one at `link_poses`; `marks` are drawn over it.
+        `batch` of robots of the scene is drawn instead of the one at `link_poses`; `marks` are drawn over it, and
+        `extras` say how else it looks.
         """
         began = time.perf_counter()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
         try:
-            for _ in self.pieces(camera, link_poses, width, height, detail, batch, marks):
+            for _ in self.pieces(camera, link_poses, width, height, detail, batch, marks, extras):
                 pass
             self._drawn.resolve(bound, width, height)
         finally:
@@ -179,6 +182,7 @@ class Renderer:
         detail: int = 0,
         batch: Batch | None = None,
         marks: Marks | None = None,
+        extras: Extras = PLAIN,
     ) -> Iterator[None]:
         """As `draw`, but only so far that `pixels` can read it, and with a pause after every piece of the work."""
         began = time.perf_counter()
@@ -187,7 +191,7 @@ class Renderer:
         divisor, samples = DETAILS[detail]
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
         poses = None if link_poses is None else np.array(link_poses, float)
-        self._shadow = self._shadows[bool(detail)]
+        self._shadow, self._look = self._shadows[bool(detail)], extras.look
         self._take(self._scene.content if self._scene is not None and poses is not None else None)
         self._batch = batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
@@ -205,13 +209,14 @@ class Renderer:
         yield
         for name in _FOREIGN:  # of whoever drew before, or of a picture that was left
             GL.glDisable(name)
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDepthMask(True)
         GL.glColorMask(True, True, True, True)
         GL.glDepthFunc(GL.GL_LESS)
         yield from self._draw_shadow(poses, in_shadow, bool(detail))
         yield from self._draw_picture(canvas, in_picture, bool(detail))
-        if marks is not None:
-            self._draw_marks(marks)
+        if marks is not None or extras.glyphs:
+            self._overlays.draw(marks, extras, self._programs["robot"])
             yield
         self._drawn = canvas
 
@@ -277,7 +282,7 @@ class Renderer:
         content = self._content
         if content is None:
             return np.full(3, -0.5), np.full(3, 0.5)
-        records = objects.copies(content.matrices(poses), content.instances.color)
+        records = objects.copies(content.matrices(poses), *self._look.colors(content))
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
         GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
@@ -341,7 +346,7 @@ class Renderer:
                 start, stop = (int(place) for place in content.instances.start[index : index + 2])
                 known = objects.GpuMesh(_mesh(content, index, level), self._copies, start, stop - start)
                 self._sent[index, level] = known
-            if draft and content.one_sided[index]:
+            if draft and self._look.solid and content.one_sided[index]:
                 GL.glEnable(GL.GL_CULL_FACE)
                 known.draw()
                 GL.glDisable(GL.GL_CULL_FACE)
@@ -358,7 +363,8 @@ class Renderer:
         shadow = self._shadow
         drawn = shadow.poses is not None  # a new map holds whatever the memory held, also where there is no robot
         alone = self._batch is None and shadow.batch is None
-        if drawn and alone and shadow.content is self._content and np.array_equal(shadow.poses, poses):
+        alike = shadow.content is self._content and shadow.look is not None and shadow.look.like(self._look)
+        if drawn and alone and alike and np.array_equal(shadow.poses, poses):
             return
         shadow.content = shadow.poses = shadow.batch = None
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, shadow.map.framebuffer)
@@ -375,7 +381,7 @@ class Renderer:
         GL.glPolygonOffset(1.5, 2.0)
         yield from self._draw(picked, draft, "shadow")
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
-        shadow.content, shadow.poses, shadow.batch = self._content, poses, self._batch
+        shadow.content, shadow.poses, shadow.batch, shadow.look = self._content, poses, self._batch, self._look
 
     def _draw_picture(self, canvas: objects.Canvas, picked: Picked, draft: bool) -> Iterator[None]:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
@@ -392,16 +398,14 @@ class Renderer:
         # A translucent surface covers a part of each pixel's samples, so that nothing has to be sorted.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, False)
-        doors = not canvas.samples and self._content is not None and self._content.see_through
-        yield from self._draw(picked, draft, "screen door" if doors and self._batch is None else "robot")
+        seen_through = self._content is not None and (self._content.see_through or not self._look.solid)
+        doors = not canvas.samples and seen_through and self._batch is None
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._look.wireframe else GL.GL_FILL)
+        yield from self._draw(picked, draft, "screen door" if doors else "robot")
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         self._draw_ground()
         yield
-
-    def _draw_marks(self, marks: Marks) -> None:
-        if self._contacts is None:
-            self._contacts = ContactDrawer()
-        self._contacts.draw(marks, self._programs["robot"])
 
     def _draw_ground(self) -> None:
         GL.glBindVertexArray(self._empty)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,6 +63,8 @@ class Content:
     levels: list[tuple[Level, ...]]
     instances: Instances
     hulls: NDArray[np.float64]
+    robot_links: int | None = None
+    """Where a ghost stands beside the robot, how many links the robot has: the ghost's come after them."""
 
     def matrices(self, link_poses: ArrayLike) -> NDArray[np.float32]:
         """(I, 4, 4): where each copy stands in the world, for poses (links, 4, 4)."""
@@ -101,6 +104,24 @@ class Content:
     def reach(self) -> float:
         """How far from its link's origin anything is drawn, m."""
         return float(np.linalg.norm(self.hulls, axis=2).max(initial=0.0))
+
+
+def with_ghost(content: Content, links: int) -> Content:
+    """The robot of so many links twice, with twice the poses: first its own, then the ghost's."""
+    instances = content.instances
+    order = np.argsort(np.tile(instances.mesh, 2), kind="stable")  # the ghost's copies of a mesh after the robot's
+
+    def both(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([x, y])[order]
+
+    doubled = Instances(
+        both(instances.mesh, instances.mesh),
+        both(instances.link, instances.link + links),
+        both(instances.local, instances.local),
+        both(instances.color, instances.color),
+        2 * instances.start,
+    )
+    return replace(content, instances=doubled, hulls=both(content.hulls, content.hulls), robot_links=links)
 
 
 class Scene:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, apart
+from app.gl.extras import PLAIN, Extras
 from app.gl.scene import Content, Instances
 
 
@@ -29,6 +30,7 @@ class View:
     batch: Batch | None = None
     marks: Marks | None = None
     """Of the contacts of the robot that is looked at."""
+    extras: Extras = PLAIN
 
     @property
     def _instances(self) -> Instances | None:
@@ -38,7 +40,7 @@ class View:
     def pixels_from(self, other: View) -> float:
         """By how many pixels anything has moved at most, about; infinite where more than links and target differ."""
         mine, yours = self.camera, other.camera
-        if self.batch is not other.batch:
+        if self.batch is not other.batch or not self.extras.like(other.extras):
             return np.inf
         if self._instances is not other._instances or (self.ground, self.size) != (other.ground, other.size):
             return np.inf

@@ -1,6 +1,6 @@
-// Where an instance stands in the world, by rows, and its colour.
+// Where an instance stands in the world, by rows, its colour, and a tint with how much of it is seen.
 struct Instance {
-    vec4 x, y, z, color;
+    vec4 x, y, z, color, tint;
 };
 
 #ifdef BATCH
@@ -26,6 +26,7 @@ Instance instance() {
     made.y = product(texelFetch(links, link + 1), x, y, z) + vec4(0.0, 0.0, 0.0, offset.y);
     made.z = product(texelFetch(links, link + 2), x, y, z) + vec4(0.0, 0.0, 0.0, offset.z);
     made.color = vec4(mix(color.rgb, tint.rgb, tint.a), color.a);
+    made.tint = vec4(0.0);
     return made;
 }
 #else
@@ -33,6 +34,7 @@ layout(location = 3) in vec4 pose_x;  // rows of the instance's affine map to th
 layout(location = 4) in vec4 pose_y;
 layout(location = 5) in vec4 pose_z;
 layout(location = 6) in vec4 instance_color;
+layout(location = 7) in vec4 instance_tint;
 
-Instance instance() { return Instance(pose_x, pose_y, pose_z, instance_color); }
+Instance instance() { return Instance(pose_x, pose_y, pose_z, instance_color, instance_tint); }
 #endif

@@ -5,6 +5,7 @@
 in vec3 position;
 in vec3 normal;
 in vec4 base_color;
+flat in vec4 tint;
 out vec4 color;
 
 const float ROUGHNESS = 0.42;
@@ -52,5 +53,8 @@ void main() {
     float mirrored = 2.0 * dot(n, v) * n.z - v.z;
     vec3 softbox = mix(vec3(0.10, 0.11, 0.13), vec3(0.95, 1.0, 1.08), smoothstep(-0.15, 0.85, mirrored));
     vec3 gloss = (F0 + 0.43 * grazing(nv)) * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
-    color = vec4(to_screen(0.86 * to_linear(base_color.rgb) * diffuse + gloss), base_color.a);
+    vec3 shown = to_screen(0.86 * to_linear(base_color.rgb) * diffuse + gloss);
+    // A tint keeps the shape's shading, and is strongest along its outline.
+    vec3 tinted = tint.rgb * (0.45 + 0.75 * dot(shown, vec3(0.3, 0.6, 0.1)));
+    color = vec4(mix(shown, tinted, min(tint.a * (1.0 + 0.6 * grazing(nv)), 1.0)), base_color.a);
 }

@@ -9,6 +9,7 @@ layout(location = 2) in vec4 vertex_color;
 out vec3 position;
 out vec3 normal;
 out vec4 base_color;
+flat out vec4 tint;
 
 void main() {
     Instance at = instance();
@@ -18,5 +19,6 @@ void main() {
     mat3 rows = mat3(cross(at.y.xyz, at.z.xyz), cross(at.z.xyz, at.x.xyz), cross(at.x.xyz, at.y.xyz));
     normal = transpose(rows) * vertex_normal;
     base_color = vertex_color * at.color;
+    tint = at.tint;
     gl_Position = view_projection * vec4(position, 1.0);
 }

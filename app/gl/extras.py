@@ -1,0 +1,85 @@
+"""`Extras`: how a robot is drawn besides its own colours, and what is drawn over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.scene import Content
+
+Floats = NDArray[np.floating]
+
+CHOSEN = (0.22, 0.58, 1.0, 0.55)
+"""The colour of the chosen link, and how much of it is seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """`chosen` is a link that stands out, −1 for none; `opacity` that of the whole robot.
+
+    `tints` (links, 4) are a colour of each link in 0…1 and how much of it is seen, None where links have their own.
+    Where the content is that of a robot and its ghost, `ghost` is the ghost's opacity, and links are those of both.
+    """
+
+    chosen: int = -1
+    opacity: float = 1.0
+    wireframe: bool = False
+    tints: NDArray[np.float32] | None = None
+    ghost: float = 1.0
+
+    @property
+    def solid(self) -> bool:
+        """Whether nothing but what is translucent itself is seen through."""
+        return self.opacity == 1.0 and self.ghost == 1.0 and not self.wireframe
+
+    def colors(self, content: Content) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Of each copy of a mesh its colour and its tint, (I, 4) each."""
+        instances = content.instances
+        color, tint = instances.color, np.zeros_like(instances.color)
+        if self.opacity != 1.0 or self.ghost != 1.0:
+            color = color.copy()
+            ghosts = instances.link >= (np.inf if content.robot_links is None else content.robot_links)
+            color[:, 3] *= np.where(ghosts, self.ghost, self.opacity)
+        if self.tints is not None:
+            tint = self.tints[instances.link]
+        if self.chosen >= 0:
+            tint[instances.link == self.chosen] = CHOSEN
+        return color, tint
+
+    def like(self, other: Look) -> bool:
+        """Whether both look the same, but for tints that have changed by little."""
+        mine, yours = ((one.chosen, one.opacity, one.wireframe, one.ghost) for one in (self, other))
+        if mine != yours or (self.tints is None) != (other.tints is None):
+            return False
+        return self.tints is None or float(np.abs(self.tints - other.tints).max(initial=0.0)) < 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Copies of one simple mesh: `poses` (N, 4, 4), which also scale it, and `colors` (N, 4), RGBA in 0…1."""
+
+    poses: NDArray[np.float32]
+    colors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """`glyphs` are copies of the meshes of `glyphs.MESHES`, by name; `kinds` says what they are of.
+
+    `labels` are texts (name, point in the world, whether it is the chosen one's) for whoever can write.
+    """
+
+    look: Look = field(default_factory=Look)
+    glyphs: Mapping[str, Copies] = field(default_factory=dict)
+    kinds: tuple[object, ...] = ()
+    labels: tuple[tuple[str, tuple[float, float, float], bool], ...] = ()
+
+    def like(self, other: Extras) -> bool:
+        """Whether what is shown differs by no more than robots and what they carry have moved."""
+        return self.kinds == other.kinds and self.look.like(other.look)
+
+
+PLAIN = Extras()

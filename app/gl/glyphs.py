@@ -1,0 +1,223 @@
+"""What is drawn over a robot to explain it: frames, axes, masses and trails, as copies of a few simple meshes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.gl import mesh
+from app.gl.contact_marks import along
+from app.gl.extras import Copies
+
+Floats = NDArray[np.floating]
+
+MESHES = {
+    "rod": lambda: mesh.cylinder(1.0, 1.0, sides=8, steps=0),
+    "head": lambda: mesh.cone(sides=10),
+    "ball": lambda: mesh.sphere(1.0, sides=16),
+}
+"""What glyphs are copies of: z from −1/2 to 1/2, z from 0 to 1, and of radius 1."""
+SEEN_THROUGH = ("ball",)
+"""Those behind which others are seen: they come last."""
+X, Y, Z = (0.93, 0.27, 0.25, 1.0), (0.30, 0.80, 0.32, 1.0), (0.28, 0.52, 1.0, 1.0)
+TURNING, SLIDING = (1.0, 0.80, 0.16, 1.0), (0.20, 0.85, 0.90, 1.0)
+MASS, WHOLE = (1.0, 0.55, 0.10, 1.0), (0.98, 0.30, 0.72, 1.0)
+INERTIA = (0.62, 0.46, 0.98, 0.42)
+TRAIL = (0.35, 0.90, 0.95)
+KINDS = ("frames", "axes", "masses", "inertias", "names", "trails")
+"""What there is to be shown."""
+SPAN = (0.03, 0.14)
+"""The least and the greatest length of a frame's axes, of the robot's size."""
+THIN = 0.045
+"""The radius of an axis, of its length."""
+POINTS, STEP = 400, 0.006
+"""The longest trail of a link, and how far apart its points are at least, of the robot's size."""
+
+
+class Explainer:
+    """Makes the glyphs of one robot; all that does not move is worked out once."""
+
+    def __init__(self, model: engine.Model, size: float):
+        """`size` is that of the robot as it stands, m."""
+        self._model = model
+        self.names = model.link_names
+        self._first = _first_links(model)
+        self._carried = np.array([body in self._first for body in range(len(model.parent))], bool)
+        links = np.array([self._first.get(body, 0) for body in range(len(model.parent))], np.int64)
+        self._links = links
+        R, p = model.link_rotation[links], model.link_position[links]
+        self._in_link = np.zeros((len(links), 4, 4))  # the body's frame in its first link's
+        self._in_link[:, :3, :3], self._in_link[:, 3, 3] = R.transpose(0, 2, 1), 1.0
+        self._in_link[:, :3, 3] = -np.einsum("nji,nj->ni", R, p)
+        self._turning, self._sliding = _axes(model, self._carried)
+        self._length = _length(model, size)
+        self._masses()
+        self.tips = _tips(model, self._first)
+        """The links at the ends of the tree."""
+
+    def _masses(self) -> None:
+        """Centres and equivalent ellipsoids of the bodies that have mass, in their own frames."""
+        model = self._model
+        self._heavy = np.flatnonzero(self._carried & (model.mass > 0))
+        mass, moment = model.mass[self._heavy], model.first_moment[self._heavy]
+        self._mass, self._center = mass, moment / mass[:, None]
+        square = np.einsum("ni,ni->n", self._center, self._center)[:, None, None] * np.eye(3)
+        about = model.inertia[self._heavy] - mass[:, None, None] * (
+            square - self._center[:, :, None] * self._center[:, None, :]
+        )
+        principal, axes = np.linalg.eigh(about)
+        # A uniform ellipsoid of semi-axes a has I₁ = m (a₂² + a₃²)/5, and so on.
+        squares = 2.5 * (principal.sum(1, keepdims=True) - 2 * principal) / mass[:, None]
+        self._ellipsoid = np.zeros((len(mass), 4, 4))
+        self._ellipsoid[:, :3, :3] = axes * np.sqrt(np.maximum(squares, (0.02 * self._length) ** 2))[:, None, :]
+        self._ellipsoid[:, :3, 3], self._ellipsoid[:, 3, 3] = self._center, 1.0
+
+    @property
+    def anchors(self) -> Floats:
+        """(links, 3): where names stand, in the links' frames: at centres of mass, else in the origins."""
+        found = np.zeros((len(self.names), 3))
+        first = self._links[self._heavy]
+        R, p = self._model.link_rotation[first], self._model.link_position[first]
+        found[first] = np.einsum("nji,nj->ni", R, self._center - p)
+        return found
+
+    def glyphs(self, kinds: Iterable[str], poses: Floats) -> dict[str, Copies]:
+        """Those kinds for links at (links, 4, 4), by mesh."""
+        made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
+        bodies = poses[self._links] @ self._in_link
+        for kind in kinds:
+            if kind == "frames":
+                self._frames(made, poses)
+            elif kind == "axes":
+                self._axes(made, bodies)
+            elif kind == "masses":
+                self._centers(made, bodies)
+            elif kind == "inertias":
+                made["ball"].append((bodies[self._heavy] @ self._ellipsoid, _same(INERTIA, len(self._heavy))))
+        return joined(made)
+
+    def _frames(self, made: dict[str, list[tuple[Floats, Floats]]], poses: Floats) -> None:
+        every = np.full(len(poses), self._length)
+        for axis, color in enumerate((X, Y, Z)):
+            way = poses[:, :3, axis]
+            middle = poses[:, :3, 3] + self._length / 2 * way
+            made["rod"].append((along(middle, way, every, THIN * every), _same(color, len(poses))))
+
+    def _axes(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats) -> None:
+        for which, color in ((self._turning, TURNING), (self._sliding, SLIDING)):
+            at = bodies[which]
+            reach = np.full(len(at), 1.7 * self._length)
+            origin, way = at[:, :3, 3], at[:, :3, 2]
+            tip = origin + reach[:, None] / 2 * way
+            made["rod"].append((along(origin, way, reach, 1.3 * THIN * reach / 1.7), _same(color, len(at))))
+            made["head"].append((along(tip, way, 0.3 * reach, 0.09 * reach), _same(color, len(at))))
+
+    def _centers(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats) -> None:
+        if not len(self._heavy):
+            return
+        at = bodies[self._heavy]
+        centers = (at[:, :3, :3] @ self._center[..., None])[..., 0] + at[:, :3, 3]
+        share = np.clip((self._mass / self._mass.max()) ** (1 / 3), 0.4, 1.0)
+        made["ball"].append((_balls(centers, 0.16 * self._length * share), _same(MASS, len(centers))))
+        whole = (self._mass[:, None] * centers).sum(0) / self._mass.sum()
+        made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
+
+
+class Trails:
+    """Where some links have been."""
+
+    def __init__(self, links: Iterable[int], size: float):
+        self.links = tuple(links)
+        self._step, self._radius = STEP * size, 0.0022 * size
+        self._points: dict[int, deque[Floats]] = {link: deque(maxlen=POINTS) for link in self.links}
+        self._time = 0.0
+
+    def add(self, time: float, poses: Floats) -> bool:
+        """The links at (links, 4, 4) at a time, s; one before the last begins anew. Whether any trail has changed."""
+        changed = time < self._time
+        if changed:
+            self.clear()
+        self._time = time
+        for link, points in self._points.items():
+            here = poses[link, :3, 3]
+            if not points or float(np.linalg.norm(here - points[-1])) >= self._step:
+                points.append(here.copy())
+                changed = True
+        return changed
+
+    def clear(self) -> None:
+        for points in self._points.values():
+            points.clear()
+
+    def glyphs(self) -> dict[str, Copies]:
+        """Rods from point to point, fainter the longer ago."""
+        made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
+        for points in self._points.values():
+            if len(points) < 2:
+                continue
+            line = np.array(points)
+            step = np.diff(line, axis=0)
+            length = np.linalg.norm(step, axis=1)
+            color = np.empty((len(step), 4), np.float32)
+            color[:, :3], color[:, 3] = TRAIL, np.linspace(0.15, 1.0, POINTS)[-len(step) :]
+            radius = np.full(len(step), self._radius)
+            made["rod"].append((along((line[1:] + line[:-1]) / 2, step / length[:, None], length, radius), color))
+        return joined(made)
+
+
+def joined(made: dict[str, list[tuple[Floats, Floats]]]) -> dict[str, Copies]:
+    """By mesh, what there is of several lists of poses and colours."""
+    return {
+        name: Copies(
+            np.concatenate([poses for poses, _ in parts]).astype(np.float32),
+            np.concatenate([colors for _, colors in parts]).astype(np.float32),
+        )
+        for name, parts in made.items()
+        if sum(len(poses) for poses, _ in parts)
+    }
+
+
+def _same(color: tuple[float, ...], count: int) -> Floats:
+    return np.broadcast_to(np.array(color, np.float32), (count, 4))
+
+
+def _balls(centers: Floats, radius: Floats) -> Floats:
+    poses = np.zeros((len(centers), 4, 4))
+    poses[:, [0, 1, 2], [0, 1, 2]] = radius[:, None]
+    poses[:, :3, 3], poses[:, 3, 3] = centers, 1.0
+    return poses
+
+
+def _first_links(model: engine.Model) -> dict[int, int]:
+    first: dict[int, int] = {}
+    for link, body in enumerate(model.link_body.tolist()):
+        first.setdefault(body, link)
+    return first
+
+
+def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The bodies that turn about their z-axis, and those that slide along it, of those that carry a link."""
+    turning = [joint.bodies.stop - 1 for joint in model.joints if joint.kind in ("revolute", "continuous", "planar")]
+    sliding = [joint.bodies.start for joint in model.joints if joint.kind == "prismatic"]
+    found = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (turning, sliding))
+    turns, slides = found
+    return turns, slides
+
+
+def _tips(model: engine.Model, first: dict[int, int]) -> tuple[int, ...]:
+    """Of each body that carries no other, the last of its links: what is furthest out."""
+    carriers = set(model.parent.tolist())
+    last = {int(body): link for link, body in enumerate(model.link_body)}
+    return tuple(last[body] for body in range(len(model.parent)) if body not in carriers and body in first)
+
+
+def _length(model: engine.Model, size: float) -> float:
+    """Of a frame's axes, m: about a third of the way from one joint to the next."""
+    apart = np.linalg.norm(model.home_position, axis=1)
+    apart = apart[apart > 1e-3 * size]
+    typical = float(np.median(apart)) if len(apart) else size
+    return float(np.clip(0.35 * typical, SPAN[0] * size, SPAN[1] * size)) if len(apart) < 60 else 0.35 * typical

@@ -1,0 +1,71 @@
+"""`OverlayDrawer`: draws contacts' marks and glyphs over a picture, by one instanced call for each of their meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from OpenGL import GL
+
+from app.gl import glyphs, objects
+from app.gl.contact_drawer import ContactDrawer
+from app.gl.contact_marks import Marks
+from app.gl.extras import Copies, Extras
+
+HIDDEN = 0.35
+"""How much of a glyph is seen through the robot."""
+
+
+class OverlayDrawer:
+    """What is drawn over robots, in the context that was current when it was first drawn."""
+
+    def __init__(self) -> None:
+        self._contacts: ContactDrawer | None = None
+        self._glyphs: dict[str, tuple[int, objects.GpuMesh]] = {}  # each mesh with the buffer of its copies
+
+    def draw(self, marks: Marks | None, extras: Extras, program: int) -> None:
+        """Draw them with the robot's program; what the robot hides is seen through it."""
+        if extras.glyphs:
+            self._draw_glyphs(extras.glyphs, program)
+        if marks is not None:
+            if self._contacts is None:
+                self._contacts = ContactDrawer()
+            self._contacts.draw(marks, program)
+
+    def _draw_glyphs(self, found: Mapping[str, Copies], program: int) -> None:
+        for name, copies in found.items():
+            if name not in self._glyphs:
+                buffer = int(GL.glGenBuffers(1))
+                self._glyphs[name] = buffer, objects.GpuMesh(glyphs.MESHES[name](), buffer)
+            records = objects.copies(copies.poses, copies.colors)
+            GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._glyphs[name][0])
+            GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
+        GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
+        GL.glUseProgram(program)
+        GL.glEnable(GL.GL_CULL_FACE)
+        GL.glEnable(GL.GL_BLEND)
+        GL.glDepthMask(False)
+        GL.glBlendFunc(GL.GL_CONSTANT_ALPHA, GL.GL_ONE_MINUS_CONSTANT_ALPHA)
+        GL.glBlendColor(0.0, 0.0, 0.0, HIDDEN)
+        GL.glDepthFunc(GL.GL_GREATER)
+        self._draw_each(found)
+        GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
+        GL.glDepthFunc(GL.GL_LEQUAL)
+        for name, copies in found.items():
+            GL.glDepthMask(name not in glyphs.SEEN_THROUGH)
+            self._draw_each({name: copies})
+        GL.glDisable(GL.GL_BLEND)
+        GL.glDisable(GL.GL_CULL_FACE)
+        GL.glDepthMask(True)
+        GL.glDepthFunc(GL.GL_LESS)
+
+    def _draw_each(self, found: Mapping[str, Copies]) -> None:
+        for name, copies in found.items():
+            self._glyphs[name][1].draw(len(copies.poses))
+
+    def release(self) -> None:
+        if self._contacts is not None:
+            self._contacts.release()
+        for buffer, mesh in self._glyphs.values():
+            mesh.release()
+            GL.glDeleteBuffers(1, [buffer])
+        self._contacts, self._glyphs = None, {}

@@ -1,0 +1,143 @@
+"""`Overlays`: what the user has chosen to see of a robot besides its shape, and the `Extras` that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from PyQt6.QtCore import QObject, pyqtSignal
+
+import engine
+from app.gl.extras import Copies, Extras, Look
+from app.gl.glyphs import Explainer, Trails
+from app.gl.scene import Content, with_ghost
+
+THROUGH = 0.4
+"""The opacity of a robot that is to be seen through; half and less casts no shadow."""
+GHOST = 0.45
+"""The opacity of a ghost."""
+ON_TOP = 1.06
+"""Times its length, at which the name of a link stands above its anchor."""
+
+
+class Overlays(QObject):
+    """Belongs to a viewport, which draws anew when anything of it has `changed`."""
+
+    changed = pyqtSignal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: frozenset[str] = frozenset()
+        """Those of `glyphs.KINDS` that are shown."""
+        self.trails: Trails | None = None
+        self._chosen, self._through, self._wireframe = -1, False, False
+        self._model: engine.Model | None = None
+        self._explainer: Explainer | None = None
+        self._size = 1.0
+        self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
+        self._doubled: tuple[Content, Content] | None = None
+        self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
+
+    def set_robot(self, model: engine.Model | None, size: float) -> None:
+        """Another robot, or another size, m, of the same as it stands."""
+        if model is not self._model:
+            self._ghost, self._chosen = None, -1
+        self._model, self._size = model, size
+        self._explainer = Explainer(model, size) if model is not None else None
+        self._trace()
+        self._known = None
+
+    def show(self, kind: str, on: bool) -> None:
+        """Show one of `glyphs.KINDS`, or do not."""
+        self.kinds = self.kinds | {kind} if on else self.kinds - {kind}
+        self._trace()
+        self._change()
+
+    def choose(self, link: int) -> None:
+        """Have a link stand out, −1 for none; where there are trails, follow that one alone."""
+        if link != self._chosen:
+            self._chosen = link
+            self._trace()
+            self._change()
+
+    def see_through(self, on: bool) -> None:
+        self._through = on
+        self._change()
+
+    def wireframe(self, on: bool) -> None:
+        self._wireframe = on
+        self._change()
+
+    def set_ghost(self, poses: np.ndarray | None, tints: np.ndarray | None = None) -> None:
+        """A second robot at (links, 4, 4), each link in a colour (links, 4) of its own; None for none."""
+        self._ghost = None if poses is None or tints is None else (poses, tints)
+        self._change()
+
+    def _change(self) -> None:
+        self._known = None
+        self.changed.emit()
+
+    def _trace(self) -> None:
+        """Begin trails anew where other links leave them."""
+        if "trails" not in self.kinds or self._explainer is None:
+            self.trails = None
+            return
+        links = (self._chosen,) if self._chosen >= 0 else self._explainer.tips
+        if self.trails is None or self.trails.links != tuple(links):
+            self.trails = Trails(links, self._size)
+
+    def add_to_trails(self, time: float, poses: np.ndarray) -> None:
+        """The robot's links were at (links, 4, 4) at that time, s."""
+        if self.trails is not None and self.trails.add(time, poses):
+            self._known = None
+
+    def seen(self, content: Content, poses: np.ndarray) -> tuple[Content, np.ndarray]:
+        """What is drawn for a robot: itself, or with its ghost beside it."""
+        if self._ghost is None:
+            return content, poses
+        if self._doubled is None or self._doubled[0] is not content:
+            self._doubled = content, with_ghost(content, len(poses))
+        return self._doubled[1], np.concatenate([poses, self._ghost[0]])
+
+    def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
+        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
+        if poses is None or self._explainer is None:
+            return Extras()
+        if self._known is None or self._known[0] is not poses:
+            here = poses.copy()
+            here[:, :3, 3] += center
+            self._known = poses, self._made(here)
+        return self._known[1]
+
+    def _made(self, poses: np.ndarray) -> Extras:
+        tints = None
+        if self._ghost is not None:
+            tints = np.concatenate([np.zeros((len(poses), 4), np.float32), self._ghost[1].astype(np.float32)])
+        opacity = THROUGH if self._through else 1.0
+        look = Look(self._chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
+        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
+        found = self._explainer.glyphs(sorted(self.kinds), poses)
+        if self.trails is not None:
+            found = _merged(found, self.trails.glyphs())
+        return Extras(look, found, kinds, tuple(self._labels(poses)))
+
+    def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
+        names, anchors = self._explainer.names, self._explainer.anchors
+        links = range(len(names)) if "names" in self.kinds else range(0)
+        for link in (self._chosen, *(each for each in links if each != self._chosen)):
+            if link >= 0:
+                x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
+                yield names[link], (float(x), float(y), float(z)), link == self._chosen
+
+
+def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:
+    """Both, mesh by mesh, in the order of the first."""
+    found = dict(one)
+    for name, copies in other.items():
+        before = found.get(name)
+        found[name] = (
+            copies
+            if before is None
+            else Copies(np.concatenate([before.poses, copies.poses]), np.concatenate([before.colors, copies.colors]))
+        )
+    return found

@@ -1,0 +1,216 @@
+"""The robot panel: a tree of links and joints, and below it what is known of the one that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSortFilterProxyModel, Qt, pyqtSignal
+from PyQt6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QStandardItem, QStandardItemModel
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLineEdit,
+    QMenu,
+    QSplitter,
+    QTreeView,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app import theme
+from app.inspection import Section
+from app.robot_tree import Entry, entries
+
+LINK = Qt.ItemDataRole.UserRole
+OPEN = 60  # links, up to which a tree stands open
+
+
+class LinkTree(QTreeView):
+    """Links and the joints that carry them; what is typed above narrows it down."""
+
+    chosen = pyqtSignal(int)
+    """The link that was clicked, or reached by the keyboard; −1 for none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items = QStandardItemModel(0, 2)
+        self._shown = QSortFilterProxyModel(recursiveFilteringEnabled=True)
+        self._shown.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self._shown.setFilterKeyColumn(-1)
+        self._shown.setSourceModel(self._items)
+        self._of_link: dict[int, QStandardItem] = {}
+        self.setModel(self._shown)
+        self.setUniformRowHeights(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setIndentation(14)
+        self.selectionModel().currentChanged.connect(self._tell)
+
+    def set_robot(self, model: engine.Model) -> None:
+        """Show another robot's links, none of them chosen."""
+        blocked = self.selectionModel().blockSignals(True)
+        self._items.clear()
+        self._items.setHorizontalHeaderLabels(["Link", "Joint"])
+        self._of_link = {}
+        for entry in entries(model):
+            above = self._items.invisibleRootItem() if entry.under < 0 else self._of_link[entry.under]
+            above.appendRow(self._row(entry))
+        self.selectionModel().blockSignals(blocked)
+        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        if len(model.link_names) <= OPEN:
+            self.expandAll()
+        else:
+            self.expandToDepth(0)
+
+    def _row(self, entry: Entry) -> list[QStandardItem]:
+        link = QStandardItem(entry.name)
+        joint = QStandardItem(entry.joint or entry.kind)
+        for item in (link, joint):
+            item.setData(entry.link, LINK)
+            item.setEditable(False)
+        joint.setForeground(theme.color("faint"))
+        joint.setToolTip(f"{entry.joint}: {entry.kind}" if entry.joint else entry.kind)
+        self._of_link[entry.link] = link
+        return [link, joint]
+
+    def filter(self, text: str) -> None:
+        """Show only what has that text in its name or its joint's, and what leads there."""
+        self._shown.setFilterFixedString(text)
+        if text:
+            self.expandAll()
+        self._reveal(self.currentIndex())
+
+    def choose(self, link: int) -> None:
+        """Mark that link, and bring it into sight; −1 for none."""
+        item = self._of_link.get(link)
+        index = self._shown.mapFromSource(item.index()) if item is not None else QModelIndex()
+        if index.row() == self.currentIndex().row() and index.parent() == self.currentIndex().parent():
+            return
+        blocked = self.selectionModel().blockSignals(True)
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+        self.selectionModel().blockSignals(blocked)
+        self.viewport().update()
+        self._reveal(index)
+
+    def _reveal(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.scrollTo(index)
+
+    def _tell(self, current: QModelIndex) -> None:
+        self.chosen.emit(current.data(LINK) if current.isValid() else -1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape chooses none; a letter is a shortcut of the window, and does not search."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.selectionModel().clear()
+            self.chosen.emit(-1)
+        elif event.text().isprintable() and event.text():
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+
+class Inspector(QTreeWidget):
+    """Sections of labels and values, which Ctrl+C and the context menu copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setColumnCount(2)
+        self.setHeaderHidden(True)
+        self.setRootIsDecorated(False)
+        self.setIndentation(10)
+        self.setUniformRowHeights(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._offer)
+        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        self.header().setStretchLastSection(True)
+        self._labels: tuple[tuple[str, ...], ...] = ()
+
+    def show_sections(self, sections: Sequence[Section]) -> None:
+        """Show these; where the labels are the same, the values alone change, and what is selected stays so."""
+        labels = tuple((section.title, *(row.label for row in section.rows)) for section in sections)
+        if labels != self._labels:
+            self._build(sections)
+            self._labels = labels
+        for place, section in enumerate(sections):
+            item = self.topLevelItem(place)
+            for number, row in enumerate(section.rows):
+                line = item.child(number)
+                if line.text(1) != row.text:
+                    line.setText(1, row.text)
+                    line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
+
+    def _build(self, sections: Sequence[Section]) -> None:
+        self.clear()
+        for section in sections:
+            item = QTreeWidgetItem(self, [section.title])
+            item.setFirstColumnSpanned(True)
+            item.setForeground(0, theme.color("accent"))
+            item.setExpanded(True)
+            for row in section.rows:
+                line = QTreeWidgetItem(item, [row.label, ""])
+                line.setForeground(0, theme.color("faint"))
+                line.setFont(1, theme.figures())
+                line.setToolTip(0, row.tip)
+
+    def text(self, selected: bool = False) -> str:
+        """All lines, or those that are selected, with tabs between label and value."""
+        lines: list[QTreeWidgetItem] = []
+        for place in range(self.topLevelItemCount()):
+            item = self.topLevelItem(place)
+            every = (item, *(item.child(number) for number in range(item.childCount())))
+            lines += [line for line in every if line.isSelected() or not selected]
+        return "\n".join("\t".join(filter(None, (line.text(0), line.text(1)))) for line in lines)
+
+    def copy(self, selected: bool) -> None:
+        QGuiApplication.clipboard().setText(self.text(selected))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy(selected=bool(self.selectedItems()))
+        elif event.text().isprintable() and event.text():
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def _offer(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.addAction("&Copy", lambda: self.copy(selected=True)).setEnabled(bool(self.selectedItems()))
+        menu.addAction("Copy &all", lambda: self.copy(selected=False))
+        menu.exec(self.viewport().mapToGlobal(place))
+
+
+class RobotPanel(QWidget):
+    """Filter, tree and inspector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree, self.inspector = LinkTree(), Inspector()
+        self.search = QLineEdit(placeholderText="Filter links and joints", clearButtonEnabled=True)
+        self.search.textChanged.connect(self.tree.filter)
+        upper = QWidget()
+        layout = QVBoxLayout(upper)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.search)
+        layout.addWidget(self.tree)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(upper)
+        self.splitter.addWidget(self.inspector)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setSizes([300, 330])
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.splitter)
+
+    def set_robot(self, model: engine.Model) -> None:
+        """Show another robot."""
+        self.search.clear()
+        self.tree.set_robot(model)
+        self.inspector.show_sections(())

@@ -1,0 +1,79 @@
+"""A robot's links as a tree that people can read: an entry for each, under what carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import engine
+
+WORLD = -1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A link, the joint that carries it, and under which entry of the tree it stands, −1 for none."""
+
+    link: int
+    name: str
+    joint: str
+    kind: str
+    """Of the joint; "fixed" for what is held fast on another link, "root" for what carries all."""
+    under: int
+
+
+def entries(model: engine.Model) -> tuple[Entry, ...]:
+    """An entry for each link, in their order.
+
+    Sub-chains lie flat: the links after the first of one stand under that one, however long it is, so that an arm is a
+    list and only what branches goes deeper. Links that fixed joints hold stand under the link that holds them.
+    """
+    parent, first = _first_links(model)
+    joint_of = _joints(model)
+    children = np.bincount(parent[parent >= 0], minlength=len(parent)) if len(parent) else np.zeros(0, int)
+    head: dict[int, int] = {}  # of each body, the link under which the next of its sub-chain stands
+    made = []
+    for link, name in enumerate(model.link_names):
+        body = int(model.link_body[link])
+        leader = first[body]
+        if link != leader:
+            made.append(Entry(link, name, "", "fixed", leader))
+            continue
+        joint = joint_of.get(body)
+        above = int(parent[body]) if body != WORLD else WORLD
+        if body == WORLD:
+            head[body], under = link, -1
+        elif above == WORLD:
+            head[body], under = link, first.get(WORLD, -1)
+        elif children[above] == 1:
+            head[body] = under = head[above]
+        else:
+            head[body], under = link, first[above]
+        shown, kind = (joint.name, joint.kind) if joint is not None else ("", "root")
+        made.append(Entry(link, name, shown, kind, under))
+    return tuple(made)
+
+
+def _first_links(model: engine.Model) -> tuple[np.ndarray, dict[int, int]]:
+    """For each body the nearest below it that has a link, and of each body with links, and the world, the first."""
+    first: dict[int, int] = {}
+    for link, body in enumerate(model.link_body.tolist()):
+        first.setdefault(body, link)
+    parent = model.parent.copy()
+    for body in range(len(parent)):  # a planar joint's first two bodies carry no link
+        while parent[body] != WORLD and int(parent[body]) not in first:
+            parent[body] = parent[parent[body]]
+    linked = np.array([body in first for body in range(len(parent))], bool)
+    parent[~linked] = -2
+    return parent, first
+
+
+def _joints(model: engine.Model) -> dict[int, engine.Joint]:
+    """The joint that carries each body."""
+    return {body: joint for joint in model.joints for body in range(joint.bodies.start, joint.bodies.stop)}
+
+
+def joint_of_link(model: engine.Model, link: int) -> engine.Joint | None:
+    """The joint that moves a link; None for what is fixed to the world."""
+    return _joints(model).get(int(model.link_body[link]))

@@ -1,0 +1,188 @@
+"""The Robot panel: its tree, its inspector, and the link that is chosen there or in the picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QGuiApplication
+from test_collision_shapes import pixels
+from windows import press, wait
+
+import engine
+from app.inspection import fixed_facts, mass_of, roll_pitch_yaw
+from app.robot_tree import entries
+from app.robot_view import RobotView
+
+ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(ARM)
+    press(qtbot, window, window.features[RobotView].action)
+    assert window.features[RobotView].panel.isVisible()
+    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
+    return window
+
+
+def on_screen(window, link: int) -> QPoint:
+    """Where the middle of what is drawn of a link is seen in the viewport."""
+    view = window.viewport._view()
+    instances = view.content.instances
+    hull = view.content.hulls[instances.link == link].reshape(-1, 3)
+    point = view.poses[link] @ np.append((hull.min(0) + hull.max(0)) / 2, 1.0)
+    x, y, _, w = view.camera.projection(view.size[0] / view.size[1]) @ view.camera.view() @ point
+    return QPoint(
+        round((0.5 + 0.5 * x / w) * window.viewport.width()), round((0.5 - 0.5 * y / w) * window.viewport.height())
+    )
+
+
+def click_row(qtbot, tree, link: int) -> None:
+    index = tree._shown.mapFromSource(tree._of_link[link].index())
+    tree.scrollTo(index)
+    qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=tree.visualRect(index).center())
+
+
+def values(panel) -> dict[str, str]:
+    lines = (line.split("\t") for line in panel.inspector.text().splitlines())
+    return {line[0]: line[1] for line in lines if len(line) == 2}
+
+
+def test_a_click_on_a_link_marks_it_in_the_picture_the_tree_and_the_inspector(qtbot, arm):
+    panel, plain = arm.features[RobotView].panel, pixels(arm)
+    link = arm.workbench.model.link_names.index("link2")
+    qtbot.mouseClick(arm.viewport, Qt.MouseButton.LeftButton, pos=on_screen(arm, link))
+    assert arm.selection.link == link
+    assert panel.tree.currentIndex().data() == "link2"
+    shown = pixels(arm)
+    place = on_screen(arm, link)
+    bluer = (shown[..., 2::3] - shown[..., 0::3]) - (plain[..., 2::3] - plain[..., 0::3])
+    assert bluer[place.y() - 3 : place.y() + 4, place.x() - 3 : place.x() + 4].min() > 15
+    assert "Joint joint2" in panel.inspector.text()
+    qtbot.mouseClick(arm.viewport, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert arm.selection.link == -1
+    assert not panel.tree.currentIndex().isValid()
+    assert panel.inspector.text() == ""
+    assert np.abs(pixels(arm) - plain).max() < 20
+
+
+def test_a_drag_chooses_nothing(qtbot, arm):
+    place = on_screen(arm, 3)
+    qtbot.mousePress(arm.viewport, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseMove(arm.viewport, place + QPoint(40, 0))
+    qtbot.mouseRelease(arm.viewport, Qt.MouseButton.LeftButton, pos=place + QPoint(40, 0))
+    assert arm.selection.link == -1
+
+
+def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):
+    panel, plain = arm.features[RobotView].panel, pixels(arm)
+    click_row(qtbot, panel.tree, 4)
+    assert arm.selection.link == 4
+    assert np.abs(pixels(arm) - plain).max() > 40
+    names = [name for name, _, chosen in arm.viewport._view().extras.labels if chosen]
+    assert names == ["link4"]
+    qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+    assert arm.selection.link == 5
+    qtbot.keyClick(panel.tree, Qt.Key.Key_Escape)
+    assert arm.selection.link == -1
+
+
+def test_the_filter_finds_links_by_their_joints_too(qtbot, arm):
+    panel = arm.features[RobotView].panel
+    qtbot.keyClicks(panel.search, "JOINT6")
+    shown = panel.tree._shown
+    root = shown.index(0, 0)
+    assert root.data() == "base"  # what leads there
+    first = shown.index(0, 0, root)
+    assert [shown.index(k, 0, first).data() for k in range(shown.rowCount(first))] == ["link6"]
+    panel.search.clear()
+    assert shown.rowCount(shown.index(0, 0, shown.index(0, 0))) == 6
+
+
+def test_the_inspector_follows_while_it_plays_and_keeps_what_is_selected(qtbot, arm):
+    panel = arm.features[RobotView].panel
+    arm.run.hold.trigger()
+    arm.selection.choose(2)
+    before = values(panel)
+    panel.inspector.topLevelItem(0).child(0).setSelected(True)
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: values(panel)["position"] != before["position"])
+    press(qtbot, arm, arm.run.play)
+    assert [item.text(0) for item in panel.inspector.selectedItems()] == ["position"]
+    qtbot.keyClick(panel.inspector, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    copied = QGuiApplication.clipboard().text()
+    assert copied == f"position\t{values(panel)['position']}"
+    assert copied.endswith("°")
+
+
+def test_another_robot_has_nothing_chosen(arm, opened):
+    arm.selection.choose(3)
+    opened()
+    assert arm.selection.link == -1
+    assert arm.features[RobotView].panel.tree.model().index(0, 0).data() == arm.workbench.model.link_names[0]
+
+
+def test_letters_stay_shortcuts_while_the_tree_has_the_keyboard(qtbot, arm):
+    panel = arm.features[RobotView].panel
+    click_row(qtbot, panel.tree, 4)
+    qtbot.keyClick(panel.tree, Qt.Key.Key_G)
+    wait(qtbot, lambda: not arm.workbench.settings.gravity)
+    qtbot.keyClick(panel.tree, Qt.Key.Key_L)
+    wait(qtbot, lambda: not panel.isVisible())
+
+
+def test_a_tree_lies_flat_where_nothing_branches():
+    model = engine.chain(300)
+    under = [entry.under for entry in entries(model)]
+    assert max(map(_depths(under).__getitem__, range(len(under)))) <= 2
+    assert [entry.name for entry in entries(model)] == list(model.link_names)
+
+
+def test_each_limb_of_a_humanoid_is_a_list_of_its_own():
+    model = engine.load(HUMANOID)
+    found = entries(model)
+    depth = _depths([entry.under for entry in found])
+    heads = [entry for entry in found if any(other.under == entry.link for other in found)]
+    assert len(heads) >= 5
+    assert max(depth) <= 5
+    assert {entry.kind for entry in found} >= {"revolute"}
+
+
+def _depths(under: list[int]) -> list[int]:
+    depth: list[int] = []
+    for above in under:
+        depth.append(0 if above < 0 else depth[above] + 1)
+    return depth
+
+
+def test_masses_are_about_the_centre_of_mass_and_in_the_links_frame(rng):
+    model = engine.load(ARM)
+    for link in range(1, len(model.link_names)):
+        found, body = mass_of(model, link), model.link_body[link]
+        assert found.mass == model.mass[body]
+        R, p = model.link_rotation[link], model.link_position[link]
+        center = R @ found.center + p
+        np.testing.assert_allclose(center * found.mass, model.first_moment[body], atol=1e-12)
+        shift = found.mass * (center @ center * np.eye(3) - np.outer(center, center))
+        np.testing.assert_allclose(R @ found.inertia @ R.T + shift, model.inertia[body], atol=1e-12)
+        again = found.axes @ np.diag(found.principal) @ found.axes.T
+        np.testing.assert_allclose(again, found.inertia, atol=1e-12)
+    assert mass_of(model, 0) is None
+    assert "fixed to the world" in fixed_facts(model, 0)[0].rows[0].text
+    angles = rng.uniform(-1.5, 1.5, 3)
+    c, s = np.cos(angles), np.sin(angles)
+    X = np.array([[1, 0, 0], [0, c[0], -s[0]], [0, s[0], c[0]]])
+    Y = np.array([[c[1], 0, s[1]], [0, 1, 0], [-s[1], 0, c[1]]])
+    Z = np.array([[c[2], -s[2], 0], [s[2], c[2], 0], [0, 0, 1]])
+    np.testing.assert_allclose(roll_pitch_yaw(Z @ Y @ X), angles, atol=1e-12)
+
+
+def test_the_drives_torque_of_a_held_arm_is_its_weight(qtbot, arm):
+    frame = arm.workbench.newest
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: arm.workbench.time > 0.5)
+    press(qtbot, arm, arm.run.play)
+    frame = arm.workbench.newest
+    loads = engine.static_loads(arm.workbench.model, frame.q)
+    np.testing.assert_allclose(frame.effort, loads, atol=0.05 * np.abs(loads).max())
