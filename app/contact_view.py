@@ -30,7 +30,7 @@ class ContactView:
         self._settings, self._viewport = window.settings, window.viewport
         self.action = make_action(window, "Co&ntacts", self._set_shown, tip=TIP, checkable=True)
         self.action.setChecked(self._settings.value("contacts", True, bool))
-        window.menus.view.put(self.action)
+        window.menus.overlays.put(self.action)
         window.framed.connect(self.show)
         self.label = QLabel()
         self.label.setStyleSheet(f"color: {theme.COLORS['warning']}")

@@ -11,11 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from app.camera_views import CameraViews
 from app.contact_view import ContactView
+from app.overlay_view import OverlayView
 from app.robot_view import RobotView
 
 if TYPE_CHECKING:
     from app.window import Window
 
-FEATURES: tuple[Callable[[Window], object], ...] = (ContactView, RobotView)
+FEATURES: tuple[Callable[[Window], object], ...] = (
+    ContactView,
+    OverlayView,
+    CameraViews,
+    RobotView,
+)
 """In the order of their entries in menus."""

@@ -42,6 +42,8 @@ class Menus:
         )
         for menu in (self.file, self.simulation, self.view, self.help):
             window.menuBar().addMenu(menu)
+        self.overlays = TopMenu("&Overlays", window)
+        """What is shown of a robot besides its shape."""
 
 
 class RecentMenu(QMenu):

@@ -27,7 +27,8 @@ class ViewControls:
         self.collisions = make_action(
             window, "Collision &shapes", self._viewport.show_collisions, tip=tip, checkable=True
         )
-        window.menus.view.put(self.fit, self.follow, self.collisions)
+        window.menus.view.put(self.fit, self.follow)
+        window.menus.overlays.put(self.collisions)
         self._fit_before = 0.0  # simulated s, from which a reset goes back
         window.run.resetting.connect(self._await_reset)
         window.framed.connect(self._show)

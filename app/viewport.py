@@ -216,7 +216,12 @@ class Viewport(QWidget):
         elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self._scene.bounds(self._poses))
         else:
-            self.camera = Camera()
+            self.camera = Camera(parallel=self.camera.parallel)
+        self._change()
+
+    def see(self, camera: Camera) -> None:
+        """Look through another camera."""
+        self.camera, self._framed = camera, True
         self._change()
 
     def picture(self) -> QImage:

@@ -183,6 +183,7 @@ class Window(QMainWindow):
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
         self.restoreState(self.settings.value("layout", QByteArray()))
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 
     # From the simulation to the window.

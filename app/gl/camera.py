@@ -11,15 +11,18 @@ Matrix = NDArray[np.float32]
 
 UPRIGHT = np.radians(89.5)
 """The steepest elevation: beyond it, up is no longer up."""
+PARALLEL = np.radians(0.1)
+"""The angle of view from so far away that lines which are parallel look so, to a pixel or two."""
 
 
 @dataclass
 class Camera:
-    """A perspective camera on a sphere around `target`.
+    """A camera on a sphere around `target`.
 
     `azimuth` turns about z, from the x-axis; `elevation` rises from the ground; radians and metres.
     `fov` is the angle of view across the shorter side of the picture, so that what fits in a wide
-    picture fits in a tall one.
+    picture fits in a tall one. A `parallel` camera draws without perspective: it shows at its target what the other
+    does, from far away through a long lens, so that whatever asks for its eye and matrices needs to know no more.
     """
 
     target: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.4]))
@@ -27,6 +30,7 @@ class Camera:
     azimuth: float = np.radians(40.0)
     elevation: float = np.radians(20.0)
     fov: float = np.radians(35.0)
+    parallel: bool = False
 
     def axes(self) -> NDArray[np.float64]:
         """(3, 3): rows are the camera's right, up and backward directions in the world."""
@@ -36,9 +40,19 @@ class Camera:
         return np.stack([right, np.cross(backward, right), backward])
 
     @property
+    def angle(self) -> float:
+        """The angle of view that the picture is drawn with, rad."""
+        return PARALLEL if self.parallel else self.fov
+
+    @property
+    def away(self) -> float:
+        """How far the eye is from the target, m."""
+        return float(self.distance * np.tan(self.fov / 2) / np.tan(self.angle / 2))
+
+    @property
     def eye(self) -> NDArray[np.float64]:
         """(3,): where the camera stands, m."""
-        return self.target + self.distance * self.axes()[2]
+        return self.target + self.away * self.axes()[2]
 
     def view(self) -> Matrix:
         """(4, 4): world to camera."""
@@ -49,8 +63,9 @@ class Camera:
 
     def projection(self, aspect: float) -> Matrix:
         """(4, 4): camera to clip space, for a picture of that width over height."""
-        near, far = 0.01 * self.distance, 100.0 * self.distance
-        focal = 1 / np.tan(self.fov / 2)
+        near, far = (self.away - 20 * self.distance if self.parallel else 0.01 * self.distance), 100.0 * self.distance
+        far += self.away if self.parallel else 0.0
+        focal = 1 / np.tan(self.angle / 2)
         matrix = np.zeros((4, 4))
         matrix[0, 0] = focal * min(1.0, 1 / aspect)
         matrix[1, 1] = focal * min(1.0, aspect)

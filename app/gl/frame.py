@@ -65,7 +65,7 @@ def pack(
     to_texture[:3, 3] = 0.5
     frame["light"] = (to_texture @ light).T
     right, up, backward = camera.axes()
-    slope = np.tan(camera.fov / 2)
+    slope = np.tan(camera.angle / 2)
     frame["right"][:3] = right * slope * max(1.0, aspect)
     frame["up"][:3] = up * slope * max(1.0, 1 / aspect)
     frame["forward"][:3] = -backward

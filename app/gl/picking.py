@@ -33,7 +33,7 @@ def ray(camera: Camera, size: tuple[float, float], place: tuple[float, float]) -
     `place` is in pixels from the upper left corner.
     """
     right, up, backward = camera.axes()
-    across = 2 * np.tan(camera.fov / 2) / min(size)
+    across = 2 * np.tan(camera.angle / 2) / min(size)
     x, y = across * (place[0] - size[0] / 2), across * (size[1] / 2 - place[1])
     direction = x * right + y * up - backward
     return camera.eye, direction / np.linalg.norm(direction)

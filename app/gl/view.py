@@ -44,7 +44,8 @@ class View:
             return np.inf
         if self._instances is not other._instances or (self.ground, self.size) != (other.ground, other.size):
             return np.inf
-        if (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation):
+        turned = (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation)
+        if turned or mine.parallel != yours.parallel:
             return np.inf
         moved = max(float(np.linalg.norm(mine.target - yours.target)), apart(self.marks, other.marks))
         if self.poses is not other.poses and len(self.poses):

@@ -96,8 +96,8 @@ def pixels(window) -> np.ndarray:
 
 
 def choose(qtbot, window, action) -> None:
-    """Open the View menu and click an entry."""
-    menu = window.menus.view
+    """Open the menu of overlays and click an entry."""
+    menu = window.menus.overlays
     menu.popup(window.mapToGlobal(window.rect().center()))
     wait(qtbot, menu.isVisible)
     qtbot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
@@ -106,7 +106,7 @@ def choose(qtbot, window, action) -> None:
 def test_the_view_menu_shows_and_hides_them(qtbot, opened, model):
     window = opened(model().source)
     action = window.view_controls.collisions
-    assert action in window.menus.view.actions()
+    assert action in window.menus.overlays.actions()
     assert action.isEnabled()
     assert not action.isChecked()
     wait(qtbot, lambda: window.viewport._scene.ready)

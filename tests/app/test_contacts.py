@@ -159,7 +159,7 @@ def seen(window, point: np.ndarray) -> tuple[int, int]:
 def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
     window = opened(QUADRUPED)
     action = window.features[ContactView].action
-    assert action in window.menus.view.actions()
+    assert action in window.menus.overlays.actions()
     assert action.isChecked()
     wait(qtbot, lambda: window.viewport._scene.ready)
     stand(qtbot, window)

@@ -1,0 +1,247 @@
+"""What is shown of a robot besides its shape, and from where it is seen: pressed in the View menu, seen in pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QInputDialog
+from test_collision_shapes import choose, pixels
+from windows import wait
+
+import engine
+from app.camera_views import CameraViews
+from app.gl.camera import Camera
+from app.gl.extras import Look
+from app.gl.glyphs import POINTS, Explainer, Trails
+from app.gl.picking import ray
+from app.gl.scene import Scene, with_ghost
+from app.overlay_view import ENTRIES, OverlayView
+from app.robot_view import RobotView
+
+ARM = engine.ROBOTS / "arm7.urdf"
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(ARM)
+    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
+    return window
+
+
+@pytest.mark.parametrize("kind", [kind for kind, *_ in ENTRIES if kind not in ("trails", "names")] + ["through"])
+def test_an_entry_shows_and_hides_what_it_says(qtbot, arm, kind):
+    action, plain = arm.features[OverlayView].actions[kind], pixels(arm)
+    choose(qtbot, arm, action)
+    assert action.isChecked()
+    assert (np.abs(pixels(arm) - plain) > 30).mean() > 2e-4
+    choose(qtbot, arm, action)
+    assert np.abs(pixels(arm) - plain).max() < 20
+
+
+def test_wireframe_shows_the_ground_through_the_robot(qtbot, arm):
+    plain = pixels(arm)
+    choose(qtbot, arm, arm.features[OverlayView].actions["wireframe"])
+    robot = plain.max(axis=1) > 0
+    assert robot.any()
+    assert (np.abs(pixels(arm) - plain) > 30).mean() > 0.01
+
+
+def test_names_stand_over_the_picture_and_in_what_is_taken_of_it(qtbot, arm):
+    plain = pixels(arm)
+    choose(qtbot, arm, arm.features[OverlayView].actions["names"])
+    assert (np.abs(pixels(arm) - plain) > 60).mean() > 1e-3
+    wait(qtbot, lambda: arm.viewport._labels.isVisible())
+    labels = arm.viewport._view().extras.labels
+    assert [name for name, *_ in labels] == list(arm.workbench.model.link_names)
+    choose(qtbot, arm, arm.features[OverlayView].actions["names"])
+    wait(qtbot, lambda: not arm.viewport._labels.isVisible())
+
+
+def test_trails_follow_the_tips_or_the_chosen_link_and_end_with_a_reset(qtbot, arm):
+    overlays = arm.viewport.overlays
+    choose(qtbot, arm, arm.features[OverlayView].actions["trails"])
+    assert overlays.trails.links == (len(arm.workbench.model.link_names) - 1,)
+    arm.run.hold.trigger()
+    arm.run.play.trigger()
+    wait(qtbot, lambda: "rod" in overlays.trails.glyphs())
+    arm.selection.choose(6)
+    assert overlays.trails.links == (6,)
+    wait(qtbot, lambda: "rod" in overlays.trails.glyphs())
+    arm.run.play.trigger()
+    arm.run.reset.trigger()
+    wait(qtbot, lambda: "rod" not in overlays.trails.glyphs())
+
+
+def test_the_choice_is_remembered(qtbot, make_window):
+    window = make_window()
+    choose(qtbot, window, window.features[OverlayView].actions["axes"])
+    window.close()
+    again = make_window()
+    checked = [kind for kind, action in again.features[OverlayView].actions.items() if action.isChecked()]
+    assert checked == ["axes"]
+    assert again.viewport.overlays.kinds == {"axes"}
+
+
+def test_nothing_is_sent_while_all_is_off(arm):
+    extras = arm.viewport._view().extras
+    assert extras.glyphs == {}
+    assert extras.labels == ()
+    assert extras.look.solid
+    assert arm.viewport._view().extras is extras
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+def test_glyphs_are_as_large_as_the_robot(scale):
+    model = engine.chain(7)
+    explainer = Explainer(model, scale)
+    poses = np.array(engine.link_poses(model, model.neutral()))
+    found = explainer.glyphs(("frames",), poses)["rod"].poses
+    length = np.linalg.norm(found[:, :3, 2], axis=1)
+    assert np.all((length > 0.029 * scale) & (length < 0.141 * scale))
+
+
+def test_axes_and_masses_stand_where_the_engine_has_them(rng):
+    model = engine.load(ARM)
+    q = model.random(rng)
+    poses = np.array(engine.link_poses(model, q))
+    explainer = Explainer(model, 1.0)
+    rods = explainer.glyphs(("axes",), poses)["rod"].poses
+    # A joint's axis does not move while its joint does.
+    for k in range(model.nv):
+        other = q.copy()
+        other[k] += 0.5
+        again = explainer.glyphs(("axes",), np.array(engine.link_poses(model, other)))["rod"].poses
+        np.testing.assert_allclose(again[k, :3, 3], rods[k, :3, 3], atol=1e-6)
+        np.testing.assert_allclose(again[k, :3, 2], rods[k, :3, 2], atol=1e-6)
+    # What the whole centre of mass does is momentum over mass.
+    v, dt = rng.uniform(-1, 1, model.nv), 1e-6
+    ends = [
+        explainer.glyphs(("masses",), np.array(engine.link_poses(model, q + sign * dt * v)))["ball"].poses[-1, :3, 3]
+        for sign in (-1.0, 1.0)
+    ]
+    assert len(explainer.glyphs(("masses",), poses)["ball"].poses) == 1 + np.count_nonzero(model.mass)
+    moved = (ends[1].astype(float) - ends[0]) / (2 * dt)
+    expected = engine.momentum(model, q, v)[3:] / model.mass.sum()
+    np.testing.assert_allclose(moved, expected, atol=0.2)  # poses are of single precision
+
+
+def test_an_ellipsoid_has_the_moments_of_its_body():
+    model = engine.load(ARM)
+    poses = np.array(engine.link_poses(model, model.neutral()))
+    balls = Explainer(model, 1e-9).glyphs(("inertias",), poses)["ball"].poses.astype(float)
+    for k, body in enumerate(np.flatnonzero(model.mass > 0)):
+        mass, center = model.mass[body], model.first_moment[body] / model.mass[body]
+        about = model.inertia[body] - mass * (center @ center * np.eye(3) - np.outer(center, center))
+        squares = np.sort(np.linalg.norm(balls[k, :3, :3], axis=0) ** 2)
+        moments = np.sort(mass / 5 * (squares.sum() - squares))
+        np.testing.assert_allclose(moments, np.linalg.eigvalsh(about), rtol=1e-5)
+
+
+def test_trails_are_bounded():
+    trails = Trails([0], 1.0)
+    poses = np.eye(4)[None].repeat(1, 0)
+    for k in range(3 * POINTS):
+        poses[0, 0, 3] = 0.01 * k
+        trails.add(1e-3 * k, poses)
+    assert len(trails.glyphs()["rod"].poses) == POINTS - 1
+
+
+def test_a_ghost_stands_beside_the_robot_in_every_mesh():
+    model = engine.load(ARM)
+    content = Scene(model).content
+    links = len(model.link_names)
+    both = with_ghost(content, links)
+    start = both.instances.start
+    for mesh in range(len(content.meshes)):
+        here = both.instances.link[start[mesh] : start[mesh + 1]]
+        own = content.instances.link[content.instances.start[mesh] : content.instances.start[mesh + 1]]
+        assert sorted(here) == sorted([*own, *(own + links)])
+    color, _ = Look(ghost=0.4, opacity=0.5).colors(both)
+    ghost = both.instances.link >= links
+    np.testing.assert_allclose(color[ghost, 3], 0.4 * both.instances.color[ghost, 3])
+    np.testing.assert_allclose(color[~ghost, 3], 0.5 * both.instances.color[~ghost, 3])
+
+
+# From where it is seen.
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "up"),
+    [
+        (Qt.Key.Key_1, (0, 1, 0), (0, 0, 1)),
+        (Qt.Key.Key_3, (1, 0, 0), (0, 0, 1)),
+        (Qt.Key.Key_7, (1, 0, 0), (0, 1, 0)),
+    ],
+)
+def test_a_key_turns_the_camera_to_a_standard_view(qtbot, arm, key, right, up):
+    before = arm.viewport.camera
+    qtbot.keyClick(arm.viewport, key)
+    camera = arm.viewport.camera
+    np.testing.assert_allclose(camera.axes()[:2], [right, up], atol=1e-12)
+    assert camera.distance == before.distance
+    wait(qtbot, lambda: (view := arm.viewport._screen.view) and view.camera.azimuth == camera.azimuth)
+
+
+def test_typing_a_number_turns_no_camera(qtbot, arm):
+    before = arm.viewport.camera.azimuth
+    arm.features[RobotView].action.trigger()
+    search = arm.features[RobotView].panel.search
+    search.setFocus()
+    qtbot.keyClicks(search, "137")
+    assert search.text() == "137"
+    assert arm.viewport.camera.azimuth == before
+
+
+def test_without_perspective_what_is_parallel_looks_so(qtbot, arm):
+    wide, high = arm.viewport.width(), arm.viewport.height()
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_5)
+    camera = arm.viewport.camera
+    assert camera.parallel
+    clip = camera.projection(wide / high) @ camera.view()
+
+    def seen(point: np.ndarray) -> np.ndarray:
+        x, y, _, w = clip @ np.append(point, 1.0)
+        return np.array([x / w * wide, y / w * high]) / 2
+
+    way, aside = camera.axes()[2] * 0.5 * camera.distance, camera.axes()[0] * 0.2
+    near, far = (
+        (seen(camera.target + way + aside) - seen(camera.target + way)),
+        (seen(camera.target - way + aside) - seen(camera.target - way)),
+    )
+    assert abs(near[0] - far[0]) < 0.5  # px
+    eye, direction = ray(camera, (wide, high), (0.25 * wide, 0.75 * high))
+    point = eye + direction * camera.away
+    np.testing.assert_allclose(seen(point), (-0.25 * wide, -0.25 * high), atol=0.5)
+    other = Camera(camera.target, camera.distance, camera.azimuth, camera.elevation)
+    other_clip = other.projection(wide / high) @ other.view()
+    at = other_clip @ np.append(camera.target + aside, 1.0)
+    assert abs(at[0] / at[3] * wide / 2 - seen(camera.target + aside)[0]) < 0.5  # as large at the target
+    assert pixels(arm).std() > 5
+
+
+def test_a_view_is_saved_by_name_and_found_again(qtbot, arm, make_window, monkeypatch):
+    views = arm.features[CameraViews]
+    arm.viewport.see(Camera(np.array([0.1, 0.2, 0.3]), 1.5, 0.4, 0.5, parallel=True))
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("from the left & above", True))
+    views.save.trigger()
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_7)
+    arm.close()
+    again = make_window()
+    menu = again.features[CameraViews].menu
+    menu.aboutToShow.emit()
+    next(each for each in menu.actions() if each.text() == "from the left && above").trigger()
+    camera = again.viewport.camera
+    np.testing.assert_allclose(camera.target, (0.1, 0.2, 0.3))
+    assert (camera.distance, camera.azimuth, camera.elevation, camera.parallel) == (1.5, 0.4, 0.5, True)
+    assert again.features[CameraViews].parallel.isChecked()
+    menu.actions()[-1].menu().actions()[0].trigger()
+    menu.aboutToShow.emit()
+    assert [each.text() for each in menu.actions() if not each.isSeparator()][1:] == ["No views yet"]
+
+
+def test_f11_fills_the_screen_and_goes_back(qtbot, arm):
+    qtbot.keyClick(arm, Qt.Key.Key_F11)
+    wait(qtbot, arm.isFullScreen)
+    qtbot.keyClick(arm, Qt.Key.Key_F11)
+    wait(qtbot, lambda: not arm.isFullScreen())
