@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from app.camera_views import CameraViews
 from app.contact_view import ContactView
+from app.dragging import Dragging
 from app.overlay_view import OverlayView
 from app.robot_view import RobotView
 
@@ -24,5 +25,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     OverlayView,
     CameraViews,
     RobotView,
+    Dragging,
 )
 """In the order of their entries in menus."""

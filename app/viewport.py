@@ -51,7 +51,8 @@ CLICK = 4  # px by which the mouse may move in a click
 class Viewport(QWidget):
     """Draws one robot, or a batch of them, of which a click picks one.
 
-    Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits.
+    Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits. Right drag, or
+    Ctrl and left drag, pulls at a link, see `app.dragging`.
     """
 
     diagnostics = pyqtSignal(list)
@@ -175,6 +176,17 @@ class Viewport(QWidget):
             return np.full(3, -0.5), np.full(3, 0.5)
         return self._scene.bounds(self._poses)
 
+    @property
+    def robot_size(self) -> float:
+        """The diagonal of the box around the robot as it stands, m."""
+        lower, upper = self.robot_bounds
+        return float(np.linalg.norm(upper - lower))
+
+    @property
+    def center(self) -> NDArray[np.float64]:
+        """(3,): where the robot that is looked at is drawn, m; the origin, unless it is one of a batch side by side."""
+        return self._center
+
     def set_poses(
         self,
         link_poses: ArrayLike,
@@ -238,10 +250,19 @@ class Viewport(QWidget):
         return image
 
     def under(self, x: float, y: float) -> Hit | None:
-        """What of the robot is seen at a place of the widget; None where nothing is."""
+        """What of the robot is seen at a place of the widget, in the robot's own world; None where there is nothing."""
         if self._scene is None or self._poses is None:
             return None
-        return pick(self._scene.content, self._poses, *ray(self.camera, (self.width(), self.height()), (x, y)))
+        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
+        return pick(self._scene.content, self._poses, eye - self._center, direction)
+
+    def place(self, point: ArrayLike) -> QPointF | None:
+        """Where in the widget a point (3,) of the robot is seen; None where it lies behind the eye."""
+        clip = np.append(np.asarray(point, float) + self._center, 1.0)
+        clip = self.camera.projection(self.width() / self.height()) @ (self.camera.view() @ clip)
+        if clip[3] <= 0:
+            return None
+        return QPointF((0.5 + 0.5 * clip[0] / clip[3]) * self.width(), (0.5 - 0.5 * clip[1] / clip[3]) * self.height())
 
     def _settle(self) -> None:
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""

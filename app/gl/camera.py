@@ -54,6 +54,10 @@ class Camera:
         """(3,): where the camera stands, m."""
         return self.target + self.away * self.axes()[2]
 
+    def depth(self, point: ArrayLike) -> float:
+        """How far a point (3,) lies in front of the eye along the line of sight, m."""
+        return float((self.eye - np.asarray(point, float)) @ self.axes()[2])
+
     def view(self) -> Matrix:
         """(4, 4): world to camera."""
         matrix = np.eye(4)

@@ -1,0 +1,79 @@
+"""Pulling at links in the window, by the mouse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from windows import wait
+
+import engine
+from app.dragging import Dragging, force_text
+
+LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
+
+
+def place_of(qtbot, window, link: int) -> QPoint:
+    """A place of the picture where that link is seen."""
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    viewport = window.viewport
+    for y in range(4, viewport.height(), 8):
+        for x in range(4, viewport.width(), 8):
+            hit = viewport.under(x, y)
+            if hit is not None and hit.link == link:
+                return QPoint(x, y)
+    raise AssertionError("it is not in sight")
+
+
+@pytest.mark.parametrize(("button", "keys"), [(RIGHT, Qt.KeyboardModifier.NoModifier), (LEFT, CTRL)])
+def test_a_drag_pulls_the_link_and_tells_the_force(qtbot, opened, button, keys):
+    window = opened(engine.find_robot("double_pendulum"))
+    drag = window.features[Dragging]
+    bench, link = window.workbench, len(window.workbench.model.link_names) - 1
+    window.run.play.trigger()
+    start, camera = place_of(qtbot, window, link), window.viewport.camera.azimuth
+    qtbot.mousePress(window.viewport, button, keys, start)
+    assert drag.hold.link == link
+    wait(qtbot, lambda: bench.newest.pull is not None)
+    here = drag.hold.target.copy()
+    qtbot.mouseMove(window.viewport, start + QPoint(60, -40))
+    assert not np.array_equal(drag.hold.target, here)
+    wait(
+        qtbot, lambda: drag.layer.text.endswith(" N") and drag.layer.isVisible() and np.abs(bench.newest.v).max() > 0.01
+    )
+    assert drag.layer.text.startswith(bench.model.link_names[link])
+    qtbot.mouseRelease(window.viewport, button, keys, start + QPoint(60, -40))
+    assert drag.hold is None
+    assert not drag.layer.isVisible()
+    wait(qtbot, lambda: bench.newest.pull is None)
+    assert window.viewport.camera.azimuth == camera  # the camera stays
+
+
+def test_what_stands_fast_is_not_pulled_and_a_plain_drag_turns_the_camera(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    drag, base = window.features[Dragging], place_of(qtbot, window, 0)
+    qtbot.mousePress(window.viewport, RIGHT, pos=base)
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=base)
+    assert drag.hold is None
+    assert "stands fast" in window.statusBar().currentMessage()
+    before = window.viewport.camera.azimuth
+    qtbot.mousePress(window.viewport, LEFT, pos=base)
+    qtbot.mouseMove(window.viewport, base + QPoint(30, 0))
+    qtbot.mouseRelease(window.viewport, LEFT, pos=base + QPoint(30, 0))
+    assert window.viewport.camera.azimuth != before
+
+
+def test_paused_it_says_what_is_missing(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
+    start = place_of(qtbot, window, link)
+    qtbot.mousePress(window.viewport, RIGHT, pos=start)
+    assert "press Space" in window.statusBar().currentMessage()
+    wait(qtbot, lambda: drag.layer.text.endswith("paused"))
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=start)
+
+
+def test_forces_are_written_in_three_digits():
+    assert force_text(np.array([0.0, 3.0, 4.0])) == "5 N"
+    assert force_text(np.array([12.345, 0.0, 0.0])) == "12.3 N"
+    assert force_text(np.array([0.0, 0.0, 4321.0])) == "4.32 kN"
