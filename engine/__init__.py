@@ -45,7 +45,7 @@ from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.rollout import Trajectory, rollout
-from engine.scene import HeightField, Plane, Scene, put_down, slope
+from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
@@ -122,6 +122,7 @@ __all__ = [
     "Joint",
     "Model",
     "ModelError",
+    "Obstacle",
     "Parameters",
     "Plane",
     "Point",

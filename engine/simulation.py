@@ -222,6 +222,8 @@ class Simulation:
             acting = np.arange(found.link.shape[1]) < found.number[:, None]
             robots, places = np.nonzero(acting)
             np.add.at(total, (robots, found.link[robots, places]), found.wrench[robots, places] / self.dt)
+            robots, places = np.nonzero(acting & (found.other >= 0))
+            np.add.at(total, (robots, found.other[robots, places]), found.other_wrench[robots, places] / self.dt)
         return total
 
     @property

@@ -54,6 +54,7 @@ class Model:
     link_position       (l, 3)        m
     visuals                           `Visual` records: the shapes to draw, in the order of the links
     collisions                        `Collision` records: the shapes that may touch others, alike
+    disabled_collisions               pairs of links, by index, that never touch each other (of an SRDF)
     ==================  ============  ==================================================================
 
     Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
@@ -87,6 +88,7 @@ class Model:
     diagnostics: tuple[Diagnostic, ...] = ()
     source: str | None = None
     collisions: tuple[Collision, ...] = ()
+    disabled_collisions: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):

@@ -1,9 +1,24 @@
-"""Scenes: the ground, and what of a robot can touch it."""
+"""Scenes: the ground, the obstacles, and what of a robot can touch them and itself."""
 
 from engine.scene.height_field import HeightField
+from engine.scene.obstacle import Obstacle
+from engine.scene.pairs import Pairs, pairs
 from engine.scene.placing import lowest, put_down
 from engine.scene.points import Points, points
 from engine.scene.scene import Plane, Scene, slope
 from engine.scene.touches import Touches
 
-__all__ = ["HeightField", "Plane", "Points", "Scene", "Touches", "lowest", "points", "put_down", "slope"]
+__all__ = [
+    "HeightField",
+    "Obstacle",
+    "Pairs",
+    "Plane",
+    "Points",
+    "Scene",
+    "Touches",
+    "lowest",
+    "pairs",
+    "points",
+    "put_down",
+    "slope",
+]

@@ -48,8 +48,9 @@ class Points(NamedTuple):
 
 
 def points(model: Model, scene: Scene) -> Points:
-    """The points of a model's collision shapes; a shape that does not move has none."""
-    shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
+    """The points of a model's collision shapes; a shape that does not move has none, and without a ground none has."""
+    touching = scene.ground is not None
+    shapes = [shape for shape in model.collisions if touching and model.link_body[shape.link] != WORLD]
     times = KEPT if isinstance(scene.ground, HeightField) else 1
     found = [_of_shape(model, shape, times) for shape in shapes]
     first = np.cumsum([0, *(len(radius) for _, radius, _, _ in found)])

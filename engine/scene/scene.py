@@ -1,13 +1,15 @@
-"""`Scene`: what robots stand on, and by which laws they touch it."""
+"""`Scene`: what robots stand on and may touch, and by which laws."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.scene.height_field import HeightField
+from engine.scene.obstacle import Obstacle
 
 
 def _is_number(x: Any) -> bool:
@@ -38,14 +40,23 @@ def slope(angle: float) -> Plane:
 
 @dataclass(frozen=True)
 class Scene:
-    """The ground under a robot, and friction and restitution of all that touches it.
+    """The ground under a robot and the obstacles around it, and friction and restitution of all that touches.
 
-    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back.
+    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back: of
+    the ground, of the obstacles, and of links of which the robot's file says neither. Of two surfaces the smaller value
+    holds.
+
+    With `self_collision` the robot's links touch each other as well, but not those of one body (fixed joints hold them
+    together), not neighbours (one joint lies between), not shapes that touch in the neutral pose, and not
+    `Model.disabled_collisions`. Where a free joint lies between links, as between several robots in one file, only the
+    last holds, since such links are nobody's neighbours and have no neutral place.
     """
 
     ground: Plane | HeightField | None = Plane()
     friction: float = 0.8
     restitution: float = 0.0
+    obstacles: tuple[Obstacle, ...] = ()
+    self_collision: bool = False
 
     def __post_init__(self) -> None:
         if not (self.ground is None or isinstance(self.ground, Plane | HeightField)):
@@ -55,3 +66,13 @@ class Scene:
             raise ValueError(f"the scene's friction is {self.friction!r}; expected a coefficient of at least 0")
         if not (_is_number(self.restitution) and 0 <= self.restitution <= 1):
             raise ValueError(f"the scene's restitution is {self.restitution!r}; expected 0 to 1")
+        if isinstance(self.obstacles, Obstacle) or not isinstance(self.obstacles, Iterable):
+            raise TypeError(f"the scene's obstacles are {self.obstacles!r}; expected a list of engine.Obstacle")
+        object.__setattr__(self, "obstacles", tuple(self.obstacles))
+        for k, obstacle in enumerate(self.obstacles):
+            if not isinstance(obstacle, Obstacle):
+                raise TypeError(
+                    f"obstacle {k} of the scene is a {type(obstacle).__name__}; expected an engine.Obstacle"
+                )
+        if not isinstance(self.self_collision, bool):
+            raise TypeError(f"the scene's self_collision is {self.self_collision!r}; expected True or False")

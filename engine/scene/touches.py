@@ -21,8 +21,10 @@ class Touches(NamedTuple):
     (batch, C, 3) points from what it touches to the robot, `gap` (batch, C) is the distance as the step began, m, and
     negative where they overlap, `impulse` (batch, C, 3) what the step gave to the robot, N s, `slip` (batch, C) the
     speed along the surface after it, m/s, `wrench` (batch, C, 6) the impulse about the link's origin and along its axes
-    where the step began, N m s and N s. `residual` (batch,) is how far the step's impulses are from the law of
-    contact, relative to its greatest velocity; `worst` (batch,) is the greatest residual of all steps of the last call.
+    where the step began, N m s and N s. `other` (batch, C) is what it touches: −1 the ground, −2 − k obstacle k of the
+    scene, else the index of another of the robot's links; `other_wrench` (batch, C, 6) is then the impulse on that
+    link, and 0 on ground and obstacles. `residual` (batch,) is how far the step's impulses are from the law of contact,
+    relative to its greatest velocity; `worst` (batch,) is the greatest residual of all steps of the last call.
     """
 
     number: NDArray[np.int64]
@@ -35,6 +37,8 @@ class Touches(NamedTuple):
     wrench: Array
     residual: Array
     worst: Array
+    other: NDArray[np.int64]
+    other_wrench: Array
 
     def states(self, robot: int) -> tuple[Literal["open", "stick", "slip"], ...]:
         """Of each contact of a robot: "open" where nothing presses, "slip" where it moves along, or "stick"."""

@@ -18,6 +18,7 @@ from engine.urdf.assembly import assemble
 from engine.urdf.markup import Document
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
+from engine.urdf.srdf import read as read_srdf
 from engine.urdf.topology import connect, held
 
 
@@ -27,6 +28,7 @@ def load(
     floating: bool = False,
     mimic: bool = True,
     trust_xacro: bool = False,
+    srdf: PathName | None = None,
 ) -> Model:
     """The model of a URDF or xacro file, at rest in the world by its root link.
 
@@ -38,6 +40,8 @@ def load(
         mimic: let joints that mimic follow their leader exactly; if not, they move freely.
         trust_xacro: let a xacro file run any Python, as xacro does; if not, it has arithmetic, conditions and the
             documented functions, and reads files of its own folder and of packages only.
+        srdf: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
+            other, see `Model.disabled_collisions`.
 
     Returns:
         The model, with the file's warnings in `Model.diagnostics`, each naming the number used.
@@ -49,7 +53,13 @@ def load(
     errors = [entry for entry in found if entry.severity == "error"]
     if errors or model is None:
         raise ModelError(_report(path, errors), tuple(found))
-    return dataclasses.replace(model, diagnostics=tuple(found))
+    disabled: tuple[tuple[int, int], ...] = ()
+    if srdf is not None:
+        disabled, told = read_srdf(srdf, model.link_names, package_dirs, trust_xacro)
+        found += told
+        if errors := [entry for entry in told if entry.severity == "error"]:
+            raise ModelError(_report(srdf, errors), tuple(found))
+    return dataclasses.replace(model, diagnostics=tuple(found), disabled_collisions=disabled)
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:

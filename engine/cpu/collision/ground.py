@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cpu.collision import height_field
 from engine.cpu.collision.frames import tangents
-from engine.cpu.collision.height_field import near_sphere, put, under
+from engine.cpu.collision.height_field import near_sphere, under
 from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
@@ -79,7 +80,7 @@ def _surface_point(k, points, number, R, p, n):
 
 
 @inline
-def _put(out, slot, k, s, x, n, gap):
+def put(out, slot, k, s, x, n, gap):
     """A contact into its slot."""
     t1, t2 = tangents(n)
     out.point[slot], out.shape[slot], out.gap[slot] = k, s, gap
@@ -124,7 +125,7 @@ def _search(first, many, points, R, p, speed, dt, surface):
                 below = under(surface, add(p, mul(R, load3(points.position[k], 0, 1))))[0]
                 x = _surface_point(k, points, k - first, R, p, below)
                 n, gap = under(surface, x)
-                put(surface, k, n, x, gap)
+                height_field.put(surface, k, n, x, gap)
 
 
 @inline
@@ -176,7 +177,7 @@ def ground_contacts(points, bodies, w, surface, dt, out):
             if slot < 0:
                 break
             x, n, _ = _nearest(slot, points, slot - first, R, p, surface)
-            _put(out, total + kept, slot, s, x, n, best_gap)
+            put(out, total + kept, slot, s, x, n, best_gap)
             across = n if kept == 0 else across
             kept += 1
         total += kept

@@ -17,9 +17,18 @@ import numpy as np
 from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH
+from engine.cpu.collision.shape_contacts import shape_contacts
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
-from engine.cpu.constraints.contact_rows import SHUT, contact_rows, delassus, frictional_first, joint_rows, right_side
+from engine.cpu.constraints.contact_rows import (
+    SHUT,
+    bodies_of,
+    contact_rows,
+    delassus,
+    frictional_first,
+    joint_rows,
+    right_side,
+)
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
@@ -134,17 +143,45 @@ def _take_back(count, frictional, ground):
 
 
 @inline
-def _warm(count, frictional, n, memory, joint_memory, ground):
+def _impulse_before(point, shape, touch, robot):
+    """The impulse in the step before of a contact: of a point with the ground, or of a pair's same feature."""
+    ground, memory = touch.ground, touch.memory[robot]
+    if len(ground.pairs) > 0:
+        k, points = shape - ground.points.body.size, ground.points.radius.size
+        if k >= 0:
+            found = (0.0, 0.0, 0.0)
+            for slot in range(ground.pairs.first[k], ground.pairs.first[k + 1]):
+                if touch.features[robot, slot] == ground.pairs.feature[point - points]:
+                    found = load3(memory[points + slot], 0, 1)
+            return found
+    return load3(memory[point], 0, 1)
+
+
+@inline
+def _warm(count, frictional, n, touch, robot):
     """The impulses of the step before, turned into the contacts' frames."""
-    touching, impulses = ground.contacts, ground.impulses
+    ground = touch.ground
+    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
     for i in range(count):
-        before = load3(memory[touching.point[i]], 0, 1)
+        before = _impulse_before(touching.point[i], touching.shape[i], touch, robot)
         for r in range(3 if i < frictional else 1):
             k = 3 * i + r if i < frictional else 2 * frictional + i
             impulses[k] = dot(load3(touching.frame[i], 3 * r, 1), before)
     first = 2 * frictional + count
     for k in range(first, n):
         impulses[k] = joint_memory[ground.joint_of[k - first]]
+
+
+@inline
+def _tell_wrench(seen, place, body, x, impulse, ground):
+    """An impulse at a place x as a wrench on a body, in its frame; on what stands still, in the world's."""
+    if len(ground.pairs) > 0 and body < 0:
+        store3(seen, place, 1, cross(x, impulse))
+        store3(seen, place + 3, 1, impulse)
+        return
+    R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
+    store3(seen, place, 1, mul_t(R, cross(sub(x, p), impulse)))
+    store3(seen, place + 3, 1, mul_t(R, impulse))
 
 
 @inline
@@ -171,10 +208,13 @@ def _remember(count, frictional, n, touch, robot):
         store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
         store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
         store3(seen, IMPULSE, 1, world)
-        body = ground.points.body[touching.shape[i]]
-        R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
-        store3(seen, WRENCH, 1, mul_t(R, cross(sub(load3(touching.at[i], 0, 1), p), world)))
-        store3(seen, WRENCH + 3, 1, mul_t(R, world))
+        bodies = bodies_of(touching.shape[i], ground)
+        _tell_wrench(seen, WRENCH, bodies[0], load3(touching.at[i], 0, 1), world, ground)
+        if len(ground.pairs) > 0:
+            _tell_wrench(seen, OTHER, bodies[1], load3(touching.at[i], 0, 1), scale(-1.0, world), ground)
+            if touching.point[i] >= ground.points.radius.size:
+                slot = touching.point[i] - ground.points.radius.size
+                touch.features[robot, slot] = ground.pairs.feature[slot]
     first = 2 * frictional + count
     for k in range(first, n):
         joint_memory[ground.joint_of[k - first]] = impulses[k]
@@ -193,6 +233,11 @@ def touches(q, v, rows, dynamics, ground):
     tree_passes.velocities(topology, w, lanes)
     world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
     count = ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.contacts)
+    if len(ground.pairs) > 0:
+        count = shape_contacts(
+            count, ground.points.radius.size, ground.points.body.size, ground.pairs, ground.bodies, w, rows.dt,
+            ground.contacts,
+        )  # fmt: skip
     frictional_first(count, ground)
     return count
 
@@ -214,7 +259,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     for i in range(count - frictional):
         ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
     delassus(n, ground)
-    _warm(count, frictional, n, touch.memory[robot], touch.joint_memory[robot], ground)
+    _warm(count, frictional, n, touch, robot)
     share, left = 1.0, 0.0
     for attempt in range(_HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, ground)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.cpu.constraints.joint_constraints import bounds, is_row
 from engine.cpu.rigid_body import ltdl
-from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, store3, store9, sub
+from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
 from engine.cpu.runtime.native import inline, kernel
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.step_settings import FRICTION
@@ -18,26 +18,71 @@ _REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes par
 
 
 @inline
-def _jacobian_row(row, direction, x, body, topology, ground):
-    """The velocity of a body's point x along a direction, of the robot's velocities, into `row` (nv,)."""
+def _add_joint(row, direction, x, i, topology, ground):
+    """Add what the joint of body i does to the velocity of a point x, which hangs from it, along a direction."""
+    index, factor = ground.coupling_index, ground.coupling_factor
+    R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
+    kind, start = topology[i, 1], topology[i, 3]
+    turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
+    if kind == REVOLUTE:
+        row[index[start]] += factor[start] * turn[2]
+    elif kind == PRISMATIC:
+        row[index[start]] += factor[start] * shift[2]
+    else:
+        for r in range(3):
+            row[index[start + r]] += factor[start + r] * turn[r]
+            if kind == FREE:
+                row[index[start + 3 + r]] += factor[start + 3 + r] * shift[r]
+
+
+@inline
+def bodies_of(shape, ground):
+    """The body of a contact's shape, and that of the one that it touches: −1 for what stands still."""
+    if len(ground.pairs) > 0:
+        k = shape - ground.points.body.size
+        if k >= 0:
+            return ground.pairs.body[ground.pairs.one[k]], ground.pairs.body[ground.pairs.other[k]]
+    return ground.points.body[shape], -1
+
+
+@inline
+def _friction(shape, ground):
+    if len(ground.pairs) > 0:
+        k = shape - ground.points.body.size
+        if k >= 0:
+            return ground.pairs.friction[k]
+    return ground.points.friction[shape]
+
+
+@inline
+def _restitution(shape, ground):
+    if len(ground.pairs) > 0:
+        k = shape - ground.points.body.size
+        if k >= 0:
+            return ground.pairs.restitution[k]
+    return ground.points.restitution[shape]
+
+
+@inline
+def _jacobian_row(row, direction, x, bodies, topology, ground):
+    """The velocity of a body's point x along a direction, less that of another's, of the robot's velocities, into
+    `row` (nv,)."""
     for j in range(row.size):
         row[j] = 0.0
-    index, factor = ground.coupling_index, ground.coupling_factor
-    i = body
-    while i >= 0:
-        R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
-        kind, start = topology[i, 1], topology[i, 3]
-        turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
-        if kind == REVOLUTE:
-            row[index[start]] += factor[start] * turn[2]
-        elif kind == PRISMATIC:
-            row[index[start]] += factor[start] * shift[2]
-        else:
-            for r in range(3):
-                row[index[start + r]] += factor[start + r] * turn[r]
-                if kind == FREE:
-                    row[index[start + 3 + r]] += factor[start + 3 + r] * shift[r]
-        i = topology[i, 0]
+    i = bodies[0]
+    if len(ground.pairs) > 0:
+        other, against = bodies[1], scale(-1.0, direction)
+        while i != other:  # what both hang from moves them alike
+            if i > other:
+                _add_joint(row, direction, x, i, topology, ground)
+                i = topology[i, 0]
+            else:
+                _add_joint(row, against, x, other, topology, ground)
+                other = topology[other, 0]
+    else:
+        while i >= 0:
+            _add_joint(row, direction, x, i, topology, ground)
+            i = topology[i, 0]
 
 
 @inline
@@ -67,7 +112,7 @@ def frictional_first(count, ground):
     """Bring the contacts with friction before those without, as the rows of a system are ordered."""
     touching, frictional = ground.contacts, 0
     for i in range(count):
-        if ground.points.friction[touching.shape[i]] > 0.0:
+        if _friction(touching.shape[i], ground) > 0.0:
             if i > frictional:
                 _exchange(touching, i, frictional)
             frictional += 1
@@ -80,14 +125,15 @@ def contact_rows(count, v, topology, ground):
     frictional = 0
     for i in range(count):
         shape = touching.shape[i]
-        body, x = ground.points.body[shape], load3(touching.at[i], 0, 1)
-        rubs = ground.points.friction[shape] > 0.0
+        bodies, x = bodies_of(shape, ground), load3(touching.at[i], 0, 1)
+        friction = _friction(shape, ground)
+        rubs = friction > 0.0
         if rubs:
-            mu[i] = ground.points.friction[shape]
+            mu[i] = friction
             frictional += 1
         for r in range(3 if rubs else 1):
             k = 3 * i + r if rubs else 2 * frictional + i
-            _jacobian_row(ground.rows[k], load3(touching.frame[i], 3 * r, 1), x, body, topology, ground)
+            _jacobian_row(ground.rows[k], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
             ground.before[k] = _product(ground.rows[k], v)
     return frictional
 
@@ -148,7 +194,7 @@ def right_side(count, frictional, n, share, dt, ground):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap, before = touching.gap[i], ground.before[k]
         c = gap / dt if gap > SHUT else 0.0
-        e = share * ground.points.restitution[touching.shape[i]]
+        e = share * _restitution(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
             c = min(c, e * before)

@@ -19,7 +19,7 @@ from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.collision import surfaces
 from engine.cpu.collision.surfaces import Kind
 from engine.cpu.constraints import contact_room
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, PLACE, SLIP, WRENCH, Touch
+from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Touch
 from engine.cpu.constraints.joint_constraints import JointRows
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
@@ -55,7 +55,7 @@ class Code(NamedTuple):
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
     kind of ground there is to touch, "" for none.
-    `branched`: "dca" is that for trees. `own`: robots differ in their numbers.
+    `branched`: "dca" is that for trees. `own`: robots differ in their numbers. `pairs`: shapes touch shapes.
     """
 
     integrator: str
@@ -66,6 +66,7 @@ class Code(NamedTuple):
     contact: Kind | Literal[""] = ""
     branched: bool = False
     own: bool = False
+    pairs: bool = False
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -75,18 +76,24 @@ class Code(NamedTuple):
         if algorithm == "dca" and not _dca_pays(settings.model):
             algorithm = "abia"
         ground = None if settings.scene is None else settings.scene.ground
-        contact: Kind | Literal[""] = "" if ground is None else surfaces.kind(ground)
+        pairs = settings.scene is not None and contact_room.has_pairs(settings.model, settings.scene)
+        contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         branched = algorithm == "dca" and not features.serial(settings.model)
         own = not alike and algorithm != "dca"
-        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, branched, own)
+        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, branched, own, pairs)
 
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
         seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
-        return seconds + 4.0 * bool(self.contact) + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
+        return (
+            seconds
+            + 4.0 * bool(self.contact)
+            + 3.0 * self.pairs
+            + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
+        )
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
@@ -122,7 +129,8 @@ class Code(NamedTuple):
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
             JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
             example(self.algorithm, (0,) * self.lanes), whole, freezing,
-            contact_room.example(self.contact) if self.contact else (), Own(cube, cube) if self.own else (),
+            contact_room.example(self.contact, self.pairs) if self.contact else (),
+            Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
 
@@ -226,7 +234,7 @@ class Stepper:
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._frozen[:] = 0
         if self._touch is not None:
-            for array in self._touch[1:]:
+            for array in contact_room.of_steps(self._touch):
                 array[:] = 0
 
     def memory(self) -> tuple[Array, ...]:
@@ -236,13 +244,14 @@ class Stepper:
         touch = self._touch._replace(which=self._touch.which.copy(), seen=self._touch.seen.copy())
         beyond = np.arange(touch.which.shape[1]) >= touch.told[:, 1:2]
         touch.which[beyond], touch.seen[beyond] = 0, 0.0
-        return tuple(np.array(x) for x in touch[1:])
+        return tuple(np.array(x) for x in contact_room.of_steps(touch))
 
     def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None:
         """The robots at q (batch, nq) and v, some of them frozen, with what `memory` was there."""
         self.start(q, v)
         self._frozen[:] = frozen
-        for array, before in zip(() if self._touch is None else self._touch[1:], memory, strict=True):
+        own = () if self._touch is None else contact_room.of_steps(self._touch)
+        for array, before in zip(own, memory, strict=True):
             array[:] = before
 
     def advance(
@@ -342,7 +351,7 @@ class Stepper:
         """What touched in the last step; None where nothing can."""
         if self._touch is None:
             return None
-        links, told, seen = self._touch.ground.points.link, self._touch.told, self._touch.seen
+        told, seen = self._touch.told, self._touch.seen
         parts = (
             seen[..., PLACE:NORMAL],
             seen[..., NORMAL:GAP],
@@ -350,9 +359,13 @@ class Stepper:
             seen[..., IMPULSE:SLIP],
             seen[..., SLIP],
         )
-        link = links[self._touch.which] if len(links) else self._touch.which
-        wrench = _on_links(self._settings.model, link, seen[..., WRENCH:])
-        return Touches(told[:, 1].astype(np.int64), link, *parts, wrench, told[:, 0], told[:, 2])
+        link, other = contact_room.partners(self._touch)
+        wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
+        acting = np.arange(link.shape[1]) < told[:, 1:2]
+        wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])
+        if np.any(own := acting & (other >= 0)):
+            other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
+        return Touches(told[:, 1].astype(np.int64), link, *parts, wrench, told[:, 0], told[:, 2], other, other_wrench)
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""

@@ -1,0 +1,142 @@
+"""Contacts of a robot's shapes with obstacles and with each other: which pairs are near, and where these touch."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cpu.collision import found as narrow
+from engine.cpu.collision.found import Found
+from engine.cpu.collision.ground import NEAR, put
+from engine.cpu.collision.pairs import pair_contacts
+from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
+from engine.cpu.runtime.native import inline, kernel
+from engine.model import WORLD, Model
+from engine.model.poses import body_poses
+from engine.scene import Pairs, Scene
+from engine.scene import pairs as scene_pairs
+from engine.scene.shapes import Shapes, shapes
+
+_TOUCHES = 1e-6
+"""m: what is this near in the neutral pose touches there."""
+
+
+class PairRoom(NamedTuple):
+    """N pairs of S shapes that may touch, and what finding their contacts takes, for one robot at a time.
+
+    `one`, `other`, `friction`, `restitution` (N,), `first` (N + 1,), `body`, `link` (S,) are those of `scene.Pairs`;
+    `inner` (S, 12) is each shape's frame in its body's, rotation and position. In the world `rotation` (S, 9) and
+    `position` (S, 3) are the shapes' frames, `middle` (S, 3) the centres of the balls around them, `velocity` (S, 3) of
+    these and `omega` (S, 3) of the bodies. `feature` (C,) says of each contact what of the two shapes touches.
+    """
+
+    shapes: Shapes
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    friction: NDArray[np.floating]
+    restitution: NDArray[np.floating]
+    first: NDArray[np.int64]
+    body: NDArray[np.int64]
+    link: NDArray[np.int64]
+    inner: NDArray[np.floating]
+    rotation: NDArray[np.floating]
+    position: NDArray[np.floating]
+    middle: NDArray[np.floating]
+    velocity: NDArray[np.floating]
+    omega: NDArray[np.floating]
+    found: Found
+    feature: NDArray[np.int64]
+
+
+def pair_room(chosen: Pairs, solids: Shapes) -> PairRoom:
+    """Room for these pairs of these shapes, of which those that stand still are in their places."""
+    S = len(chosen.body)
+    inner = np.concatenate([chosen.rotation.reshape(S, 9), chosen.position], 1)
+    rotation, position = inner[:, :9].copy(), inner[:, 9:].copy()
+    middle = np.einsum("sij,sj->si", chosen.rotation, solids.bound[:, :3]) + position
+    return PairRoom(
+        solids, chosen.one, chosen.other, chosen.friction, chosen.restitution, chosen.first, chosen.body, chosen.link,
+        inner, rotation, position, middle, np.zeros((S, 3)), np.zeros((S, 3)), narrow.room(solids),
+        np.zeros(max(chosen.capacity, 1), np.int64),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
+    """The pairs of a scene that may touch, without those that touch in the robot's neutral pose; and the shapes."""
+    chosen = scene_pairs(model, scene)
+    solids = shapes(chosen.solids)
+    if not np.any(chosen.neutral):
+        return chosen, solids
+    poses = np.concatenate([body_poses(model, model.neutral()[None])[0], np.eye(4)[None]])[chosen.body]  # −1: the world
+    rotation = poses[:, :3, :3] @ chosen.rotation
+    position = np.einsum("sij,sj->si", poses[:, :3, :3], chosen.position) + poses[:, :3, 3]
+    place, kept = narrow.room(solids), np.ones(len(chosen.one), bool)
+    frames = rotation.reshape(-1, 9), np.ascontiguousarray(position)
+    for k in np.flatnonzero(chosen.neutral):
+        kept[k] = pair_contacts(int(chosen.one[k]), int(chosen.other[k]), solids, *frames, _TOUCHES, place) == 0
+    return chosen.only(kept), solids
+
+
+@inline
+def _move(pairs, bodies, w):
+    """The shapes of moving bodies into their places, with their velocities."""
+    for s in range(pairs.body.size):
+        body = pairs.body[s]
+        if body != WORLD:
+            R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
+            turn = matmul(R, load9(pairs.inner[s], 0, 1))
+            shift = mul(R, load3(pairs.inner[s], 9, 1))
+            arm = add(shift, mul(turn, load3(pairs.shapes.bound[s], 0, 1)))
+            omega = mul(R, load3(w[body], at.V, 1))
+            store9(pairs.rotation[s], 0, 1, turn)
+            store3(pairs.position[s], 0, 1, add(p, shift))
+            store3(pairs.middle[s], 0, 1, add(p, arm))
+            store3(pairs.omega[s], 0, 1, omega)
+            store3(pairs.velocity[s], 0, 1, add(mul(R, load3(w[body], at.V + 3, 1)), cross(omega, arm)))
+
+
+@inline
+def _reach(s, pairs):
+    """How fast a place of a shape moves beside its middle, at most."""
+    omega = load3(pairs.omega[s], 0, 1)
+    return np.sqrt(dot(omega, omega)) * pairs.shapes.bound[s, 3]
+
+
+@inline
+def _velocity(s, x, pairs):
+    """That of a shape's body at a place in the world."""
+    return add(load3(pairs.velocity[s], 0, 1), cross(load3(pairs.omega[s], 0, 1), sub(x, load3(pairs.middle[s], 0, 1))))
+
+
+@kernel
+def shape_contacts(total, points, shapes, pairs, bodies, w, dt, out):
+    """The contacts of pairs that are near, after `total` others in `out`; answers how many there are then. One lane.
+
+    They are numbered after `points` points and `shapes` shapes: by their pair, and their place among its contacts.
+    """
+    _move(pairs, bodies, w)
+    for k in range(pairs.one.size):
+        a, b = pairs.one[k], pairs.other[k]
+        apart = sub(load3(pairs.middle[a], 0, 1), load3(pairs.middle[b], 0, 1))
+        speed = sub(load3(pairs.velocity[a], 0, 1), load3(pairs.velocity[b], 0, 1))
+        fastest = np.sqrt(dot(speed, speed)) + _reach(a, pairs) + _reach(b, pairs)
+        reach = NEAR + 2.0 * dt * fastest
+        limit = pairs.shapes.bound[a, 3] + pairs.shapes.bound[b, 3] + reach
+        if not dot(apart, apart) <= limit * limit:
+            continue
+        found = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.found)
+        for c in range(min(found, pairs.first[k + 1] - pairs.first[k])):
+            x, n = load3(pairs.found.at[c], 0, 1), load3(pairs.found.normal[c], 0, 1)
+            gap = pairs.found.gap[c]
+            closing = -dot(n, sub(_velocity(a, x, pairs), _velocity(b, x, pairs)))
+            if gap <= NEAR + 2.0 * dt * max(closing, 0.0):
+                slot = pairs.first[k] + c
+                pairs.feature[slot] = pairs.found.feature[c]
+                put(out, total, points + slot, shapes + k, x, n, gap)
+                total += 1
+    return total

@@ -1,0 +1,154 @@
+"""Which shapes of a robot and of a scene may touch each other."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model import FREE, WORLD, Collision, Model
+from engine.scene.hull import hull
+from engine.scene.obstacle import Obstacle
+from engine.scene.points import KEPT, coefficients
+from engine.scene.scene import Scene
+from engine.scene.shapes import Solid
+
+Array = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
+
+class Pairs(NamedTuple):
+    """N pairs of S shapes, those of a robot and the obstacles.
+
+    `solids` (S) are the shapes, `body` (S,) carries each, WORLD those that stand still, `link` (S,) is its link, or
+    −2 − k for obstacle k. `rotation` (S, 3, 3) and `position` (S, 3), m, are its frame in its body's. Shapes `one` (N,)
+    and `other` (N,) are a pair, with `friction` (N,) and `restitution` (N,), and their contacts are the numbers
+    `first[k]` … `first[k + 1]` of all. `neutral` (N,) tells the pairs that touch only if not in the neutral pose.
+    """
+
+    solids: tuple[Solid, ...]
+    body: Indices
+    link: Indices
+    rotation: Array
+    position: Array
+    one: Indices
+    other: Indices
+    friction: Array
+    restitution: Array
+    first: Indices
+    neutral: NDArray[np.bool_]
+
+    @property
+    def capacity(self) -> int:
+        """Contacts that there can be at a time."""
+        return int(self.first[-1])
+
+    def only(self, kept: NDArray[np.bool_]) -> Pairs:
+        """Those pairs that are `kept` (N,), of the same shapes."""
+        return self._replace(
+            one=self.one[kept], other=self.other[kept], friction=self.friction[kept],
+            restitution=self.restitution[kept], first=np.cumsum([0, *np.diff(self.first)[kept]]),
+            neutral=self.neutral[kept],
+        )  # fmt: skip
+
+
+def pairs(model: Model, scene: Scene) -> Pairs:
+    """The pairs of a scene; whether those told by `neutral` touch in the neutral pose is still to be found out.
+
+    A mesh without a volume raises ValueError with one sentence.
+    """
+    shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
+    body = np.array([_body(model, shape) for shape in shapes], np.int64)
+    found = _with_obstacles(model, scene, body) + (_own(model, body) if scene.self_collision else [])
+    table = np.array(found, np.int64).reshape(-1, 3)
+    used, places = np.unique(table[:, :2], return_inverse=True)
+    laws = np.array([coefficients(scene, *_links(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
+    solids = [_solid(shapes[k]) for k in used]
+    one, other = places.reshape(-1, 2).T
+    most = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
+    link = [shape.link for shape in model.collisions] + [-2 - k for k in range(len(scene.obstacles))]
+    frames = [_frame(model, shapes[k]) for k in used]
+    return Pairs(
+        tuple(solids), body[used], np.array(link, np.int64)[used],
+        np.array([R for R, _ in frames]).reshape(-1, 3, 3), np.array([p for _, p in frames]).reshape(-1, 3),
+        one.copy(), other.copy(), laws[:, 0].copy(), laws[:, 1].copy(), np.cumsum([0, *most]), table[:, 2] != 0,
+    )  # fmt: skip
+
+
+def _links(*shapes: Collision | Obstacle) -> list[Collision]:
+    """Those shapes that are a robot's."""
+    return [shape for shape in shapes if isinstance(shape, Collision)]
+
+
+def _with_obstacles(model: Model, scene: Scene, body: Indices) -> list[tuple[int, int, bool]]:
+    """Every shape that moves, and each obstacle."""
+    own = range(len(model.collisions))
+    return [(i, len(own) + k, False) for i in own if body[i] != WORLD for k in range(len(scene.obstacles))]
+
+
+def _own(model: Model, body: Indices) -> list[tuple[int, int, bool]]:
+    """Pairs of the robot's own shapes, and whether each is one that must not touch in the neutral pose.
+
+    Of a shape that moves and one that does not the former comes first.
+    """
+    disabled, tree, before, found = set(model.disabled_collisions), _trees(model), _before(model), []
+    for i, j in combinations(range(len(model.collisions)), 2):
+        a, b = int(body[i]), int(body[j])
+        links = model.collisions[i].link, model.collisions[j].link
+        if a == b or (min(links), max(links)) in disabled:
+            continue
+        together = _of(tree, a) == _of(tree, b)
+        if together and (_of(before, a) == b or _of(before, b) == a):
+            continue
+        found.append((j, i, together) if a == WORLD else (i, j, together))
+    return found
+
+
+def _of(table: list[int], body: int) -> int:
+    """What a table says of a body; of the world, the world."""
+    return WORLD if body == WORLD else table[body]
+
+
+def _trees(model: Model) -> list[int]:
+    """Of each body the free body, or the world, from which it hangs on other joints."""
+    tree: list[int] = []
+    for body, parent in enumerate(model.parent):
+        tree.append(body if model.kind[body] == FREE else _of(tree, int(parent)))
+    return tree
+
+
+def _before(model: Model) -> list[int]:
+    """Of each body the one before that carries a link: those between are parts of one joint."""
+    carries, before = set(model.link_body.tolist()), list[int]()
+    for parent in model.parent.tolist():
+        before.append(parent if parent == WORLD or parent in carries else before[parent])
+    return before
+
+
+def _body(model: Model, shape: Collision | Obstacle) -> int:
+    return WORLD if isinstance(shape, Obstacle) else int(model.link_body[shape.link])
+
+
+def _frame(model: Model, shape: Collision | Obstacle) -> tuple[Array, Array]:
+    """A shape's frame in its body's, or in the world's."""
+    pose = np.asarray(shape.pose)
+    if isinstance(shape, Obstacle):
+        return pose[:3, :3], pose[:3, 3]
+    R, p = model.link_rotation[shape.link], model.link_position[shape.link]
+    return R @ pose[:3, :3], R @ pose[:3, 3] + p
+
+
+def _solid(shape: Collision | Obstacle) -> Solid:
+    if shape.shape == "mesh":
+        return Solid("hull", (), hull(str(shape.mesh)) * shape.size)
+    return Solid(shape.shape, shape.size)
+
+
+_NONE: Indices = np.zeros(0, np.int64)
+NO_PAIRS = Pairs(
+    (), _NONE, _NONE, np.zeros((0, 3, 3)), np.zeros((0, 3)), _NONE, _NONE, np.zeros(0), np.zeros(0),
+    np.zeros(1, np.int64), np.zeros(0, bool),
+)  # fmt: skip
+"""None at all."""

@@ -1,0 +1,86 @@
+"""An SRDF, MoveIt's description of a robot beside its URDF: which links never touch each other.
+
+Of all that it holds <disable_collisions>, <disable_default_collisions> and <enable_collisions> are read here, as MoveIt
+and Pinocchio read them: https://wiki.ros.org/srdf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from engine.model import Diagnostic
+from engine.urdf.markup import Document, Element
+from engine.urdf.mesh_paths import PathName
+from engine.urdf.spelling import Spelling
+
+Pair = tuple[int, int]
+
+
+def read(
+    path: PathName, link_names: Sequence[str], package_dirs: Iterable[PathName] = (), trust_xacro: bool = False
+) -> tuple[tuple[Pair, ...], list[Diagnostic]]:
+    """Pairs of links, by their indices in `link_names`, the smaller first, that a file disables; and what is wrong.
+
+    Each diagnostic names the file. Links that are none of `link_names` are told once each and left out.
+    """
+    document = Document(path, package_dirs, trust_xacro)
+    root, pairs = document.root, set[Pair]()
+    if root is not None and root.tag != "robot":
+        document.error(root, f"the outermost element is <{root.tag}>", "an SRDF is one <robot> element")
+    elif root is not None:
+        pairs = _Links(document, root, link_names).pairs(root)
+    name = Path(path).name
+    found = [
+        dataclasses.replace(
+            entry, element=f"{entry.element} in {name}", cure=entry.cure.replace("a URDF file", "an SRDF file")
+        )
+        for entry in document.all_found()
+    ]
+    return tuple(sorted(pairs)), found
+
+
+class _Links:
+    def __init__(self, document: Document, root: Element, link_names: Sequence[str]):
+        self.document = document
+        self.index = {name: link for link, name in enumerate(link_names)}
+        self.spelling = Spelling(link_names, "link")
+        attributes = ("link", "link1", "link2")
+        elements = root.iterfind("*")
+        self.unknown = Counter(
+            text.strip()
+            for element in elements
+            for key in attributes
+            if (text := element.get(key)) and text.strip() not in self.index
+        )
+
+    def pairs(self, root: Element) -> set[Pair]:
+        """The pairs that are disabled in the end."""
+        disabled = self._named(root, "disable_collisions")
+        for element in root.iterfind("disable_default_collisions"):
+            link = self._link(element, "link")
+            if link is not None:
+                disabled |= {_ordered(link, other) for other in self.index.values() if other != link}
+        return disabled - self._named(root, "enable_collisions")
+
+    def _named(self, root: Element, tag: str) -> set[Pair]:
+        """The pairs that elements of a tag name."""
+        ends = [(self._link(element, "link1"), self._link(element, "link2")) for element in root.iterfind(tag)]
+        return {_ordered(one, other) for one, other in ends if one is not None and other is not None}
+
+    def _link(self, element: Element, attribute: str) -> int | None:
+        name = self.document.name(element, attribute)
+        if name is None or name in self.index:
+            return None if name is None else self.index[name]
+        if times := self.unknown.pop(name, 0):
+            more = f" (named {times} times)" if times > 1 else ""
+            cure = self.spelling.cure(name)
+            used = f"it is left out; {cure}" if cure.startswith("did") else "it is left out"
+            self.document.warning(element, f"the robot has no link {name!r}{more}", used)
+        return None
+
+
+def _ordered(one: int, other: int) -> Pair:
+    return min(one, other), max(one, other)

@@ -1,0 +1,273 @@
+"""Contacts between bodies, and of bodies with obstacles: what is kept, what is told, and which pairs there are."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from touching_bodies import G, at, bodies, free, joint, link
+
+import engine
+
+BALL, ROD = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>'
+SELF = engine.Scene(ground=None, self_collision=True)
+
+
+def simulated(model: engine.Model, scene: engine.Scene, q, **options) -> engine.Simulation:
+    return engine.Simulation(model, q=q, scene=scene, algorithm="abia", device="cpu", timed=False, **options)
+
+
+def partners(simulation: engine.Simulation, robot: int = 0) -> list[tuple[int, int]]:
+    """Link and other of each contact of a robot."""
+    found = simulation.contacts
+    count = found.number[robot]
+    return list(zip(found.link[robot, :count].tolist(), found.other[robot, :count].tolist(), strict=True))
+
+
+def loose(model: engine.Model, rng: np.random.Generator, batch: int, width: float) -> np.ndarray:
+    """(batch, nq): free bodies turned at random, within so much of the origin along each axis."""
+    q = np.tile(model.neutral(), (batch, 1))
+    for body in model.joint_names:
+        x = rng.standard_normal((batch, 4))
+        turned = x / np.linalg.norm(x, axis=1, keepdims=True)
+        q[:, model.q_slice(body)] = np.hstack([rng.uniform(-width, width, (batch, 3)), turned])
+    return q
+
+
+@pytest.mark.parametrize(("restitution", "speeds"), [(0.0, (0.5, 0.5)), (1.0, (0.0, 1.0))])
+def test_a_ball_that_strikes_another_hands_on_what_it_has(tmp_path, restitution, speeds):
+    model = free(tmp_path, BALL, BALL).with_gravity((0, 0, 0))
+    scene = dataclasses.replace(SELF, restitution=restitution, friction=0.0)
+    simulation = simulated(model, scene, at(model, (0, 0, 0), (0.2004, 0, 0)))
+    simulation.v[0, 3] = 1.0
+    simulation.step(3)
+    np.testing.assert_allclose(simulation.v[0, [3, 9]], speeds, atol=1e-12)
+
+
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+def test_momentum_is_kept_to_rounding_where_bodies_strike(tmp_path, rng, integrator):
+    """Linear and angular, about the world's origin; with equal moments of inertia turning costs none of it.
+
+    But RK4 integrates the velocity in a frame that turns.
+    """
+    model = free(tmp_path, BALL, ROD, ROD, BALL, masses=(1.0, 20.0, 3.0, 200.0)).with_gravity((0, 0, 0))
+    batch = 2000
+    q, v = loose(model, rng, batch, 0.35), rng.standard_normal((batch, model.nv))
+    scene = dataclasses.replace(SELF, restitution=0.5)
+    simulation = simulated(model, scene, q, v=v, batch=batch, dt=1e-2, integrator=integrator)
+    simulation.step()
+    found = simulation.contacts
+    told = np.arange(found.gap.shape[1]) < found.number[:, None]
+    struck = np.max(np.where(told, np.abs(found.impulse).sum(-1), 0), 1) > 1e-3
+    apart = np.min(np.where(told, found.gap, np.inf), 1) > 0  # what overlaps is moved
+    assert np.sum(struck & apart) > 20
+    for k in np.flatnonzero(struck & apart):
+        before, after = (engine.momentum(model, *state) for state in ((q[k], v[k]), (simulation.q[k], simulation.v[k])))
+        np.testing.assert_allclose(
+            after, before, rtol=0, atol=(1e-8 if integrator == "rk4" else 1e-12) * np.abs(before).max()
+        )
+
+
+def test_what_one_body_is_given_the_other_gives(tmp_path):
+    model = free(tmp_path, BALL, BALL)
+    simulation = simulated(model, engine.Scene(self_collision=True), at(model, (0, 0, 0.1), (0, 0, 0.3)))
+    simulation.step(100)
+    found = simulation.contacts
+    assert sorted(partners(simulation)) == [(1, -1), (1, 2)]
+    own = np.flatnonzero(found.other[0, :2] == 2)[0]
+    np.testing.assert_allclose(found.normal[0, own], [0, 0, -1], atol=1e-12)
+    np.testing.assert_allclose(found.wrench[0, own] + found.other_wrench[0, own], 0, atol=1e-15)
+    np.testing.assert_allclose(simulation.contact_wrench[0, 1:, 5], [2 * G, 2 * G], rtol=1e-6)
+    np.testing.assert_allclose(simulation.contact_wrench[0, 0], 0)
+
+
+def test_a_robot_is_told_which_obstacle_it_touches(tmp_path):
+    model = free(tmp_path, BALL, BALL)
+    obstacles = [engine.Obstacle("sphere", (0.1,), (5, 0, 0)), engine.Obstacle("capsule", (0.1, 1), np.eye(4))]
+    turned = np.eye(4)
+    turned[:3, :3] = [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]
+    obstacles[1] = engine.Obstacle("capsule", (0.1, 1.0), turned)
+    simulation = simulated(
+        model, engine.Scene(None, obstacles=obstacles, friction=1.0), at(model, (0, 0, 0.2), (5, 0, 0.2))
+    )
+    simulation.step(20)
+    assert sorted(partners(simulation)) == [(1, -3), (2, -2)]
+    found = simulation.contacts
+    np.testing.assert_allclose(found.other_wrench[0, :2], 0)
+    np.testing.assert_allclose(found.point[0, :2, 2], 0.1, atol=1e-6)
+    np.testing.assert_allclose(simulation.contact_wrench[0, 1:, 5], 2 * G, rtol=1e-5)
+
+
+def test_energy_never_grows_where_bodies_strike_each_other(tmp_path, rng):
+    model = free(tmp_path, BALL, ROD, ROD, masses=(1.0, 5.0, 50.0)).with_gravity((0, 0, 0))
+    batch = 300
+    q = loose(model, rng, batch, 0.1)
+    for restitution in (0.0, 0.5, 1.0):
+        scene = dataclasses.replace(SELF, restitution=restitution)
+        v = rng.standard_normal((batch, model.nv))
+        simulation = simulated(model, scene, q, v=v, batch=batch, dt=1e-9)
+        before = simulation.energy()[0]
+        simulation.step()
+        after = simulation.energy()[0]
+        assert np.max(after / before) <= 1 + 1e-9
+        assert np.sum(simulation.contacts.number > 0) > batch / 2
+        assert np.sum(after < before * (1 - 1e-6)) > batch / 4 or restitution == 1.0
+
+
+def chain(folder, shapes: str = BALL, count: int = 5, joints: str = "revolute") -> engine.Model:
+    """Links a … at 0.25 m from one another along x, each on a hinge about z."""
+    parts = []
+    for k, name in enumerate("abcdefgh"[:count]):
+        limit = '<limit effort="1e10" velocity="1e10" lower="-3" upper="3"/>'
+        ends = f'<parent link="{"world" if k == 0 else "abcdefgh"[k - 1]}"/><child link="{name}"/>'
+        parts += [link(name, shapes), f'<joint name="{name}" type="{joints}">{ends}<origin xyz="0.25 0 0"/>'
+                  f'<axis xyz="0 0 1"/>{limit if joints == "revolute" else ""}</joint>']  # fmt: skip
+    return bodies(folder, *parts)
+
+
+def named_pairs(model: engine.Model, scene: engine.Scene) -> set[str]:
+    """The pairs of links that may touch, by their names."""
+    from engine.cpu.collision.shape_contacts import touching_pairs
+
+    found, _ = touching_pairs(model, scene)
+    names = [model.link_names[k] if k >= 0 else f"obstacle{-2 - k}" for k in found.link]
+    return {"".join(sorted((names[i], names[j]))) for i, j in zip(found.one, found.other, strict=True)}
+
+
+def test_neighbours_do_not_touch_and_others_do(tmp_path):
+    assert named_pairs(chain(tmp_path, count=4), SELF) == {"ac", "ad", "bd"}
+    assert named_pairs(chain(tmp_path, count=4), engine.Scene()) == set()
+
+
+def test_what_touches_in_the_neutral_pose_does_not_later(tmp_path):
+    """Balls of 0.26 m radius at 0.25 m: the second next overlaps, the third next does not."""
+    assert named_pairs(chain(tmp_path, '<sphere radius="0.26"/>', 5), SELF) == {"ad", "ae", "be"}
+
+
+def test_neighbours_through_fixed_joints_do_not_touch(tmp_path):
+    parts = [link(name, '<sphere radius="0.01"/>') for name in "abcd"]
+    joints = [
+        joint("a", "continuous", "world", "0.1 0 0"), joint("b", "fixed", "a", "0.1 0 0"),
+        joint("c", "continuous", "b", "0.1 0 0"), joint("d", "fixed", "world", "0 1 0"),
+    ]  # fmt: skip
+    assert named_pairs(bodies(tmp_path, *parts, *joints), SELF) == {"cd"}
+
+
+def test_the_links_of_one_planar_joint_are_neighbours(tmp_path):
+    parts = [link("a", BALL), link("b", BALL), link("c", BALL), joint("a", "fixed", "world", "0 0 0")]
+    planar = joint("b", "planar", "a", "1 0 0"), joint("c", "planar", "b", "1 0 0")
+    assert named_pairs(bodies(tmp_path, *parts, *planar), SELF) == {"ac"}
+
+
+def test_free_bodies_are_nobodys_neighbours(tmp_path):
+    """Neither of the world, nor for where the file happens to have them."""
+    parts = [link("a", BALL), link("b", BALL), joint("a"), joint("b"), link("c", BALL), joint("c", "fixed")]
+    assert named_pairs(bodies(tmp_path, *parts), SELF) == {"ab", "ac", "bc"}
+
+
+def test_an_srdf_says_which_links_never_touch(tmp_path):
+    model = chain(tmp_path, count=4)
+    (tmp_path / "r.srdf").write_text('<robot name="r"><disable_collisions link1="d" link2="a"/></robot>')
+    assert named_pairs(engine.load(model.source, srdf=tmp_path / "r.srdf"), SELF) == {"ac", "bd"}
+
+
+def test_shapes_that_cannot_move_are_no_pairs(tmp_path):
+    """Of those that hang from one another neither: here c is the neighbour of a and b, which are fixed to the world."""
+    parts = [link(name, BALL) for name in "abcd"]
+    joints = [joint("a", "fixed"), joint("b", "fixed", xyz="9 0 0")]
+    model = bodies(
+        tmp_path, *parts, *joints, joint("c", "continuous", "b", "9 0 0"), joint("d", "continuous", "c", "9 0 0")
+    )
+    scene = dataclasses.replace(SELF, obstacles=[engine.Obstacle("sphere", (0.1,))])
+    assert named_pairs(model, scene) == {"ad", "bd", "cobstacle0", "dobstacle0"}
+
+
+def test_folded_arms_are_stopped_by_themselves(tmp_path):
+    """An arm whose last ball swings back onto its first."""
+    model = chain(tmp_path, count=4).with_gravity((0, 0, 0))
+    simulation = simulated(model, SELF, model.neutral(), dt=1e-3)
+    simulation.tau[0] = [0.0, 0.5, 0.5, 0.5]
+    least = np.inf
+    for _ in range(300):
+        simulation.step(10)
+        assert simulation.contacts.worst[0] <= 1e-8
+        poses = engine.link_poses(model, simulation.q[0])[1:, :3, 3]
+        apart = np.linalg.norm(poses[:, None] - poses[None], axis=-1)
+        least = min(least, *(apart[i, j] for i, j in ((0, 2), (0, 3), (1, 3))))
+    assert least == pytest.approx(0.2, abs=1e-4)
+    assert simulation.contacts.number[0] > 0
+
+
+def test_a_robot_moves_alike_in_any_place_of_a_batch_and_after_the_reset_of_others(tmp_path, rng):
+    model = free(tmp_path, BALL, ROD, ROD)
+    scene = engine.Scene(self_collision=True, obstacles=[engine.Obstacle("capsule", (0.1, 1.0))], restitution=0.3)
+    batch = 9
+    q = np.tile(at(model, (0, 0, 0.4), (0.1, 0, 0.7), (0, 0.1, 0.9)), (batch, 1))
+    q[:, [0, 7, 14]] += rng.uniform(-0.02, 0.02, (batch, 3))
+    alone = [simulated(model, scene, q[k]) for k in (0, 4, 8)]
+    together = simulated(model, scene, q, batch=batch)
+    for _ in range(2):
+        for simulation in (*alone, together):
+            simulation.step(150)
+        for simulation, k in zip(alone, (0, 4, 8), strict=True):
+            assert np.array_equal(simulation.q[0], together.q[k])
+            assert np.array_equal(simulation.v[0], together.v[k])
+        for k in (1, 5):  # others begin anew
+            together.q[k], together.v[k] = q[k], 0.0
+    assert np.sum(together.contacts.number > 1) > batch / 2
+    together.reset(q)
+    assert together.contacts.number.max() == 0
+
+
+def test_too_many_contacts_are_refused_before_anything_moves(tmp_path):
+    parts = [part for k in range(50) for part in (link(f"l{k}", ROD), joint(f"l{k}"))]
+    model = bodies(tmp_path, *parts)
+    with pytest.raises(ValueError, match=r"may have \d+ contacts at a time, \d+ of them in \d+ pairs of shapes"):
+        engine.Simulation(model, scene=engine.Scene(self_collision=True), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("cone", (1,)), "the obstacle's shape is 'cone'; expected one of box, cylinder, capsule, sphere, mesh"),
+        (("box", (1, 2)), "the size of the obstacle, a box, is (1, 2); expected three edges, positive and in m"),
+        (("box", 1), "the size of the obstacle, a box, is 1; expected three edges"),
+        (("sphere", (0,)), "the size of the obstacle, a sphere, is (0,); expected a radius"),
+        (("sphere", "wide"), "the size of the obstacle, a sphere, is 'wide'; expected a radius"),
+        (("capsule", (1, np.nan)), "the size of the obstacle, a capsule, is (1, nan); expected radius and length"),
+        (("sphere", 1, (0, 0)), "the pose of the obstacle, a sphere, is (0, 0); expected a position"),
+        (("sphere", 1, 2 * np.eye(4)), "a (4, 4) matrix of a rotation and a position"),
+        (("sphere", 1, np.diag([1, 1, -1, 1])), "a (4, 4) matrix of a rotation and a position"),
+        (("sphere", 1, (0, 0, np.inf)), "the pose of the obstacle, a sphere, is (0, 0, inf)"),
+        (("mesh",), "the obstacle is a mesh and its mesh None; give mesh='FILE'"),
+        (("sphere", 1, (0, 0, 0), "a.stl"), "only an obstacle 'mesh' has a file"),
+        (("mesh", (), (0, 0, 0), "none.stl"), "the collision mesh none.stl cannot be read"),
+    ],
+)
+def test_an_obstacle_that_is_none_is_refused_in_one_sentence(given, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        engine.Obstacle(*given)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"obstacles": 3}, "the scene's obstacles are 3; expected a list of engine.Obstacle"),
+        ({"obstacles": ["box"]}, "obstacle 0 of the scene is a str; expected an engine.Obstacle"),
+        ({"self_collision": "yes"}, "the scene's self_collision is 'yes'; expected True or False"),
+    ],
+)
+def test_a_scene_that_is_none_is_refused_in_one_sentence(options, sentence):
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        engine.Scene(**options)
+
+
+def test_an_obstacle_never_changes():
+    pose = np.eye(4)
+    obstacle = engine.Obstacle("sphere", 0.5, pose)
+    pose[0, 3] = 9.0
+    assert (obstacle.size, obstacle.pose[0, 3]) == ((0.5,), 0.0)
+    with pytest.raises(ValueError, match="read-only"):
+        obstacle.pose[0, 3] = 1.0
