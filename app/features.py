@@ -16,6 +16,7 @@ from app.contact_view import ContactView
 from app.dragging import Dragging
 from app.overlay_view import OverlayView
 from app.robot_view import RobotView
+from app.wrench_view import WrenchView
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -26,5 +27,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     CameraViews,
     RobotView,
     Dragging,
+    WrenchView,
 )
 """In the order of their entries in menus."""

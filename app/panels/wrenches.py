@@ -1,0 +1,185 @@
+"""The panel for wrenches from outside: a force and a moment on a link, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.forces import SetWrench
+
+MOST = 1e6  # N and N m
+NARROW = 64  # px of a number's box at least
+AXES = ("the world's axes", "the link's axes")
+FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
+MOMENT_TIP = "Moment on the link about {}, N m"
+AXES_TIP = "The world's: the wrench keeps its direction as the link turns. The link's: it turns with the link"
+ACT_TIP = "Whether this wrench acts on the link; what is changed meanwhile acts at once. Reset takes all away"
+
+
+class WrenchPanel(QWidget):
+    """A wrench for each link, one of which is shown."""
+
+    set = pyqtSignal(int, object, bool)
+    """Link, (6,) = moment N m and force N, and whether along the world's axes: from now on."""
+    unset = pyqtSignal(int)
+    """Link on which nothing acts any more."""
+    cleared = pyqtSignal()
+    """No wrench acts any more."""
+    link_chosen = pyqtSignal(int)
+    """The link that the user turned to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.link, self.axes = QComboBox(), QComboBox()
+        self.axes.addItems(AXES)
+        self.force = [self._number(FORCE_TIP.format(axis)) for axis in "xyz"]
+        self.moment = [self._number(MOMENT_TIP.format(axis)) for axis in "xyz"]
+        self.act, self.clear = QCheckBox("Acts"), QPushButton("Clear all")
+        self.acting = QLabel()
+        self.acting.setWordWrap(True)
+        self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.link.setToolTip("The link that is pushed; a click on one in the picture chooses it")
+        self.axes.setToolTip(AXES_TIP)
+        self.act.setToolTip(ACT_TIP)
+        self.clear.setToolTip("Take all wrenches away")
+        self._arrange()
+        self._wrenches: Mapping[int, SetWrench] = {}
+        self.link.activated.connect(self._turn)
+        self.axes.activated.connect(self._change)
+        for box in (*self.force, *self.moment):
+            box.valueChanged.connect(self._change)
+        self.act.clicked.connect(self._toggle)
+        self.clear.clicked.connect(self.cleared)
+        self.set_links((), ())
+
+    @staticmethod
+    def _number(tip: str) -> QDoubleSpinBox:
+        box = QDoubleSpinBox()
+        box.setRange(-MOST, MOST)
+        box.setDecimals(3)
+        box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        box.setKeyboardTracking(False)
+        box.setMinimumWidth(NARROW)
+        box.setToolTip(tip)
+        box.setAccessibleName(tip.split(",")[0])
+        return box
+
+    def _arrange(self) -> None:
+        rows = QGridLayout()
+        rows.setHorizontalSpacing(6)
+        rows.setVerticalSpacing(5)
+        rows.addWidget(QLabel("Link"), 0, 0)
+        rows.addWidget(self.link, 0, 1, 1, 3)
+        rows.addWidget(QLabel("Along"), 1, 0)
+        rows.addWidget(self.axes, 1, 1, 1, 3)
+        for column, axis in enumerate("xyz", 1):
+            title = QLabel(axis)
+            title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            title.setStyleSheet(f"color: {theme.COLORS['faint']}")
+            rows.addWidget(title, 2, column)
+            rows.setColumnStretch(column, 1)
+        for row, (name, boxes) in enumerate((("Force, N", self.force), ("Moment, N m", self.moment)), 3):
+            rows.addWidget(QLabel(name), row, 0)
+            for column, box in enumerate(boxes, 1):
+                rows.addWidget(box, row, column)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.act)
+        buttons.addStretch(1)
+        buttons.addWidget(self.clear)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 10, 12, 10)
+        layout.setSpacing(8)
+        layout.addLayout(rows)
+        layout.addLayout(buttons)
+        layout.addWidget(self.acting)
+        layout.addStretch(1)
+
+    def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
+        """Another robot's links that can move, by their numbers, and their names."""
+        with QSignalBlocker(self.link):
+            self.link.clear()
+            for link, name in zip(links, names, strict=True):
+                self.link.addItem(name, link)
+            self.link.setCurrentIndex(self.link.count() - 1)
+        self.setEnabled(bool(links))
+        self.show_wrenches({})
+
+    def show_wrenches(self, wrenches: Mapping[int, SetWrench]) -> None:
+        """Which wrenches act, by link."""
+        self._wrenches = wrenches
+        self.clear.setEnabled(bool(wrenches))
+        lines = [f"{self._name(link)}: {_told(each)}" for link, each in sorted(wrenches.items())]
+        self.acting.setText("\n".join(lines) or "No wrench acts.")
+        self._load()
+
+    def choose(self, link: int) -> None:
+        """Turn to that link, where it can move."""
+        place = self.link.findData(link)
+        if place >= 0 and place != self.link.currentIndex():
+            self.link.setCurrentIndex(place)
+            self._load_link()
+
+    def _name(self, link: int) -> str:
+        return self.link.itemText(self.link.findData(link))
+
+    def _load(self) -> None:
+        """Show what acts on the link; where nothing does, the numbers stay to be used again."""
+        each = self._wrenches.get(self.link.currentData())
+        self.act.setChecked(each is not None)
+        if each is not None:
+            boxes = (*self.moment, *self.force)
+            for box, value in zip(boxes, each.wrench, strict=True):
+                with QSignalBlocker(box):
+                    box.setValue(float(value))
+            self.axes.setCurrentIndex(0 if each.world else 1)
+
+    def _load_link(self) -> None:
+        """Show another link's wrench, or zeros."""
+        for box in (*self.force, *self.moment):
+            with QSignalBlocker(box):
+                box.setValue(0.0)
+        self._load()
+
+    def _turn(self) -> None:
+        self._load_link()
+        self.link_chosen.emit(self.link.currentData())
+
+    def _change(self) -> None:
+        if self.act.isChecked():
+            self._emit()
+
+    def _toggle(self, on: bool) -> None:
+        if on:
+            self._emit()
+        else:
+            self.unset.emit(self.link.currentData())
+
+    def _emit(self) -> None:
+        wrench = np.array([box.value() for box in (*self.moment, *self.force)])
+        self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0)
+
+
+def _told(each: SetWrench) -> str:
+    """A wrench in words: what is zero is left out."""
+    moment, force = each.wrench[:3], each.wrench[3:]
+    parts = [
+        f"({', '.join(f'{value:g}' for value in half)}) {unit}"
+        for half, unit in ((force, "N"), (moment, "N m"))
+        if any(half)
+    ]
+    return f"{' and '.join(parts) or 'zero'}, {AXES[0] if each.world else AXES[1]}"

@@ -1,0 +1,81 @@
+"""The Forces dock: what is typed there acts on the robot that plays."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QPoint, Qt
+from windows import press, wait
+
+import engine
+from app.wrench_view import WrenchView
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def type_into(qtbot, box, text: str) -> None:
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, text)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
+    window = opened(engine.find_robot("pendulum"))
+    view, bench = window.features[WrenchView], window.workbench
+    panel = view.panel
+    press(qtbot, window, view.action)
+    wait(qtbot, panel.isVisible)
+    assert [panel.link.itemText(k) for k in range(panel.link.count())] == ["rod"]
+    bench.set_held(False)
+    bench.set_gravity(False)
+    type_into(qtbot, panel.force[2], "3")
+    assert not bench.forces.wrenches  # it does not act yet
+    qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
+    assert panel.acting.text() == "rod: (0, 0, 3) N, the world's axes"
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.2)
+    assert bench.newest.v[0] == 0
+    # A force at the pivot turns nothing; a moment about its axis, −y, does.
+    type_into(qtbot, panel.moment[1], "-0.5")
+    assert "(0, -0.5, 0) N m" in panel.acting.text()
+    wait(qtbot, lambda: bench.newest.v[0] > 0.02)
+    window.run.reset.trigger()
+    wait(qtbot, lambda: panel.acting.text() == "No wrench acts.")
+    assert not panel.act.isChecked()
+    wait(qtbot, lambda: bench.time > 0.05)
+    assert bench.newest.v[0] == 0
+    assert panel.moment[1].value() == -0.5  # to be used again
+    qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
+    wait(qtbot, lambda: bench.newest.v[0] > 0.02)
+    qtbot.mouseClick(panel.clear, LEFT)
+    assert not bench.forces.wrenches
+    before = bench.time
+    wait(qtbot, lambda: bench.time > before + 0.1)
+    speed = bench.newest.v[0]
+    wait(qtbot, lambda: bench.time > before + 0.3)
+    np.testing.assert_allclose(bench.newest.v[0], speed)
+
+
+def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    view, bench = window.features[WrenchView], window.workbench
+    panel, names = view.panel, window.workbench.model.link_names
+    press(qtbot, window, view.action)
+    window.selection.choose(3)
+    assert panel.link.currentText() == names[3]
+    panel.axes.setCurrentIndex(1)
+    type_into(qtbot, panel.force[0], "7.5")
+    panel.act.click()
+    assert bench.forces.wrenches[3].world is False
+    np.testing.assert_array_equal(bench.forces.wrenches[3].wrench, [0, 0, 0, 7.5, 0, 0])
+    window.selection.choose(5)
+    assert not panel.act.isChecked()
+    assert panel.force[0].value() == 0
+    panel.act.click()
+    assert set(bench.forces.wrenches) == {3, 5}
+    window.selection.choose(3)
+    assert panel.act.isChecked()
+    panel.act.click()
+    assert set(bench.forces.wrenches) == {5}
+    window.selection.choose(0)  # the base stands fast: the panel stays where it is
+    assert panel.link.currentText() == names[3]
