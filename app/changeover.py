@@ -14,7 +14,7 @@ import engine
 from app.compiling import Compiler
 from app.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
 from app.preparing import Outcome, Preparation, made
-from app.running import Running, for_new, held_joints, running_of, settled, simulation_of
+from app.running import Running, again, for_new, held_joints, running_of, settled, simulation_of
 
 GPU_FAULTS = (RuntimeError, MemoryError)  # what a GPU, its driver and its compiler raise
 
@@ -179,6 +179,21 @@ class Changeover:
         else:
             refusal = str(outcome) or type(outcome).__name__
         self._tell_settings(number, refusal)
+
+    def go_back(self, frame: engine.RecordedFrame) -> None:
+        """Go on from a frame that was recorded, by a simulation like the one that it is of."""
+        self._preparation.drop()
+        try:
+            running = again(frame, self.running)
+        except (ValueError, *GPU_FAULTS) as fault:
+            self._tell_settings(self._number, str(fault))
+            return
+        if running is not self.running:
+            self.running, self.settings = running, running.settings
+            self.compile()
+        self.frames.withdraw()
+        self._begun(False)
+        self._tell_settings(self._number, "")
 
     def _tell_settings(self, number: int, refusal: str) -> None:
         self._tell(Configured(number, self.settings, *self.running.choice, refusal))

@@ -23,16 +23,15 @@ class Contacts:
     link: np.ndarray
 
 
-def contacts_of(simulation: engine.Simulation, robot: int) -> Contacts | None:
-    """Those of a robot of the batch in the last step; None where it touched nothing."""
-    touches = simulation.contacts
+def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contacts | None:
+    """Those of a robot of the batch in the last step, which took dt; None where it touched nothing."""
     count = 0 if touches is None else int(touches.number[robot])
     if touches is None or count == 0:
         return None
     return Contacts(
         touches.point[robot, :count].copy(),
         touches.normal[robot, :count].copy(),
-        touches.impulse[robot, :count] / simulation.dt,
+        touches.impulse[robot, :count] / dt,
         np.array(touches.states(robot)),
         touches.link[robot, :count].copy(),
     )

@@ -16,6 +16,7 @@ from app.contact_view import ContactView
 from app.dragging import Dragging
 from app.overlay_view import OverlayView
 from app.robot_view import RobotView
+from app.time_view import TimeView
 from app.wrench_view import WrenchView
 
 if TYPE_CHECKING:
@@ -28,5 +29,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     RobotView,
     Dragging,
     WrenchView,
+    TimeView,
 )
 """In the order of their entries in menus."""

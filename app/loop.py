@@ -136,6 +136,12 @@ class Loop:
             self._restart_clock()
             self._jump()
 
+    def go_back(self, frame: engine.RecordedFrame) -> None:
+        """Pause, and go on from a frame that was recorded."""
+        if self._running is not None:
+            self.pause()
+            self.changeover.go_back(frame)
+
     def change(self, change: Callable[[Running], None]) -> None:
         """Have something set that acts on the robot, or is told of it."""
         if self._running is not None:

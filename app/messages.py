@@ -47,6 +47,8 @@ class Snapshot:
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None
         """All robots; None where there is but one."""
+        self.recorded = False
+        """Whether this is a moment of the recording, and not the present."""
         self.factor = math.nan
         """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
 

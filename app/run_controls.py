@@ -52,8 +52,9 @@ class RunControls(QObject):
             action.setEnabled(there)
         for action in (self.play, self.step):
             action.setEnabled(there and not measuring)
-        self.play.setIcon(theme.icon("pause" if bench.playing else "play"))
-        self.play.setText("&Pause" if bench.playing else "&Play")
+        playing = bench.playing or bench.replay.playing
+        self.play.setIcon(theme.icon("pause" if playing else "play"))
+        self.play.setText("&Pause" if playing else "&Play")
         check(self.gravity, bench.settings.gravity)
         check(self.hold, bench.settings.held)
         check(self.ground, bench.settings.ground)

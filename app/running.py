@@ -24,7 +24,15 @@ class Running:
     and efforts, robot 0's.
     """
 
-    def __init__(self, simulation: engine.Simulation, spread: Spread = ALONE):
+    def __init__(
+        self,
+        simulation: engine.Simulation,
+        spread: Spread = ALONE,
+        model: engine.Model | None = None,
+        settings: Settings | None = None,
+    ):
+        self.model, self.settings = model or simulation.model, settings or Settings()
+        """The robot as it was opened, and the settings that its simulation was made by."""
         self.simulation, self._spread, self._time_before = simulation, spread, 0.0
         self.on_gpu = simulation.device == "cuda"
         self._reader = simulation.frames(simulation.batch)
@@ -79,6 +87,16 @@ class Running:
         self.simulation.reset(self.q)
         self.time = self._time_before = self._energy_due = 0.0
         self.hold_everything()
+
+    def resume(self, checkpoint: engine.Checkpoint, time_before: float) -> None:
+        """Where a checkpoint of this simulation was taken, which began at that time of its run, s."""
+        self.drop_frame()
+        self.simulation.restore(checkpoint)
+        self._time_before = time_before
+        self._has_stepped = self._placed = False
+        self.refresh()
+        self.tau[:], self.target[:] = checkpoint.tau[0], checkpoint.target[0]
+        self.wrench = checkpoint.wrench
 
     def hold_everything(self) -> None:
         """Aim every joint at where it stands."""
@@ -192,7 +210,7 @@ class Running:
         into.link_poses[:] = frame.link_poses[self.robot]
         into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
         into.residual, self._residual = self._residual, 0.0
-        into.contacts = None if self._placed else contacts_of(self.simulation, self.robot)
+        into.contacts = None if self._placed else contacts_of(self.simulation.contacts, self.simulation.dt, self.robot)
         into.target[:], into.tau[:] = self.target, self.tau
         into.effort[:] = np.nan if self.on_gpu and self.simulation.batch > 1 else self.simulation.effort[self.robot]
         into.phases = dict(frame.phases) if self._has_stepped else {}
@@ -270,4 +288,18 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
 
 def running_of(model: engine.Model, settings: Settings) -> Running:
     """That simulation, ready to be run. Raises what `simulation_of` does."""
-    return Running(simulation_of(model, settings), settings.spread)
+    return Running(simulation_of(model, settings), settings.spread, model, settings)
+
+
+def again(frame: engine.RecordedFrame, before: Running) -> Running:
+    """What goes on from a frame that was recorded: `before` where its simulation does, else one made like the frame's.
+
+    Raises what making a simulation does.
+    """
+    setup, settings = frame.setup, frame.setup.about or before.settings
+    alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
+    running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
+    running.resume(frame.checkpoint, setup.time_before)
+    if running.wrench is not None:
+        running.set_wrench(np.zeros_like(running.wrench))  # the hand that pulled then does not pull now
+    return running

@@ -31,6 +31,8 @@ from app.messages import (
     Snapshot,
     Stopped,
 )
+from app.recorder import Recorder
+from app.replay import Replay
 from app.spread import ALONE, Spread
 from app.worker import Worker
 
@@ -95,8 +97,10 @@ class Workbench:
         self.newest: Snapshot | None = None
         """What `frame` answered last."""
         self._frames: Latest | None = None
-        forces = Forces()
-        self._worker = Worker(attachments=(forces,))
+        forces, self._recorder = Forces(), Recorder()
+        self.replay = Replay(self._recorder.recording)
+        """What of the recording is shown instead of the present."""
+        self._worker = Worker(attachments=(forces, self._recorder))
         self.forces = ForceControls(forces, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None
@@ -146,18 +150,43 @@ class Workbench:
             self._worker.pause()
 
     def toggle(self) -> None:
-        """Play if paused, pause if playing."""
-        self.pause() if self.playing else self.play()
+        """Play if paused, pause if playing: the recording, while a moment of it is shown."""
+        if self.replay.active:
+            self.replay.toggle()
+        else:
+            self.pause() if self.playing else self.play()
+
+    def look_back(self) -> None:
+        """Pause, since a moment of the recording is to be shown."""
+        self.pause()
+
+    def to_present(self) -> None:
+        """Show the present again."""
+        if self.replay.active:
+            self.replay.leave()
+            self._worker.show_again()
+
+    def branch(self) -> None:
+        """Pause, and go on from the moment that is shown, in a run of its own."""
+        run, frame = self.replay.run, self.replay.frame
+        if run is not None and frame is not None:
+            self.playing, self.time = False, frame.time
+            self.replay.leave()
+            self._worker.branch(self._recorder, run, frame)
 
     def step(self) -> None:
-        """Pause, and advance by one time step."""
-        if self.model is not None:
+        """Pause, and advance by one time step; to the next frame while a moment of the recording is shown."""
+        if self.replay.active and not self.replay.at_end:
+            self.replay.move(1)
+        elif self.model is not None:
+            self.to_present()
             self.playing = False
             self._worker.step()
 
     def reset(self) -> None:
         """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
         if self.model is not None:
+            self.to_present()
             if self.time == 0:
                 self.initial = self._start.copy()
             self.time = 0.0
@@ -173,6 +202,8 @@ class Workbench:
         Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
         """
         row = self.coordinates[index]
+        if self.replay.active:
+            raise ValueError("a recorded moment is shown: go on from here, or back to the present, to move joints")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = min(max(value, row.lower), row.upper) if row.limited else value
@@ -198,7 +229,7 @@ class Workbench:
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds per wall second, brought into 0.1 … 10."""
-        self.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
+        self.speed = self.replay.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
 
     def set_spread(self, spread: Spread) -> None:
@@ -207,6 +238,7 @@ class Workbench:
 
     def look_at(self, robot: int) -> None:
         """Have `frame` tell of that robot of the batch."""
+        self.replay.robot = robot
         self._worker.look_at(robot)
 
     def set_ground(self, on: bool) -> None:
@@ -259,6 +291,8 @@ class Workbench:
         Both within the joint's limits.
         """
         row = self.coordinates[index]
+        if self.replay.active:
+            return
         if not row.driveable:
             raise ValueError(f"{row.name} has no drive; choose a joint of its own")
         if self.is_held(index):
@@ -353,6 +387,7 @@ class Workbench:
         self._grabbed = None
         self.forces.clear()
         self._frames, self.newest = event.frames, None
+        self.replay.leave()
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
             self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
@@ -365,6 +400,8 @@ class Workbench:
         self._worker.seen = seen
         if not seen:
             return None
+        if self.replay.active:
+            return self.replay.take()
         frame = self._frames.take() if self._frames else None
         if frame is not None:
             self.time, self.newest = frame.time, frame

@@ -18,6 +18,7 @@ import engine
 from app.attachments import Attachment
 from app.loop import Loop
 from app.messages import Event, Latest, Loaded, Settings
+from app.recorder import Recorder
 from app.running import Running
 
 PARTING = 0.8  # s that `close` waits for a thread that is loading a file
@@ -82,6 +83,19 @@ class Worker:
     def reset(self, q: np.ndarray) -> None:
         """Back to time zero, at rest in q, (nq,); playing goes on if it was."""
         self.command(partial(self._loop.reset, q.copy()))
+
+    def show_again(self) -> None:
+        """Publish the present state, as if it were new."""
+        self.change(lambda _: None)
+
+    def branch(self, recorder: Recorder, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        """Pause, and go on from a frame of a run that `recorder` keeps, in a run of its own."""
+
+        def command() -> None:
+            recorder.branch(run, frame)
+            self._loop.go_back(frame)
+
+        self.command(command)
 
     def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
         """Put q[q] to `value` (rad or m), and v to rest; during play set the target of the joint alone."""

@@ -47,6 +47,7 @@ from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
+from engine.scene.touches import Touches
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
 from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -134,6 +135,7 @@ __all__ = [
     "Setup",
     "Simulation",
     "SuggestedStep",
+    "Touches",
     "Trajectory",
     "Visual",
     "algorithm_color",

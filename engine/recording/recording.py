@@ -156,6 +156,12 @@ class Recording:
 
     # Writing.
 
+    def clear(self) -> None:
+        """Forget all runs."""
+        with self._lock:
+            self._runs.clear()
+            self._bytes, self._inputs, self._changes = 0, None, []
+
     def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
         """A new run: this simulation at so many seconds, with its present state as the first frame.
 
@@ -217,11 +223,11 @@ class Recording:
             self._set_up(run, Setup.of(simulation, setup.time_before, setup.about))
             self.add(simulation, begins=True)
 
-    def add(self, simulation: Simulation, phases: Mapping[str, float] | None = None, begins: bool = False) -> None:
+    def add(self, simulation: Simulation, begins: bool = False, over: bool = False) -> None:
         """A frame: the simulation as it is now. Waits for its steps.
 
-        Where nothing has changed since the last frame there is none; where no step was taken, or the state was put
-        there, as `begins` says, the frame of this moment gives way to it.
+        Where nothing has changed since the last frame there is none. `begins`: the state was put there; it takes the
+        place of the frame of this moment. `over`: the newest frame gives way to this one, since there are enough.
         """
         with self._lock:
             run = self._runs[-1]
@@ -232,12 +238,15 @@ class Recording:
                     return
                 self._bytes -= run._pop()
                 begins = True
+            elif over and last is not None and last.setup == setup and not (last.begins or begins):
+                self._bytes -= run._pop()
+                self._changes = [*last.changes, *self._changes]
             if begins or last is None or self._inputs is None:
                 begins, self._inputs, self._changes = True, _acting(simulation), []
-            phases = simulation.phases if phases is None else phases
+            phases = simulation.phases
             run._shapes[setup] = tuple(x.shape for x in checkpoint.contact)
             run._names[setup] = tuple(phases)
-            before = () if last is None or begins else last.inputs
+            before = () if begins or not len(run) else run._stored(run.last).inputs
             frame = _Frame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
                 self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,

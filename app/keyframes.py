@@ -1,0 +1,90 @@
+"""Keyframes: moments with names, which stay though their recording goes on, or drops them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
+
+import engine
+
+NAMELESS = "Keyframe {}"
+NONE_YET = "No keyframes yet"
+
+
+@dataclass(eq=False)
+class Keyframe:
+    """A name for a frame of a run."""
+
+    name: str
+    run: engine.Run
+    frame: engine.RecordedFrame
+
+
+class Keyframes(QMenu):
+    """The menu of all keyframes; `jump` and `start` are called with one, `changed` after any change."""
+
+    def __init__(
+        self,
+        parent: QWidget,
+        jump: Callable[[Keyframe], None],
+        start: Callable[[Keyframe], None],
+        changed: Callable[[], None],
+    ):
+        super().__init__("&Keyframes", parent)
+        self.all: list[Keyframe] = []
+        self._jump, self._start, self._changed = jump, start, changed
+        self._count = 0
+        self.aboutToShow.connect(self._fill)
+        self._fill()
+
+    def add(self, run: engine.Run, frame: engine.RecordedFrame) -> Keyframe:
+        """A keyframe under a name that can be changed."""
+        self._count += 1
+        keyframe = Keyframe(NAMELESS.format(self._count), run, frame)
+        self.all.append(keyframe)
+        self.all.sort(key=lambda each: (each.run.number, each.frame.time))
+        self._changed()
+        return keyframe
+
+    def clear_all(self) -> None:
+        """Forget all."""
+        self.all.clear()
+        self._count = 0
+        self._changed()
+
+    def next(self, run: engine.Run, seconds: float, on: bool) -> Keyframe | None:
+        """The nearest of a run after a time in s, or before it."""
+        found = [each for each in self.all if each.run is run and (each.frame.time > seconds if on else
+                                                                   each.frame.time < seconds)]  # fmt: skip
+        return (found[0] if on else found[-1]) if found else None
+
+    def _fill(self) -> None:
+        self.clear()
+        for each in self.all:
+            menu = self.addMenu(f"{each.name}  ·  {each.frame.time:.3f} s".replace("&", "&&"))
+            for text, slot in (
+                ("&Jump there", self._jump),
+                ("&Start from there", self._start),
+                ("&Rename…", self._rename),
+                ("Re&move", self._remove),
+            ):
+                menu.addAction(text).triggered.connect(lambda _, each=each, slot=slot: slot(each))
+        if not self.all:
+            self.addAction(NONE_YET).setEnabled(False)
+
+    def _rename(self, keyframe: Keyframe) -> None:
+        name, done = QInputDialog.getText(
+            self.parentWidget(),
+            "Rename a keyframe",
+            f"Name of the moment at {keyframe.frame.time:.3f} s",
+            text=keyframe.name,
+        )
+        if done and name.strip():
+            keyframe.name = name.strip()
+            self._changed()
+
+    def _remove(self, keyframe: Keyframe) -> None:
+        self.all.remove(keyframe)
+        self._changed()

@@ -1,0 +1,193 @@
+"""The timeline under the picture: a track that is scrubbed, buttons that move along it, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from app import theme
+
+HEIGHT, MARGIN = 30, 10  # px of the track, and beside its ends
+LINE = 12.0  # px, from the top to the bar
+APART = 72  # px between two times that are written
+HANDLE = 6.0  # px
+STEPS = (1.0, 2.0, 5.0)  # and their powers of ten, s between times that are written
+
+
+class Track(QWidget):
+    """From the oldest to the newest moment of a run; pressing and dragging seeks."""
+
+    sought = pyqtSignal(float)
+    """A time of the run, s."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setToolTip("Drag to see any recorded moment, and play it back from there")
+        self._start = self._end = self._at = 0.0
+        self._live = True
+        self._marks: tuple[float, ...] = ()
+        self._left: float | None = None
+
+    def show_span(self, start: float, end: float, at: float, left: float | None) -> None:
+        """What is recorded, s, the moment that is shown, and where the run left another."""
+        if (start, end, at, left) != (self._start, self._end, self._at, self._left):
+            self._start, self._end, self._at, self._left = start, end, at, left
+            self.update()
+
+    def show_live(self, live: bool) -> None:
+        """Whether the moment that is shown is the present."""
+        if live != self._live:
+            self._live = live
+            self.update()
+
+    def show_marks(self, times: Sequence[float]) -> None:
+        """The times of keyframes, s."""
+        if tuple(times) != self._marks:
+            self._marks = tuple(times)
+            self.update()
+
+    def place(self, seconds: float) -> float:
+        """Where a time stands, px."""
+        span = self._end - self._start
+        share = (seconds - self._start) / span if span > 0 else 1.0
+        return MARGIN + min(max(share, 0.0), 1.0) * (self.width() - 2 * MARGIN)
+
+    def seconds(self, x: float) -> float:
+        """The time that stands there."""
+        share = (x - MARGIN) / max(1, self.width() - 2 * MARGIN)
+        return self._start + min(max(share, 0.0), 1.0) * (self._end - self._start)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._seek(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._seek(event)
+
+    def _seek(self, event: QMouseEvent) -> None:
+        if event.buttons() & Qt.MouseButton.LeftButton and self._end > self._start:
+            self.sought.emit(self.seconds(event.position().x()))
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("edge"))
+        painter.drawRoundedRect(QRectF(MARGIN, LINE - 2, self.width() - 2 * MARGIN, 4), 2, 2)
+        if self._end <= self._start:
+            return
+        here = self.place(self._at)
+        painter.setBrush(theme.color("faint" if self._live else "accent"))
+        painter.drawRoundedRect(QRectF(MARGIN, LINE - 2, here - MARGIN, 4), 2, 2)
+        self._paint_times(painter)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if self._left is not None and self._start < self._left < self._end:
+            painter.setBrush(theme.color("accent"))
+            painter.drawRect(QRectF(self.place(self._left) - 1, LINE - 6, 2, 12))
+        painter.setBrush(theme.color("warning"))
+        for time in self._marks:
+            if self._start <= time <= self._end:
+                x = self.place(time)
+                around = ((0, -11), (4, -6), (0, -1), (-4, -6))
+                painter.drawPolygon(QPolygonF([QPointF(x + dx, LINE + dy) for dx, dy in around]))
+        painter.setBrush(theme.color("good" if self._live else "accent"))
+        painter.drawEllipse(QPointF(here, LINE), HANDLE, HANDLE)
+
+    def _paint_times(self, painter: QPainter) -> None:
+        painter.setPen(theme.color("faint"))
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() - 1.5)
+        painter.setFont(font)
+        step = spacing(self._end - self._start, max(1, (self.width() - 2 * MARGIN) // APART))
+        first = int(-(-self._start // step))
+        for k in range(first, int(self._end // step) + 1):
+            x = self.place(k * step)
+            painter.drawLine(QPointF(x, LINE + 4), QPointF(x, LINE + 7))
+            box = QRectF(x - APART / 2, LINE + 6, APART, 13)
+            if box.left() >= 0 and box.right() <= self.width():
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{k * step:g}")
+
+
+def spacing(span: float, most: int) -> float:
+    """A round number of seconds, of which at most so many go into a span."""
+    power = 1e-4
+    while True:
+        for step in STEPS:
+            if span / (step * power) <= most:
+                return step * power
+        power *= 10
+
+
+class Timeline(QWidget):
+    """The track above a row of tools; `actions` are its buttons, in their order."""
+
+    run_chosen = pyqtSignal(int)
+    """The number of a run."""
+
+    def __init__(self, actions: Sequence[QAction], apart: Sequence[QAction | QToolButton]):
+        super().__init__()
+        self.track = Track()
+        self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
+        self.time.setFont(theme.figures())
+        self.runs = QComboBox()
+        self.runs.setToolTip("Which run is shown: each reset and each branch begins another")
+        self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(2, 2, 2, 2)
+        layout.setSpacing(0)
+        layout.addWidget(self.track)
+        row = QHBoxLayout()
+        row.setContentsMargins(6, 0, 8, 2)
+        row.setSpacing(2)
+        for action in actions:
+            row.addWidget(_button(action, Qt.ToolButtonStyle.ToolButtonIconOnly))
+        row.addSpacing(8)
+        row.addWidget(self.time)
+        row.addSpacing(8)
+        row.addWidget(self.state)
+        row.addStretch(1)
+        row.addWidget(self.runs)
+        for each in apart:
+            style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+            row.addWidget(_button(each, style) if isinstance(each, QAction) else each)
+        row.addWidget(self.memory)
+        layout.addLayout(row)
+
+    def show_time(self, at: float, end: float, live: bool) -> None:
+        """The moment that is shown, and the newest of the run, s."""
+        self.time.setText(f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
+        self.state.setText("" if live else "recorded")
+        self.state.setStyleSheet(f"color: {theme.COLORS['accent']}")
+
+    def show_memory(self, taken: int, budget: int) -> None:
+        """Bytes that the recording takes, and may take."""
+        self.memory.setText(f"{taken / 2**20:.1f} MB")
+        self.memory.setToolTip(
+            f"Memory of the recording: at most {budget / 2**20:.0f} MB, then its oldest moments go\n"
+            "Time › Memory of the recording changes that"
+        )
+
+    def show_runs(self, runs: Sequence[tuple[int, str]], chosen: int) -> None:
+        """Numbers and names of the runs, and the number of the one that is shown; one alone is not told."""
+        if [(self.runs.itemData(k), self.runs.itemText(k)) for k in range(self.runs.count())] != list(runs):
+            self.runs.clear()
+            for number, name in runs:
+                self.runs.addItem(name, number)
+        self.runs.setCurrentIndex(self.runs.findData(chosen))
+        self.runs.setVisible(len(runs) > 1)
+
+
+def _button(action: QAction, style: Qt.ToolButtonStyle) -> QToolButton:
+    button = QToolButton()
+    button.setDefaultAction(action)
+    button.setToolButtonStyle(style)
+    button.setIconSize(QSize(18, 18))
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setAutoRaise(True)
+    return button

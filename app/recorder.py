@@ -1,0 +1,59 @@
+"""`Recorder`: has everything recorded that the simulation's thread does."""
+
+from __future__ import annotations
+
+import time
+
+import engine
+from app.attachments import Attachment
+from app.running import Running
+
+SPACING = 0.015  # s, of wall time or simulated, from one frame that is kept to the next; the newest always is
+
+
+class Recorder(Attachment):
+    """Joins the steps after all that acts on them, and keeps a recording of the present robot."""
+
+    def __init__(self) -> None:
+        self.recording = engine.Recording()
+        self._running: Running | None = None
+        self._due = self._due_simulated = 0.0  # when the next frame is kept beside the newest
+        self._over = False  # whether the next frame takes the newest one's place
+        self._branch: tuple[engine.Run, engine.RecordedFrame] | None = None  # what the next run leaves
+
+    def jumped(self, running: Running) -> None:
+        before, self._running = self._running, running
+        self._over = False
+        if self._branch is not None:
+            self._leave(running, *self._branch)
+            self._branch = None
+        elif before is None or before.model is not running.model:
+            self.recording.clear()
+            self.recording.begin(running.simulation, running.time, running.settings)
+        elif running is not before:
+            self.recording.go_on(running.simulation, running.time, running.settings)
+        elif running.time == 0:
+            self.recording.begin(running.simulation, 0.0, running.settings)
+        else:
+            self.recording.add(running.simulation, begins=True)
+
+    def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        if run in self.recording.runs and run.first <= frame.index <= run.last:
+            self.recording.branch(run, frame.index)
+        else:  # a keyframe whose run is gone
+            self.recording.begin(running.simulation, frame.time, running.settings)
+
+    def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
+        self.recording.note(running.simulation)
+        return True
+
+    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+        self.recording.add(running.simulation, over=self._over)
+        now, simulated = time.perf_counter(), running.simulation.time
+        self._over = now < self._due and simulated < self._due_simulated
+        if not self._over:
+            self._due, self._due_simulated = now + SPACING, simulated + SPACING
+
+    def branch(self, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        """The simulation is about to be brought to a frame: a run follows that leaves it there, if it still is."""
+        self._branch = run, frame

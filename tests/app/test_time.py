@@ -1,0 +1,257 @@
+"""Time in the window: what is played is recorded, scrubbed, played back, and gone on from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtWidgets import QInputDialog
+from windows import wait, wait_loaded
+
+import engine
+from app.panels.timeline import spacing
+from app.time_view import TimeView
+from app.window import Window
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def time_view(window) -> TimeView:
+    return window.features[TimeView]
+
+
+def play(qtbot, window: Window, seconds: float) -> None:
+    """Space, until so much is simulated; Space."""
+    until = window.workbench.time + seconds
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time >= until)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: not window.workbench.playing and present(window) == window.workbench.time)
+
+
+def present(window: Window) -> float:
+    recording = window.workbench.replay.recording
+    return recording.span(recording.runs[-1])[1]
+
+
+def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
+    window.open(engine.find_robot(name))
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: not window.workbench.compiling)
+    return window.workbench.replay.recording
+
+
+def scrub(qtbot, view: TimeView, share: float) -> None:
+    """Press the track there."""
+    track = view.bar.track
+    qtbot.mouseClick(track, LEFT, pos=QPoint(round(track.place(share * track._end)), 12))
+
+
+def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
+    recording = load(qtbot, window)
+    assert not time_view.back.isEnabled()
+    play(qtbot, window, 0.6)
+    (run,) = recording.runs
+    assert len(run) > 10
+    assert recording.span(run) == (0.0, window.workbench.time)
+    assert "MB" in time_view.bar.memory.text()
+    scrub(qtbot, time_view, 0.5)
+    shown = window.workbench.replay.frame
+    assert shown.time == pytest.approx(0.5 * window.workbench.time, abs=0.03)
+    wait(qtbot, lambda: time_view.bar.time.text().startswith(f"{shown.time:.3f} /"))
+    assert time_view.bar.state.text() == "recorded"
+    wait(qtbot, lambda: f"{shown.time:.3f} s" in window.time_label.text())
+    np.testing.assert_allclose(
+        window.viewport._poses, engine.link_poses(window.workbench.model, shown.checkpoint.q[0]), atol=1e-12
+    )
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    assert not window.workbench.replay.active
+    wait(qtbot, lambda: f"{window.workbench.time:.3f} s" in window.time_label.text())
+
+
+def test_the_keyboard_moves_through_time(qtbot, window):
+    recording = load(qtbot, window)
+    play(qtbot, window, 2.3)
+    (run,), replay = recording.runs, window.workbench.replay
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    assert replay.frame.index == run.last - 1
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    qtbot.keyClick(window, Qt.Key.Key_Right)
+    assert replay.frame.index == run.last - 1
+    before = replay.frame.time
+    qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert replay.frame.time == pytest.approx(before - 1, abs=0.15)
+    qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert replay.frame.time == pytest.approx(before, abs=0.15)
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    assert replay.frame.index == run.first == 0
+    qtbot.keyClick(window, Qt.Key.Key_Right)
+    assert replay.frame.index == 1
+    assert len(recording.runs) == 1, "moving takes no step"
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    assert not replay.active
+
+
+def test_a_step_follows_the_last_frame(qtbot, window):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.2)
+    (run,) = recording.runs
+    last, end = run.last, window.workbench.time
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    qtbot.keyClick(window, Qt.Key.Key_Right)
+    assert window.workbench.replay.at_end
+    qtbot.keyClick(window, Qt.Key.Key_Right)
+    wait(qtbot, lambda: window.workbench.time > end)
+    assert window.workbench.time == pytest.approx(end + window.workbench.settings.dt)
+    assert not window.workbench.replay.active
+    assert run.last == last + 1
+
+
+@pytest.mark.parametrize("speed", [1.0, 4.0])
+def test_it_plays_back_at_its_speed(qtbot, window, time_view, speed):
+    load(qtbot, window)
+    play(qtbot, window, 1.0)
+    end = window.workbench.time
+    window.workbench.set_speed(speed)
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    replay = window.workbench.replay
+    assert replay.playing
+    assert not window.workbench.playing
+    assert window.run.play.text() == "&Pause"
+    wait(qtbot, lambda: not replay.playing)
+    assert replay.frame.time == end
+    wait(qtbot, lambda: window.run.play.text() == "&Play")
+    assert time_view.play.text() == "&Play back"
+
+
+def test_a_branch_goes_on_from_a_moment(qtbot, window, time_view):
+    recording = load(qtbot, window, "quadruped")
+    play(qtbot, window, 0.8)
+    end = window.workbench.time
+    scrub(qtbot, time_view, 0.5)
+    here = window.workbench.replay.frame
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    assert not window.workbench.replay.active
+    assert window.workbench.time == here.time
+    play(qtbot, window, 0.2)
+    first, branch = recording.runs
+    assert recording.span(first) == (0.0, end)
+    assert recording.span(branch) == (0.0, window.workbench.time)
+    assert branch.left == (1, here.time)
+    for run in (first, branch):
+        for index, computed in recording.resimulate(run, here.index):
+            np.testing.assert_array_equal(computed.q, recording.frame(run, index).checkpoint.q)
+    again = recording.frame(branch, here.index)
+    assert again.checkpoint.q is here.checkpoint.q, "what was before is shared"
+    assert time_view.bar.runs.count() == 2
+    time_view.bar.run_chosen.emit(1)
+    assert window.workbench.replay.frame.time == end
+
+
+def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
+    """Targets, efforts, another step and integrator, placing by hand, and a reset."""
+    recording = load(qtbot, window)
+    bench = window.workbench
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    for number in range(12):
+        until = bench.time + 0.08
+        wait(qtbot, lambda until=until: bench.time >= until)
+        bench.set_drive(number % 7, float(rng.uniform(-0.5, 0.5)))
+        if number == 4:
+            bench.set_integrator("rk4")
+        if number == 6:
+            bench.drive(2, by_effort=True)
+        if number == 8:
+            bench.set_dt(5e-4)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: present(window) == bench.time)
+    window.joints.moved.emit(3, 0.7)
+    play(qtbot, window, 0.1)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    run = recording.runs[0]
+    frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+    assert len({id(frame.setup) for frame in frames}) == 4
+    for index, computed in recording.resimulate(run, 0):
+        for name in ("q", "v", "tau", "target"):
+            recorded = getattr(frames[index].checkpoint, name)
+            np.testing.assert_array_equal(getattr(computed, name), recorded, err_msg=f"{name} of frame {index}")
+
+
+def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.2)
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    window.joints.moved.emit(1, 0.5)
+    assert "a recorded moment is shown" in window.statusBar().currentMessage()
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    window.joints.moved.emit(1, 0.5)
+    wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
+    assert recording.frame(recording.runs[-1], recording.runs[-1].last).begins
+
+
+def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view, monkeypatch):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    scrub(qtbot, time_view, 0.3)
+    here = window.workbench.replay.frame
+    qtbot.keyClick(window, Qt.Key.Key_K)
+    (keyframe,) = time_view.keyframes.all
+    assert keyframe.frame is here
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
+    assert window.workbench.replay.frame is here
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("Reach", True))
+    menu = time_view.keyframes
+    menu.aboutToShow.emit()
+    entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
+    entries["&Rename…"].trigger()
+    menu.aboutToShow.emit()
+    assert menu.actions()[0].text().startswith("Reach")
+    entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
+    entries["&Start from there"].trigger()
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    assert window.workbench.time == here.time
+    recording.clear()  # the run that it is of is gone
+    window.workbench.reset()
+    wait(qtbot, lambda: len(recording.runs) == 1)
+    entries["&Jump there"].trigger()
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: recording.span(recording.runs[-1])[0] == pytest.approx(here.time))
+    entries["Re&move"].trigger()
+    assert time_view.keyframes.all == []
+
+
+def test_the_memory_is_chosen_and_remembered(qtbot, window, time_view, monkeypatch):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.3)
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *_, **__: (16, True))
+    time_view.memory.trigger()
+    assert recording.budget == 16 * 2**20
+    assert window.settings.value("recording_megabytes", 0, int) == 16
+
+
+def test_another_robot_has_a_recording_of_its_own(qtbot, window):
+    load(qtbot, window)
+    play(qtbot, window, 0.2)
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    recording = load(qtbot, window, "scara")
+    assert not window.workbench.replay.active
+    assert [len(run) for run in recording.runs] == [1]
+    assert recording.frame(recording.runs[0], 0).setup.model.name == "scara"
+
+
+def test_resets_before_any_step_leave_no_runs(qtbot, window):
+    recording = load(qtbot, window)
+    for _ in range(3):
+        qtbot.keyClick(window, Qt.Key.Key_R)
+    play(qtbot, window, 0.1)
+    assert [run.number for run in recording.runs] == [1]
+
+
+@pytest.mark.parametrize(("span", "most", "step"), [(60.0, 7, 10.0), (0.3, 6, 0.05), (1.0, 1, 1.0), (3600.0, 8, 500.0)])
+def test_times_on_the_track_are_round(span, most, step):
+    assert spacing(span, most) == pytest.approx(step)
