@@ -133,7 +133,7 @@ def _take_back(count, frictional, ground):
         work.impulses[i] = 0.0
         for j in range(count):
             problem.G[i, j] = G[k, 3 * j if j < frictional else 2 * frictional + j]
-    rounds(problem, 0, count, work, TOLERANCE, 8, True, ground.work)
+    rounds(problem, 0, count, work, TOLERANCE, 8, 1.0, ground.work)
     for k in range(3 * frictional + (count - frictional)):
         ground.offset[k] = 0.0
     for i in range(count):

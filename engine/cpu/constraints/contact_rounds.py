@@ -1,8 +1,10 @@
-"""Rounds of the contact solver: one exact Gauss–Seidel sweep, then one step of a semismooth Newton method.
+"""Rounds of the contact solver: exact Gauss–Seidel sweeps, then steps of a semismooth Newton method.
 
 A sweep solves each contact and each joint row by itself, exactly, and so brings the iterate back into the cones; a
-Newton step on Alart and Curnier's map (1991) makes it exact at once where it is near. No merit function: the best
-iterate is kept (Acary, Brémond and Huber 2018 compare such methods).
+Newton step on Alart and Curnier's map (1991) makes it exact at once where it is near. Impulses of redundant contacts
+are not unique; as Levenberg and Marquardt's method does, a multiple of the residual on G's diagonal keeps the next ones
+near the last, and leaves the convergence quadratic (Yamashita and Fukushima 2001). No merit function: the best iterate
+is kept (Acary, Brémond and Huber 2018 compare such methods).
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from engine.cpu.constraints.contact_law import joint_law, one_contact, residual,
 from engine.cpu.constraints.linear_systems import factorise, substitute
 from engine.cpu.runtime.native import inline, kernel
 
-REGULAR = 4.2e-10
-"""ε^0.6, times 1/r on G's diagonal in Newton's matrix: redundant contacts leave it regular. The right-hand side is
-exact, so that it costs no accuracy."""
+_REGULAR = 4.2e-10
+"""ε^0.6, times 1/r on G's diagonal in Newton's matrix at least: redundant contacts leave it regular. The right-hand
+side is exact, so that it costs no accuracy."""
+_SWEEPS = 3  # of a round; its first has one, as what is near needs no more
+_NEWTON_STEPS = 3  # of a round at most: as many as each leave less than the one before
 
 
 class Room(NamedTuple):
@@ -44,7 +48,7 @@ def room(rows: int) -> Room:
     one, two = (np.zeros(n) for _ in range(4)), (np.zeros((n, n)) for _ in range(2))
     impulses, u, best, step = one
     A, scaled = two
-    return Room(impulses, u, best, step, A, np.zeros(n, np.int64), scaled, np.zeros((11, n)), np.zeros((22, n)))
+    return Room(impulses, u, best, step, A, np.zeros(n, np.int64), scaled, np.zeros((14, n)), np.zeros((22, n)))
 
 
 @inline
@@ -100,7 +104,7 @@ def _combine(out, place, n, G, k, weights):
 
 
 @inline
-def _contact_rows(A, right, n, G, mu, k, impulses, u):
+def _contact_rows(A, right, n, G, mu, k, impulses, u, regular):
     """Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says."""
     r = 1.0 / size_of(G, k)
     z = (impulses[k] - r * u[k], impulses[k + 1] - r * u[k + 1], impulses[k + 2] - r * u[k + 2])
@@ -115,7 +119,7 @@ def _contact_rows(A, right, n, G, mu, k, impulses, u):
         for c in range(3):
             for j in range(n):
                 A[k + c, j] = G[k + c, j]
-            A[k + c, k + c] += REGULAR / r
+            A[k + c, k + c] += regular / r
             right[k + c] = -u[k + c]
     else:
         x, y, disk = z[1] / t, z[2] / t, mu * z[0]
@@ -124,18 +128,18 @@ def _contact_rows(A, right, n, G, mu, k, impulses, u):
         _combine(A, k, n, G, k, (r, 0.0, 0.0))
         _combine(A, k + 1, n, G, k, (r * mu * x, r * (1.0 - d11), -r * d12))
         _combine(A, k + 2, n, G, k, (r * mu * y, -r * d12, r * (1.0 - d22)))
-        A[k, k] += REGULAR
-        A[k + 1, k] += -mu * x + REGULAR * mu * x
-        A[k + 1, k + 1] += d11 + REGULAR * (1.0 - d11)
-        A[k + 1, k + 2] += d12 - REGULAR * d12
-        A[k + 2, k] += -mu * y + REGULAR * mu * y
-        A[k + 2, k + 1] += d12 - REGULAR * d12
-        A[k + 2, k + 2] += d22 + REGULAR * (1.0 - d22)
+        A[k, k] += regular
+        A[k + 1, k] += -mu * x + regular * mu * x
+        A[k + 1, k + 1] += d11 + regular * (1.0 - d11)
+        A[k + 1, k + 2] += d12 - regular * d12
+        A[k + 2, k] += -mu * y + regular * mu * y
+        A[k + 2, k + 1] += d12 - regular * d12
+        A[k + 2, k + 2] += d22 + regular * (1.0 - d22)
         right[k], right[k + 1], right[k + 2] = -r * u[k], disk * x - impulses[k + 1], disk * y - impulses[k + 2]
 
 
 @inline
-def _joint_row(A, right, n, G, k, law, impulses, u):
+def _joint_row(A, right, n, G, k, law, impulses, u, regular):
     """Newton's equation of a joint row: it slides, or its velocity is prescribed."""
     g, f = G[k, k], law[0]
     y = u[k] - g * impulses[k]
@@ -148,19 +152,23 @@ def _joint_row(A, right, n, G, k, law, impulses, u):
     else:
         for j in range(n):
             A[k, j] = G[k, j]
-        A[k, k] += REGULAR * g
+        A[k, k] += regular * g
         right[k] = p - u[k]
 
 
 @kernel
-def newton_step(system, contacts, joints, room):
-    """A semismooth Newton step from `room.impulses`, in place, with u = G λ + b; answers whether it was possible."""
+def newton_step(system, contacts, joints, room, regular):
+    """A semismooth Newton step from `room.impulses`, in place, with u = G λ + b; answers whether it was possible.
+
+    `regular` times 1/r is added to G's diagonal in the matrix alone.
+    """
     G, mu, rows, n = system.G, system.mu, system.joints, 3 * contacts + joints
     impulses, u, A, step = room.impulses, room.u, room.A, room.step
     for i in range(contacts):
-        _contact_rows(A, step, n, G, mu[i], 3 * i, impulses, u)
+        _contact_rows(A, step, n, G, mu[i], 3 * i, impulses, u, regular)
     for j in range(joints):
-        _joint_row(A, step, n, G, 3 * contacts + j, (rows[j, 0], rows[j, 1], rows[j, 2]), impulses, u)
+        law = (rows[j, 0], rows[j, 1], rows[j, 2])
+        _joint_row(A, step, n, G, 3 * contacts + j, law, impulses, u, regular)
     if not factorise(A, room.pivots, n):
         return False
     substitute(A, room.pivots, n, step)
@@ -170,30 +178,40 @@ def newton_step(system, contacts, joints, room):
     return True
 
 
-@kernel
-def rounds(system, contacts, joints, room, tolerance, many, newton, count):
-    """`many` rounds from `room.impulses`, with Newton steps or sweeps alone; answers the residual of `room.best`.
+@inline
+def _better(system, contacts, joints, room, least):
+    """The residual of the present iterate, and the least so far; that iterate is `room.best` where it has it."""
+    left = residual(system, contacts, joints, room.impulses, room.u)
+    if left < least:
+        for k in range(3 * contacts + joints):
+            room.best[k] = room.impulses[k]
+    return left, min(left, least)
 
-    `count` (3,) grows by the sweeps and the Newton steps it took.
+
+@kernel
+def rounds(system, contacts, joints, room, tolerance, many, damping, count):
+    """At most `many` rounds from `room.impulses`; answers the residual of `room.best`.
+
+    `damping` times the residual, times 1/r, stands on G's diagonal in Newton's matrix. `count` (3,) grows by the sweeps
+    and the Newton steps it took.
     """
-    n, impulses, u, best = 3 * contacts + joints, room.impulses, room.u, room.best
-    velocities(system, n, impulses, u)
-    least = residual(system, contacts, joints, impulses, u)
-    for k in range(n):
-        best[k] = impulses[k]
-    for turn in range(2 * many if newton else many):
+    impulses, u = room.impulses, room.u
+    velocities(system, 3 * contacts + joints, impulses, u)
+    left, least = _better(system, contacts, joints, room, np.inf)
+    for turn in range(many):
         if least <= tolerance:
             break
-        if newton and turn % 2 == 1:
-            count[1] += 1
-            if not newton_step(system, contacts, joints, room):
-                break
-        else:
+        for _ in range(1 if turn == 0 else _SWEEPS):
             count[0] += 1
             sweep(system, contacts, joints, impulses, u)
-        left = residual(system, contacts, joints, impulses, u)
-        if left < least:
-            least = left
-            for k in range(n):
-                best[k] = impulses[k]
+        left, least = _better(system, contacts, joints, room, least)
+        before = np.inf
+        for _ in range(_NEWTON_STEPS):
+            if least <= tolerance or left >= before:
+                break
+            before = left
+            count[1] += 1
+            if not newton_step(system, contacts, joints, room, max(_REGULAR, damping * left)):
+                return least
+            left, least = _better(system, contacts, joints, room, least)
     return least

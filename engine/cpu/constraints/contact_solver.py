@@ -1,7 +1,8 @@
 """Impulses of contacts, joint friction and joint limits under the exact law of `contact_law`.
 
-Rounds from a warm start (`contact_rounds`); where these do not reach the tolerance the interior point, from cold, and
-rounds again; once more with shorter steps; at last sweeps alone. The best iterate of all of them is the answer.
+Rounds from a warm start (`contact_rounds`); where these do not reach the tolerance rounds from nothing; then the
+interior point, from cold, and rounds again; once more with shorter steps. The best iterate of all of them is the
+answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
 from engine.cpu.runtime.native import kernel
 
-_ROUNDS, _STEPS, _LAST = 4, 30, 50  # rounds, steps of an interior point, sweeps at the end
+_ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from nothing, steps of an interior point
+_DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from nothing
 
 
 @kernel
@@ -22,22 +24,22 @@ def solve(system, contacts, joints, impulses, room, tolerance, count):
     n = 3 * contacts + joints
     for k in range(n):
         room.impulses[k] = impulses[k]
-    least = rounds(system, contacts, joints, room, tolerance, _ROUNDS, True, count)
+    least = rounds(system, contacts, joints, room, tolerance, _ROUNDS, _DAMPING, count)
     for k in range(n):
         impulses[k] = room.best[k]
     for attempt in range(3):
         if least <= tolerance:
             break
-        if attempt < 2:
-            shorter = attempt == 1
+        if attempt == 0:
+            for k in range(n):
+                room.impulses[k] = 0.0
+        else:
+            shorter = attempt == 2
             count[2] += interior_point(
                 system, contacts, joints, room, tolerance, _STEPS, 0.1 if shorter else 1e-4, 0.9 if shorter else 0.99
             )
-            left = rounds(system, contacts, joints, room, tolerance, _ROUNDS, True, count)
-        else:
-            for k in range(n):
-                room.impulses[k] = impulses[k]
-            left = rounds(system, contacts, joints, room, tolerance, _LAST, False, count)
+        many, damping = (_FROM_NOTHING, _STRONG_DAMPING) if attempt == 0 else (_ROUNDS, _DAMPING)
+        left = rounds(system, contacts, joints, room, tolerance, many, damping, count)
         if left < least:
             least = left
             for k in range(n):

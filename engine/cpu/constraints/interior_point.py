@@ -4,10 +4,15 @@ Mehrotra's predictor and corrector (1992) over second-order cones (Alizadeh and 
 correction inside the equations, as Howell and others 2022 have it. Scaled by 1/√(tr G_ii/3) a contact and 1/√G_jj a
 joint row, and so that the greatest |b| is 1. For a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
 
-    L_y dx + L_x dy = σν e − x∘y,   dw = B (G dλ + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
+    L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-A joint row has λ = fr + below − above and the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where
-u = β − α at the end; all of them are eliminated, which leaves a damper: dλ = −W du + c.
+so that dλ = c − Ω (du + r). A joint row has λ = fr + below − above and the pairs (f + fr, β), (f − fr, α),
+(below, u − lo), (above, hi − u), where u = β − α at the end; all of them are eliminated, which leaves a damper:
+dλ = c − Ω du.
+
+The scaled G is A = H Hᵀ, H (n, m) by Cholesky's method with pivoting, m its rank, at most the robot's velocities. So
+u = H z + b and z = Hᵀ λ: the system (1 + Hᵀ Ω H) dz = Hᵀ (λ + c − Ω r) − z is regular however many contacts share a
+load. z is an iterate beside λ, since Ω multiplies the digits that A λ + b loses.
 """
 
 from __future__ import annotations
@@ -15,14 +20,16 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu.constraints.contact_law import TINY, residual, size_of
-from engine.cpu.constraints.contact_rounds import REGULAR, velocities
-from engine.cpu.constraints.linear_systems import factorise, substitute
+from engine.cpu.constraints.contact_rounds import velocities
+from engine.cpu.constraints.linear_systems import factorise, pivoted_cholesky, substitute
 from engine.cpu.runtime.native import inline, kernel
 
-_D, _B, _IMPULSE, _W, _R, _BASE, _CORRECTION, _STEP, _U, _DU = range(10)  # rows of `Room.vectors`, scaled
+_D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # rows of `Room.vectors`, scaled
+_OMEGA = 11  # and three of them: the columns of Ω, row by row
 _ON, _LAW, _X, _DX = 0, 3, 6, 14  # rows of `Room.pairs`: which pairs there are (3), f lo hi (3), pairs (8), steps (8)
 _FAR = 1e9
 _GUESS = 1e-4  # on the matrix's diagonal, for a first guess of the impulses' size
+_WIDEST = 1e3  # of that guess
 _INFINITE = 1e30
 
 
@@ -30,6 +37,14 @@ _INFINITE = 1e30
 def jordan(x, y):
     """x ∘ y of the second-order cone."""
     return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
+
+
+@inline
+def divided(y, z):
+    """x with y ∘ x = z, for y inside the cone."""
+    t = np.sqrt(y[1] * y[1] + y[2] * y[2])
+    x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
+    return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]
 
 
 @inline
@@ -50,9 +65,9 @@ def to_boundary(x, d):
 
 @inline
 def _scale(system, contacts, joints, room):
-    """The scaled matrix and b, the first iterate; answers what an impulse of 1 is there."""
-    G, b, mu, rows = system
-    n, A, vectors, pairs = 3 * contacts + joints, room.scaled, room.vectors, room.pairs
+    """H, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, that guess, and m."""
+    G, b, mu = system.G, system.b, system.mu
+    n, H, K, vectors = 3 * contacts + joints, room.scaled, room.A, room.vectors
     size = TINY
     for k in range(n):
         vectors[_D, k] = np.sqrt(1.0 / (size_of(G, k - k % 3) if k < 3 * contacts else G[k, k]))
@@ -60,17 +75,57 @@ def _scale(system, contacts, joints, room):
     for k in range(n):
         vectors[_B, k] = b[k] * vectors[_D, k] / size
         for j in range(n):
-            A[k, j] = G[k, j] * vectors[_D, k] * vectors[_D, j]
-            room.A[k, j] = A[k, j]
-        room.A[k, k] += _GUESS
-        vectors[_STEP, k] = -vectors[_B, k]
+            K[k, j] = G[k, j] * vectors[_D, k] * vectors[_D, j]
+    m = pivoted_cholesky(K, H, vectors[_DZ], n)
+    for k in range(m):
+        for j in range(m):
+            K[k, j] = 0.0
+        K[k, k] = _GUESS
+    for i in range(n):
+        for k in range(m):
+            for j in range(m):
+                K[k, j] += H[i, k] * H[i, j]
+    _to_velocities(H, n, m, vectors[_B], vectors[_DZ])
     wide = 1.0
-    if factorise(room.A, room.pivots, n):
-        substitute(room.A, room.pivots, n, vectors[_STEP])
+    if factorise(K, room.pivots, m):
+        substitute(K, room.pivots, m, vectors[_DZ])
+        _to_rows(H, n, m, vectors[_DZ], vectors[_STEP])
         for i in range(contacts):
             k = 3 * i
-            x, y, z = vectors[_STEP, k], vectors[_STEP, k + 1], vectors[_STEP, k + 2]
-            wide = max(wide, max(abs(x), np.sqrt(y * y + z * z) / mu[i]))
+            x, y, z = (
+                vectors[_B, k] - vectors[_STEP, k],
+                vectors[_B, k + 1] - vectors[_STEP, k + 1],
+                vectors[_B, k + 2] - vectors[_STEP, k + 2],
+            )
+            wide = max(wide, max(abs(x), np.sqrt(y * y + z * z) / mu[i]) / _GUESS)
+    return size, min(wide, _WIDEST), m
+
+
+@inline
+def _to_velocities(H, n, m, rows, out):
+    """Hᵀ times a vector of rows."""
+    for k in range(m):
+        out[k] = 0.0
+    for i in range(n):
+        x = rows[i]
+        for k in range(m):
+            out[k] += H[i, k] * x
+
+
+@inline
+def _to_rows(H, n, m, z, out):
+    """H times a vector of m numbers."""
+    for i in range(n):
+        total = 0.0
+        for k in range(m):
+            total += H[i, k] * z[k]
+        out[i] = total
+
+
+@inline
+def _begin(system, contacts, joints, room, size, wide):
+    """The first iterate."""
+    rows, vectors, pairs = system.joints, room.vectors, room.pairs
     for i in range(contacts):
         for c in range(3):
             vectors[_IMPULSE, 3 * i + c] = wide if c == 0 else 0.0
@@ -87,7 +142,6 @@ def _scale(system, contacts, joints, room):
         pairs[_X + 4, j], pairs[_X + 5, j] = pairs[_ON + 1, j], 1.0
         pairs[_X + 6, j], pairs[_X + 7, j] = pairs[_ON + 2, j], 1.0
         vectors[_IMPULSE, 3 * contacts + j] = pairs[_X + 4, j] - pairs[_X + 6, j]
-    return size
 
 
 @inline
@@ -105,28 +159,60 @@ def _gap(contacts, joints, room):
 
 
 @inline
-def _contact_equations(k, mu, n, room):
-    """The equations of the contact whose rows begin at k, into `room.A` and the base of the right-hand side."""
-    A, K, vectors = room.scaled, room.A, room.vectors
+def _contact_equations(k, mu, room):
+    """Ω of the contact whose rows begin at k, and De Saxcé's share of its r."""
+    vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
-    w = (vectors[_W, k], vectors[_W, k + 1], vectors[_W, k + 2])
-    q, t = (w[0] / mu, w[1], w[2]), np.sqrt(w[1] * w[1] + w[2] * w[2])
+    w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
+    q, t = (vectors[_W, k] / mu, w1, w2), np.sqrt(w1 * w1 + w2 * w2)
     vectors[_R, k] += mu * t
-    r = (vectors[_R, k], vectors[_R, k + 1], vectors[_R, k + 2])
-    slope, o = mu / t if t > 0.0 else 0.0, jordan(p, q)
+    slope = mu / t if t > 0.0 else 0.0
+    first = divided(q, p)
+    second, third = divided(q, (p[1], p[0], 0.0)), divided(q, (p[2], 0.0, p[0]))
     for h in range(3):
-        first = p[h] / mu
-        c1 = first * slope * w[1] + (p[1] if h == 0 else (p[0] if h == 1 else 0.0))
-        c2 = first * slope * w[2] + (p[2] if h == 0 else (p[0] if h == 2 else 0.0))
-        for j in range(n):
-            K[k + h, j] = first * A[k, j] + c1 * A[k + 1, j] + c2 * A[k + 2, j]
-        K[k + h, k] += REGULAR * first + mu * q[h]
-        K[k + h, k + 1] += REGULAR * c1
-        K[k + h, k + 2] += REGULAR * c2
-        vectors[_BASE, k + h] = -(first * r[0] + c1 * r[1] + c2 * r[2]) - o[h]
-    for h in range(1, 3):
-        K[k, k + h] += q[h]
-        K[k + h, k + h] += q[0]
+        share = 1.0 / mu if h == 0 else 1.0
+        normal = share * first[h] / mu
+        vectors[_OMEGA, k + h] = normal
+        vectors[_OMEGA + 1, k + h] = share * second[h] + normal * slope * w1
+        vectors[_OMEGA + 2, k + h] = share * third[h] + normal * slope * w2
+
+
+@inline
+def _resisted(k, x, y, z, vectors):
+    """Ω (x, y, z) of the contact whose rows begin at k."""
+    A, B, C = vectors[_OMEGA], vectors[_OMEGA + 1], vectors[_OMEGA + 2]
+    return (
+        A[k] * x + B[k] * y + C[k] * z,
+        A[k + 1] * x + B[k + 1] * y + C[k + 1] * z,
+        A[k + 2] * x + B[k + 2] * y + C[k + 2] * z,
+    )
+
+
+@inline
+def _add_contact(k, m, room):
+    """Hᵀ Ω H of the contact whose rows begin at k, onto the matrix."""
+    K, H, vectors = room.A, room.scaled, room.vectors
+    first, second, third = vectors[_STEP], vectors[_DU], vectors[_DZ]
+    for j in range(m):
+        first[j], second[j], third[j] = _resisted(k, H[k, j], H[k + 1, j], H[k + 2, j], vectors)
+    for i in range(m):
+        x, y, z = H[k, i], H[k + 1, i], H[k + 2, i]
+        for j in range(m):
+            K[i, j] += x * first[j] + y * second[j] + z * third[j]
+
+
+@inline
+def _contact_target(k, mu, aim, room):
+    """c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought."""
+    vectors = room.vectors
+    p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
+    q = (vectors[_W, k] / mu, vectors[_W, k + 1], vectors[_W, k + 2])
+    o = jordan(p, q)
+    second = (vectors[_CORRECTION, k], vectors[_CORRECTION, k + 1], vectors[_CORRECTION, k + 2])
+    x = divided(q, (aim - o[0] - second[0], -o[1] - second[1], -o[2] - second[2]))
+    against = _resisted(k, vectors[_R, k], vectors[_R, k + 1], vectors[_R, k + 2], vectors)
+    vectors[_STEP, k] = x[0] / mu - against[0]
+    vectors[_STEP, k + 1], vectors[_STEP, k + 2] = x[1] - against[1], x[2] - against[2]
 
 
 @inline
@@ -144,8 +230,8 @@ def _damping(pairs, j):
 
 
 @inline
-def _joint_right_side(j, k, aim, room):
-    """The right-hand side of joint row j."""
+def _joint_target(j, k, aim, room):
+    """c of joint row j: what its impulse gains where du is nought."""
     pairs, vectors = room.pairs, room.vectors
     x0, x2, x4, x5, x6, x7 = (
         pairs[_X, j], pairs[_X + 2, j], pairs[_X + 4, j], pairs[_X + 5, j], pairs[_X + 6, j], pairs[_X + 7, j],
@@ -154,12 +240,12 @@ def _joint_right_side(j, k, aim, room):
     c = -_friction_damping(pairs, j) * (u - aim / x0 + aim / x2)
     c += pairs[_ON + 1, j] * (aim - x4 * (u - pairs[_LAW + 1, j])) / x5
     c -= pairs[_ON + 2, j] * (aim + x6 * (u - pairs[_LAW + 2, j])) / x7
-    return (c - apart) / (1.0 + _damping(pairs, j))
+    return c - apart
 
 
 @inline
 def _joint_step(j, k, aim, room):
-    """The steps of joint row j's pairs; answers how far they may go."""
+    """The steps of joint row j's impulse and pairs; answers how far they may go."""
     pairs, vectors = room.pairs, room.vectors
     u, reach = vectors[_DU, k] + vectors[_U, k], _INFINITE
     x0, x1, x2, x3 = pairs[_X, j], pairs[_X + 1, j], pairs[_X + 2, j], pairs[_X + 3, j]
@@ -173,6 +259,7 @@ def _joint_step(j, k, aim, room):
     pairs[_DX + 5, j], pairs[_DX + 7, j] = d5, d7
     pairs[_DX + 4, j] = low * ((aim - pairs[_X + 4, j] * d5) / pairs[_X + 5, j] - pairs[_X + 4, j])
     pairs[_DX + 6, j] = high * ((aim - pairs[_X + 6, j] * d7) / pairs[_X + 7, j] - pairs[_X + 6, j])
+    vectors[_STEP, k] -= _damping(pairs, j) * vectors[_DU, k]
     for pair in range(8):
         here, way = pairs[_X + pair, j], pairs[_DX + pair, j]
         if here > 0.0 and way < 0.0:
@@ -182,11 +269,13 @@ def _joint_step(j, k, aim, room):
 
 @inline
 def _contact_step(k, mu, room):
-    """The step of w of the contact whose rows begin at k, and its second order; answers how far it may go."""
+    """The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they reach."""
     vectors = room.vectors
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
     t = np.sqrt(w1 * w1 + w2 * w2)
+    against = _resisted(k, vectors[_DU, k], vectors[_DU, k + 1], vectors[_DU, k + 2], vectors)
     for c in range(3):
+        vectors[_STEP, k + c] -= against[c]
         vectors[_DU, k + c] += vectors[_R, k + c]
     if t > 0.0:
         vectors[_DU, k] += mu * (w1 * vectors[_DU, k + 1] + w2 * vectors[_DU, k + 2]) / t
@@ -201,40 +290,45 @@ def _contact_step(k, mu, room):
 
 
 @kernel
-def _equations(system, contacts, joints, room):
-    """Newton's matrix, factorised, and the base of the right-hand side; answers whether that was possible."""
-    A, K, vectors, pairs, n = room.scaled, room.A, room.vectors, room.pairs, 3 * contacts + joints
+def _equations(system, contacts, joints, room, m):
+    """Newton's matrix, factorised; answers whether that was possible."""
+    K, H, vectors, n = room.A, room.scaled, room.vectors, 3 * contacts + joints
+    _to_rows(H, n, m, vectors[_Z], vectors[_U])
     for k in range(n):
-        total = vectors[_B, k]
-        for j in range(n):
-            total += A[k, j] * vectors[_IMPULSE, j]
-        vectors[_U, k] = total
+        vectors[_U, k] += vectors[_B, k]
         vectors[_CORRECTION, k] = 0.0
-        vectors[_R, k] = total - vectors[_W, k]
+        vectors[_R, k] = vectors[_U, k] - vectors[_W, k]
+    for k in range(m):
+        for j in range(m):
+            K[k, j] = 0.0
+        K[k, k] = 1.0
     for i in range(contacts):
-        _contact_equations(3 * i, system.mu[i], n, room)
+        _contact_equations(3 * i, system.mu[i], room)
+        _add_contact(3 * i, m, room)
     for j in range(joints):
-        k, damper = 3 * contacts + j, _damping(pairs, j)
-        for c in range(n):
-            K[k, c] = A[k, c] * damper / (1.0 + damper)
-        K[k, k] += 1.0 / (1.0 + damper)
-    return factorise(K, room.pivots, n)
+        k, damper = 3 * contacts + j, _damping(room.pairs, j)
+        for i in range(m):
+            x = damper * H[k, i]
+            for c in range(m):
+                K[i, c] += x * H[k, c]
+    return factorise(K, room.pivots, m)
 
 
 @kernel
-def _direction(system, contacts, joints, room, aim):
+def _direction(system, contacts, joints, room, m, aim):
     """The step towards products of `aim`; answers how far it may go."""
-    A, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, _INFINITE
-    for k in range(3 * contacts):
-        vectors[_STEP, k] = vectors[_BASE, k] - vectors[_CORRECTION, k] + (aim if k % 3 == 0 else 0.0)
+    H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, _INFINITE
+    for i in range(contacts):
+        _contact_target(3 * i, system.mu[i], aim, room)
     for j in range(joints):
-        vectors[_STEP, 3 * contacts + j] = _joint_right_side(j, 3 * contacts + j, aim, room)
-    substitute(room.A, room.pivots, n, vectors[_STEP])
+        vectors[_STEP, 3 * contacts + j] = _joint_target(j, 3 * contacts + j, aim, room)
     for k in range(n):
-        total = 0.0
-        for j in range(n):
-            total += A[k, j] * vectors[_STEP, j]
-        vectors[_DU, k] = total
+        vectors[_DU, k] = vectors[_STEP, k] + vectors[_IMPULSE, k]
+    _to_velocities(H, n, m, vectors[_DU], vectors[_DZ])
+    for k in range(m):
+        vectors[_DZ, k] -= vectors[_Z, k]
+    substitute(room.A, room.pivots, m, vectors[_DZ])
+    _to_rows(H, n, m, vectors[_DZ], vectors[_DU])
     for i in range(contacts):
         reach = min(reach, _contact_step(3 * i, system.mu[i], room))
     for j in range(joints):
@@ -249,7 +343,9 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
     `least_centring` bounds σ from below, `longest` the share of the way to the boundary.
     """
     n, vectors, pairs, impulses = 3 * contacts + joints, room.vectors, room.pairs, room.impulses
-    size = _scale(system, contacts, joints, room)
+    size, wide, m = _scale(system, contacts, joints, room)
+    _begin(system, contacts, joints, room, size, wide)
+    _to_velocities(room.scaled, n, m, vectors[_IMPULSE], vectors[_Z])
     least, length, steps = _INFINITE, 1.0, 0
     for step in range(most_steps + 1):
         steps = step
@@ -263,19 +359,21 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
                 room.step[k] = impulses[k]
         if least <= tolerance or step == most_steps or not left < _INFINITE:
             break
-        if not _equations(system, contacts, joints, room):
+        if not _equations(system, contacts, joints, room, m):
             break
         gap = _gap(contacts, joints, room)
-        reach = _direction(system, contacts, joints, room, 0.0)
+        reach = _direction(system, contacts, joints, room, m, 0.0)
         rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
         centring = min(max(max(least_centring, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
         if rest > 0.9 or length < 0.3:  # blocked: no second order
             for k in range(3 * contacts):
                 vectors[_CORRECTION, k] = 0.0
-        reach = _direction(system, contacts, joints, room, centring * gap)
+        reach = _direction(system, contacts, joints, room, m, centring * gap)
         length = min(1.0, min(longest, max(0.9, 1.0 - gap)) * reach)
         for k in range(n):
             vectors[_IMPULSE, k] += length * vectors[_STEP, k]
+        for k in range(m):
+            vectors[_Z, k] += length * vectors[_DZ, k]
         for k in range(3 * contacts):
             vectors[_W, k] += length * vectors[_DU, k]
         for j in range(joints):

@@ -1,6 +1,8 @@
-"""Dense linear systems of some dozens of unknowns, as small kernels need them: LU with row pivoting."""
+"""Dense linear systems of some dozens of unknowns, as small kernels need them: LU and Cholesky with pivoting."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from engine.cpu.runtime.native import kernel
 
@@ -49,3 +51,36 @@ def substitute(A, pivots, n, b):
         for j in range(k + 1, n):
             total -= A[k, j] * b[j]
         b[k] = total / A[k, k]
+
+
+_NO_RANK = 1e-14  # of the greatest diagonal entry: what is left of the others counts as rounding
+
+
+@kernel
+def pivoted_cholesky(A, H, left, n):
+    """H (N, N), its leading n × m block, so that H Hᵀ is the leading n × n block of A, symmetric and semidefinite.
+
+    Answers m, the rank. `left` (N,) is worked in.
+    """
+    greatest = 0.0
+    for i in range(n):
+        left[i] = A[i, i]
+        greatest = max(greatest, left[i])
+    rank = 0
+    for k in range(n):
+        best, row = _NO_RANK * greatest, -1
+        for i in range(n):
+            if left[i] > best:
+                best, row = left[i], i
+        if row < 0:
+            break
+        inverse = 1.0 / np.sqrt(best)
+        for i in range(n):
+            total = A[i, row]
+            for j in range(k):
+                total -= H[i, j] * H[row, j]
+            H[i, k] = total * inverse
+            left[i] -= H[i, k] * H[i, k]
+        left[row] = 0.0
+        rank = k + 1
+    return rank
