@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from app.camera_views import CameraViews
 from app.contact_view import ContactView
 from app.dragging import Dragging
+from app.ghost_view import GhostView
 from app.overlay_view import OverlayView
 from app.robot_view import RobotView
 from app.time_view import TimeView
@@ -30,5 +31,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Dragging,
     WrenchView,
     TimeView,
+    GhostView,
 )
 """In the order of their entries in menus."""

@@ -43,6 +43,8 @@ class Snapshot:
         """The greatest of contacts, over the robots and the steps since the last snapshot."""
         self.pull: np.ndarray | None = None
         """(3,): the force of the mouse's spring in the world, N; None where none acts."""
+        self.ghost: GhostState | None = None
+        """The ghost beside the robot; None where there is none."""
         self.robot = 0
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None
@@ -51,6 +53,24 @@ class Snapshot:
         """Whether this is a moment of the recording, and not the present."""
         self.factor = math.nan
         """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
+
+
+@dataclass(frozen=True, eq=False)
+class GhostState:
+    """The ghost at the last moment that it shares with the robot.
+
+    `link_poses` (links, 4, 4); `deviation` (links,) is how far apart the links' origins are, m; `worst` the greatest
+    deviation of any link since both were in one place, m, and `since` when that was, s of simulated time. `algorithm`,
+    `device` and the time step `dt`, s, are those by which it is reckoned.
+    """
+
+    link_poses: np.ndarray
+    deviation: np.ndarray
+    worst: float
+    since: float
+    algorithm: str
+    device: str
+    dt: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ THROUGH = 0.4
 """The opacity of a robot that is to be seen through; half and less casts no shadow."""
 GHOST = 0.45
 """The opacity of a ghost."""
-ON_TOP = 1.06
-"""Times its length, at which the name of a link stands above its anchor."""
+STILL, FAINT = 2e-5, 0.02
+"""Of the robot's size, by which a ghost has to move before it is drawn anew; and of its colours."""
 
 
 class Overlays(QObject):
@@ -70,8 +70,16 @@ class Overlays(QObject):
 
     def set_ghost(self, poses: np.ndarray | None, tints: np.ndarray | None = None) -> None:
         """A second robot at (links, 4, 4), each link in a colour (links, 4) of its own; None for none."""
-        self._ghost = None if poses is None or tints is None else (poses, tints)
-        self._change()
+        before, self._ghost = self._ghost, None if poses is None or tints is None else (poses, tints)
+        if self._ghost is None or before is None:
+            changed = before is not self._ghost
+        else:
+            moved = float(np.abs(self._ghost[0] - before[0]).max(initial=0.0))
+            changed = moved > STILL * self._size or float(np.abs(self._ghost[1] - before[1]).max(initial=0.0)) > FAINT
+        if changed:
+            self._change()
+        else:
+            self._ghost = before
 
     def _change(self) -> None:
         self._known = None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import engine
 from app.coordinates import Coordinate, coordinates
 from app.forces import ForceControls, Forces
+from app.ghost import Ghost, GhostControls
 from app.gpu_search import GpuSearch
 from app.messages import (
     Compiling,
@@ -97,10 +98,11 @@ class Workbench:
         self.newest: Snapshot | None = None
         """What `frame` answered last."""
         self._frames: Latest | None = None
-        forces, self._recorder = Forces(), Recorder()
+        forces, ghost, self._recorder = Forces(), Ghost(), Recorder()
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
-        self._worker = Worker(attachments=(forces, self._recorder))
+        self._worker = Worker(attachments=(forces, self._recorder, ghost))
+        self.ghost = GhostControls(ghost, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None

@@ -1,0 +1,165 @@
+"""The ghost panel: what is different about the ghost, and how far it is from the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from PyQt6.QtCore import QRectF, QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+import engine
+from app import theme
+from app.ghost import PRECISIONS, STEPS, GhostSettings
+from app.messages import GhostState
+
+SAME = "as the robot"
+STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
+PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
+SCALE = ((0.30, 0.80, 0.42), (0.96, 0.86, 0.25), (0.96, 0.27, 0.24))
+"""The colours of a ghost, from where it is near to where it is far."""
+NEAR, FAR = -6.0, -1.0
+"""Of the robot's size, as powers of ten: deviations that have the first colour and the last."""
+STRENGTH = 0.85
+
+
+def tints(deviation: np.ndarray, size: float) -> np.ndarray:
+    """(links, 4): each link's colour and how much of it is seen, for deviations (links,) of a robot of that size, m."""
+    share = np.log10(np.maximum(deviation, 1e-300) / size)
+    share = np.clip((share - NEAR) / (FAR - NEAR), 0.0, 1.0)
+    made = np.full((len(deviation), 4), STRENGTH, np.float32)
+    for part in range(3):
+        made[:, part] = np.interp(share, np.linspace(0.0, 1.0, len(SCALE)), [color[part] for color in SCALE])
+    return made
+
+
+class Legend(QWidget):
+    """The colours, and the deviations that they stand for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size_of_robot = 1.0
+        self.setFixedHeight(2 * self.fontMetrics().height() + 4)
+        self.setToolTip("A ghost's link is coloured by how far its origin is from the robot's")
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        bar = QRectF(0, 2, self.width(), 10)
+        gradient = QLinearGradient(bar.topLeft(), bar.topRight())
+        for k, color in enumerate(SCALE):
+            gradient.setColorAt(k / (len(SCALE) - 1), QColor.fromRgbF(*color))
+        painter.fillRect(bar, gradient)
+        painter.setPen(theme.color("faint"))
+        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+        for side, power in zip(sides, (NEAR, (NEAR + FAR) / 2, FAR), strict=True):
+            text = f"{self.size_of_robot * 10**power:.0e} m"
+            painter.drawText(self.rect().adjusted(0, 14, 0, 0), side | Qt.AlignmentFlag.AlignTop, text)
+
+
+class GhostPanel(QWidget):
+    """Choices above, numbers below."""
+
+    asked = pyqtSignal(object)
+    """`GhostSettings`, or None for no ghost."""
+    met = pyqtSignal()
+    """The ghost is to go where the robot is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.on = QCheckBox("Show a ghost")
+        self.on.setToolTip("A second simulation from the same state, drawn as glass and coloured by its deviation")
+        self.algorithm, self.integrator, self.step, self.precision = (QComboBox() for _ in range(4))
+        self.integrator.addItem(SAME, "")
+        for name in engine.INTEGRATORS:
+            self.integrator.addItem(name, name)
+        for step in STEPS:
+            self.step.addItem(STEP_NAMES[step], step)
+        self.step.setCurrentIndex(STEPS.index(Fraction(1)))
+        for precision in PRECISIONS:
+            self.precision.addItem(PRECISION_NAMES[precision], precision)
+        self.now, self.worst, self.by = QLabel("–"), QLabel("–"), QLabel("–")
+        for label in (self.now, self.worst, self.by):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setWordWrap(True)
+        self.refusal = QLabel(wordWrap=True)
+        self.refusal.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        self.meet = QPushButton("Meet again")
+        self.meet.setToolTip("Put the ghost where the robot is now, and count the deviation from here")
+        self.legend = Legend()
+        self._lay_out()
+        self.set_algorithms(())
+        self.on.toggled.connect(self._ask)
+        for box in (self.algorithm, self.integrator, self.step, self.precision):
+            box.currentIndexChanged.connect(self._ask)
+        self.meet.clicked.connect(self.met)
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for label, widget in (
+            ("Algorithm", self.algorithm),
+            ("Integrator", self.integrator),
+            ("Time step", self.step),
+            ("Precision", self.precision),
+            ("Deviation now", self.now),
+            ("Greatest", self.worst),
+            ("Reckoned by", self.by),
+        ):
+            form.addRow(label, widget)
+        top = QHBoxLayout()
+        top.addWidget(self.on, 1)
+        top.addWidget(self.meet)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 8, 12, 8)
+        layout.addLayout(top)
+        layout.addLayout(form)
+        layout.addWidget(self.legend)
+        layout.addWidget(self.refusal)
+        layout.addStretch()
+
+    @property
+    def settings(self) -> GhostSettings | None:
+        """What is chosen; None for no ghost."""
+        if not self.on.isChecked():
+            return None
+        return GhostSettings(
+            self.algorithm.currentData(),
+            self.integrator.currentData(),
+            self.precision.currentData(),
+            self.step.currentData(),
+        )
+
+    def set_algorithms(self, names: Sequence[str]) -> None:
+        """Those that simulate the present robot; what was chosen stays so where it can."""
+        if [self.algorithm.itemData(k) for k in range(1, self.algorithm.count())] == list(names):
+            return
+        chosen = self.algorithm.currentData()
+        with QSignalBlocker(self.algorithm):
+            self.algorithm.clear()
+            self.algorithm.addItem(SAME, "")
+            for name in names:
+                self.algorithm.addItem(name, name)
+            self.algorithm.setCurrentIndex(max(0, self.algorithm.findData(chosen)))
+
+    def _ask(self) -> None:
+        self.refusal.clear()
+        if not self.on.isChecked():
+            self.show_state(None, ())
+        self.asked.emit(self.settings)
+
+    def show_state(self, ghost: GhostState | None, links: Sequence[str]) -> None:
+        """Say how far the ghost is from the robot, whose links have those names."""
+        self.meet.setEnabled(ghost is not None)
+        if ghost is None or not len(ghost.deviation):
+            for label in (self.now, self.worst, self.by):
+                label.setText("–")
+            return
+        far = int(np.argmax(ghost.deviation))
+        where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""
+        self.now.setText(f"{ghost.deviation[far]:.3g} m{where}")
+        self.now.setToolTip("The greatest distance between a link's origin and its ghost's")
+        self.worst.setText(f"{ghost.worst:.3g} m  since {ghost.since:.3f} s")
+        device = {"cpu": "CPU", "cuda": "GPU"}[ghost.device]
+        self.by.setText(f"{ghost.algorithm} on the {device}, {1e3 * ghost.dt:g} ms")

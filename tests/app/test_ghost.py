@@ -1,0 +1,150 @@
+"""The ghost: a second simulation from the same state, how far it is from the robot, and how the window shows it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_collision_shapes import pixels
+from test_worker import until
+from windows import press, wait
+
+import engine
+from app.ghost import STEPS, GhostSettings
+from app.ghost_view import GhostView
+from app.panels.ghost import FAR, NEAR, SCALE, tints
+from app.spread import Spread
+from app.workbench import Workbench
+
+ARM = engine.ROBOTS / "arm7.urdf"
+
+
+@pytest.fixture
+def bench():
+    made = Workbench()
+    yield made
+    made.close()
+
+
+def swinging(bench: Workbench, settings: GhostSettings | None, source: object = ARM) -> Workbench:
+    """The robot let go, with a ghost."""
+    bench.open(source)
+    until(lambda: bench.poll() and not bench.loading)
+    bench.set_held(False)
+    bench.ghost.set(settings)
+    until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost is not None)
+    return bench
+
+
+def after(bench: Workbench, steps: int):
+    """The snapshot that many steps later."""
+    time = bench.time + steps * bench.settings.dt
+    for _ in range(steps):
+        bench.step()
+    until(lambda: bench.poll() is not None and bench.frame() is not None and bench.time > time - 1e-9)
+    return bench.newest
+
+
+def test_a_ghost_of_the_same_kind_is_where_the_robot_is_to_the_bit(bench):
+    frame = after(swinging(bench, GhostSettings()), 300)
+    assert np.array_equal(frame.ghost.link_poses, np.asarray(engine.link_poses(bench.model, frame.q)))
+    assert frame.ghost.worst == 0.0
+    assert np.ptp(frame.link_poses[-1, :3, 3]) > 0
+
+
+def test_another_algorithm_differs_by_rounding_alone(bench):
+    frame = after(swinging(bench, GhostSettings(algorithm="cfa")), 300)
+    assert (bench.algorithm, frame.ghost.algorithm) == ("abia", "cfa")
+    assert 0 < frame.ghost.worst < 1e-8
+    assert frame.ghost.deviation.max() <= frame.ghost.worst
+    assert frame.ghost.deviation[0] == 0.0  # the base
+
+
+def test_a_smaller_step_differs_by_the_integrators_error(bench):
+    bench.set_integrator("semi-implicit")
+    greatest = []
+    for step in (Fraction(1, 2), Fraction(2)):
+        frame = after(swinging(bench, GhostSettings(integrator="semi-implicit", step=step)), 200)
+        assert frame.ghost.dt == pytest.approx(bench.settings.dt * float(step))
+        greatest.append(frame.ghost.worst)
+    # Of an integrator of first order: half a step less halves the error, twice the step doubles it.
+    assert 1.5 < greatest[1] / greatest[0] < 2.6
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_both_are_at_the_same_moment_when_they_are_compared(bench, step):
+    bench.set_integrator("rk4")  # whose own error is far below a step's motion
+    frame = after(swinging(bench, GhostSettings(step=step), engine.chain(4)), 40)
+    assert frame.time == pytest.approx(40 * bench.settings.dt)
+    speed = np.abs(engine.link_twists(bench.model, frame.q, frame.v)[:, 3:]).max()
+    assert frame.ghost.deviation.max() < 0.01 * speed * bench.settings.dt
+
+
+def test_a_reset_and_a_hand_bring_them_together(bench):
+    after(swinging(bench, GhostSettings(step=Fraction(4))), 200)
+    assert bench.newest.ghost.worst > 0
+    bench.reset()
+    until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.time == 0)
+    assert bench.newest.ghost.worst == 0
+    after(bench, 100)
+    assert bench.newest.ghost.worst > 0
+    bench.ghost.meet()
+    until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost.worst == 0)
+    assert bench.newest.ghost.since == pytest.approx(100 * bench.settings.dt)
+
+
+def test_efforts_and_other_settings_reach_the_ghost(bench):
+    swinging(bench, GhostSettings())
+    bench.set_drive(1, 20.0)
+    frame = after(bench, 200)
+    assert frame.tau[1] == 20.0
+    assert frame.ghost.worst == 0.0
+    bench.set_gravity(False)
+    until(lambda: bench.poll() is not None and (found := bench.frame()) is not None and found.ghost is not None)
+    assert after(bench, 200).ghost.worst == 0.0
+
+
+def test_one_of_many_has_none_and_single_precision_wants_a_gpu(bench):
+    said = []
+    bench.ghost.listen(said.append)
+    swinging(bench, GhostSettings())
+    bench.set_spread(Spread(robots=3))
+    until(lambda: bench.poll() is not None and any("one robot alone" in text for text in said))
+    bench.set_spread(Spread())
+    if engine.why_no_gpu() is not None:
+        bench.ghost.set(GhostSettings(precision="float32"))
+        until(lambda: any("single precision" in text for text in said))
+        assert after(bench, 3).ghost is None
+
+
+def test_colours_go_from_near_to_far():
+    size = 2.0
+    found = tints(size * 10.0 ** np.array([NEAR - 2, NEAR, (NEAR + FAR) / 2, FAR, FAR + 1]), size)
+    np.testing.assert_allclose(found[:, :3], np.array([SCALE[0], SCALE[0], SCALE[1], SCALE[2], SCALE[2]]), atol=1e-6)
+    assert np.all(tints(np.zeros(3), size)[:, :3] == found[0, :3])
+
+
+def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
+    window = opened(ARM)
+    view = window.features[GhostView]
+    qtbot.keyClick(window, Qt.Key.Key_G, Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, view.panel.isVisible)
+    wait(qtbot, lambda: window.viewport._scene.ready)
+    window.run.hold.trigger()
+    view.panel.step.setCurrentIndex(len(STEPS) - 1)
+    view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
+    view.panel.on.click()
+    wait(qtbot, lambda: view.panel.by.text() != "–")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: window.workbench.newest.ghost.worst > 1e-3 and "(" in view.panel.now.text())
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: f"{window.workbench.newest.ghost.worst:.3g} m" in view.panel.worst.text())
+    with_it = pixels(window)
+    links = len(window.workbench.model.link_names)
+    assert len(window.viewport._view().poses) == 2 * links
+    view.panel.on.click()
+    wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
+    assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
+    assert view.panel.now.text() == "–"
