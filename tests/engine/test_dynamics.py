@@ -61,6 +61,57 @@ def test_inverse_of_forward_is_identity(kind, n, rng):
     assert residual(model, q, v, tau, engine.forward_dynamics(model, q, v, tau, "abia", "cpu")) <= 1e-12
 
 
+CARRIED = """<robot name="carried"><link name="world"/>
+<link name="arm">{inertial}</link><link name="body">{inertial}</link><link name="tail">{inertial}</link>
+<joint name="turns" type="continuous"><origin xyz="0 0 1" rpy="0.3 0 0"/><parent link="world"/><child link="arm"/>
+<axis xyz="0 1 0"/></joint>
+<joint name="flies" type="floating"><origin xyz="0.2 0 0.5" rpy="0 0.4 0"/><parent link="arm"/><child link="body"/>
+</joint>
+<joint name="wags" type="continuous"><origin xyz="0 0.3 0"/><parent link="body"/><child link="tail"/><axis xyz="1 0 0"/>
+</joint></robot>"""
+INERTIAL = """<inertial><origin xyz="0.1 0.05 0.2"/><mass value="1.5"/>
+<inertia ixx="0.3" ixy="0.01" ixz="0" iyy="0.2" iyz="0.02" izz="0.25"/></inertial>"""
+
+
+@pytest.fixture
+def carried(tmp_path):
+    """A body that flies, its free joint counted from an arm that turns."""
+    path = tmp_path / "carried.urdf"
+    path.write_text(CARRIED.format(inertial=INERTIAL), "utf-8")
+    return engine.load(path)
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+def test_a_free_joint_may_be_carried_by_what_moves(carried, batch, rng):
+    served = engine.algorithms(carried, "cpu")
+    assert {"abia", "jsiia", "dca"} <= set(served)
+    q, v, tau = state(carried, rng, batch)
+    for algorithm in served:
+        a = engine.forward_dynamics(carried, q, v, tau, algorithm, "cpu")
+        for k in range(batch):
+            assert residual(carried, q[k], v[k], tau[k], a[k]) < 1e-13, algorithm
+
+
+def test_what_flies_flies_alone(carried, tmp_path, rng):
+    """No force passes a free joint: the body and its tail fall as they would without the arm that they count from."""
+    joint = CARRIED[CARRIED.index('<joint name="wags"') :]
+    links = f'<link name="body">{INERTIAL}</link><link name="tail">{INERTIAL}</link>'
+    path = tmp_path / "alone.urdf"
+    path.write_text(f'<robot name="alone">{links}{joint}', "utf-8")
+    model = engine.load(path, floating=True)
+    q, v = carried.random(rng), rng.standard_normal(carried.nv)
+    body = engine.link_poses(carried, q)[2]
+    q_alone = [*body[:3, 3], *lie.quaternion_from_rotation(body[:3, :3]), q[-1]]
+    omega, linear = engine.link_twists(carried, q, v)[2].reshape(2, 3) @ body[:3, :3]
+    v_alone = [*omega, *linear, v[-1]]
+    ends = []
+    for robot, start in ((carried, (q, v)), (model, (q_alone, v_alone))):
+        simulation = engine.Simulation(robot, 1, 1e-3, "rk4", "abia", q=start[0], v=start[1], device="cpu")
+        simulation.step(300)
+        ends.append(engine.link_poses(robot, simulation.q[0])[-2:])
+    np.testing.assert_allclose(*ends, atol=1e-9)
+
+
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("n", [1, 5, 8, 9, 40])
 def test_the_inverse_mass_matrix_is_what_unit_forces_accelerate(n, floating, rng):
