@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,3 +36,24 @@ def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contac
         np.array(touches.states(robot)),
         touches.link[robot, :count].copy(),
     )
+
+
+class ContactForces(NamedTuple):
+    """Forces (F, 3) in the world, N, on links (F,); the `number` of contacts, and the residual of their impulses.
+
+    A contact of two of the robot's links has a force on each.
+    """
+
+    link: np.ndarray
+    force: np.ndarray
+    number: int
+    residual: float
+
+
+def contact_forces(touches: engine.Touches, dt: float, robot: int) -> ContactForces:
+    """Those of a robot of the batch in the last step, which took dt."""
+    count = int(touches.number[robot])
+    force, other = touches.impulse[robot, :count] / dt, touches.other[robot, :count]
+    inner = other >= 0
+    links = np.concatenate([touches.link[robot, :count], other[inner]])
+    return ContactForces(links, np.concatenate([force, -force[inner]]), count, float(touches.residual[robot]))

@@ -16,6 +16,7 @@ from app.contact_view import ContactView
 from app.dragging import Dragging
 from app.ghost_view import GhostView
 from app.overlay_view import OverlayView
+from app.plots_view import PlotsView
 from app.robot_view import RobotView
 from app.time_view import TimeView
 from app.wrench_view import WrenchView
@@ -32,5 +33,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     WrenchView,
     TimeView,
     GhostView,
+    PlotsView,
 )
 """In the order of their entries in menus."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 import engine
-from app.contacts import contacts_of
+from app.contacts import ContactForces, contact_forces, contacts_of
 from app.messages import SPENT, BatchState, Settings, Snapshot
 from app.spread import ALONE, Spread, deviations
 
@@ -51,6 +51,7 @@ class Running:
         self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
         self._residual = 0.0  # the greatest since the last frame
         self._placed = False  # by hand, since the last step
+        self._own: tuple[int, engine.Model] | None = None
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
         self.hold_everything()
 
@@ -159,6 +160,36 @@ class Running:
     def look_at(self, robot: int) -> None:
         """Have `collect` tell of that robot, if there is one of that number."""
         self.robot = robot if robot < self.simulation.batch else self.robot
+
+    def state(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, s, and q (nq,) and v (nv,) of the robot which is looked at; on a GPU those of its last frame."""
+        if self.on_gpu:
+            return self.time, self.q[self.robot].copy(), self.v[self.robot].copy()
+        simulation = self.simulation
+        return self._time_before + simulation.time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
+
+    @property
+    def own_model(self) -> engine.Model:
+        """The robot which is looked at as it is simulated, with masses of its own where it has some."""
+        if self.simulation.parameters is None:
+            return self.simulation.model
+        if self._own is None or self._own[0] != self.robot:
+            self._own = self.robot, self.simulation.parameters.robot(self.robot)
+        return self._own[1]
+
+    @property
+    def pulled(self) -> np.ndarray:
+        """(nv,): which velocities are those of joints that gains pull to a target."""
+        kp = self.simulation.settings.kp
+        return kp[self.robot if len(kp) > 1 else 0] > 0
+
+    def contact_forces(self) -> ContactForces | None:
+        """Those of the last step on the robot which is looked at.
+
+        None where there is no scene, or the robot was moved by hand since.
+        """
+        touches = None if self._placed else self.simulation.contacts
+        return None if touches is None else contact_forces(touches, self.simulation.dt, self.robot)
 
     def advance(self, count: int) -> float:
         """`count` steps, on a GPU up to the frame that `collect` gives; seconds until the call returned."""

@@ -33,6 +33,9 @@ PHASE_COLORS = {
 }  # fmt: skip
 """For the phases of a step; those of one algorithm differ."""
 
+CURVE_COLORS = ("#5aa2f5", "#f0b04c", "#46c7a8", "#f27d84", "#b79cff", "#9bc95c", "#ee8fd0", "#d8dde6")
+"""For the curves of a plot, told apart by who sees all colours and by who does not."""
+
 
 def color(name: str) -> QColor:
     """A colour of the palette by its name in `COLORS`."""

@@ -32,6 +32,8 @@ from app.messages import (
     Snapshot,
     Stopped,
 )
+from app.probe import Probe
+from app.quantities import Quantity
 from app.recorder import Recorder
 from app.replay import Replay
 from app.spread import ALONE, Spread
@@ -98,10 +100,12 @@ class Workbench:
         self.newest: Snapshot | None = None
         """What `frame` answered last."""
         self._frames: Latest | None = None
+        self.probe = Probe()
+        """Samples what is plotted."""
         forces, ghost, self._recorder = Forces(), Ghost(), Recorder()
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
-        self._worker = Worker(attachments=(forces, self._recorder, ghost))
+        self._worker = Worker(attachments=(forces, self.probe, self._recorder, ghost))
         self.ghost = GhostControls(ghost, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
@@ -231,8 +235,16 @@ class Workbench:
 
     def set_speed(self, speed: float) -> None:
         """Simulated seconds per wall second, brought into 0.1 … 10."""
-        self.speed = self.replay.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
+        self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
+
+    def watch(self, quantities: tuple[Quantity, ...]) -> None:
+        """Have `probe` sample these of the present robot from now on."""
+        self._worker.change(partial(self.probe.begin, quantities))
+
+    def send_samples(self) -> None:
+        """Have `probe` send what it has sampled, without waiting for more."""
+        self._worker.change(self.probe.flush)
 
     def set_spread(self, spread: Spread) -> None:
         """How many robots there are, and how they differ; new ones spread from where robot 0 is."""

@@ -1,0 +1,351 @@
+"""The surface of a plot: curves over time with their axes, which the mouse and the keys zoom, move and read.
+
+It is painted by hand, with lines one pixel wide that are drawn twice: Qt draws those some fifty times as fast as wider
+ones, and a plot that follows a simulation is drawn 15 times a second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph.functions
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+from app.quantities import Unit
+
+LEFT, RIGHT, TOP, BOTTOM = 64, 10, 6, 18  # px around the curves; the bottom where times are told
+NEAR = 20  # px around a curve within which the mouse shows its numbers
+ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
+TALL, WIDE = 30, 80  # px from one tick to the next, at least
+THICK = 0.6  # px from the first drawing of a line to the second
+FLOOR = 1e-17  # what a logarithmic axis shows of zero
+PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
+_Key = Qt.Key
+KEYS = (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus, _Key.Key_PageUp, _Key.Key_PageDown, _Key.Key_0)
+_Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What is drawn of a curve: `time` and `value` (N,), in the unit that is shown, NaN where it has a gap."""
+
+    name: str
+    color: str
+    dash: Qt.PenStyle
+    time: np.ndarray
+    value: np.ndarray
+
+
+class Canvas(QWidget):
+    """The wheel zooms time about the mouse, with Ctrl or over the axis the values. A drag moves time, with Shift it
+    frames what to see, with Ctrl it seeks a moment. A double click follows the newest again.
+    """
+
+    zoomed = pyqtSignal(int)
+    """The user changed what is in sight: 0 of time, 1 of the values, 2 of both."""
+    pointed = pyqtSignal(float)
+    """The time, s, under the mouse; NaN once it has left."""
+    chosen = pyqtSignal()
+    """The user pressed in it."""
+    sought = pyqtSignal(float)
+    """The time, s, of the moment that the user wants to be shown."""
+    live_asked = pyqtSignal()
+    """The newest is to be followed again, with all values in sight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time, self.values = (0.0, 10.0), (-1.0, 1.0)
+        """What is in sight, s and the unit that is shown; of a logarithmic unit the powers of ten."""
+        self.unit, self.title = Unit(""), ""
+        self.curves: Sequence[Curve] = ()
+        self.tells_times = True
+        self.pointer = self.marked = math.nan
+        """Times, s, at which there are lines: under the mouse, and where the window stands."""
+        self._mouse: QPointF | None = None
+        self._grip: tuple[QPointF, tuple[float, float]] | None = None
+        self._frame: QRectF | None = None
+        self._seeks = False
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, 120)
+
+    @property
+    def area(self) -> QRectF:
+        """Where the curves are."""
+        bottom = BOTTOM if self.tells_times else TOP
+        return QRectF(LEFT, TOP, max(self.width() - LEFT - RIGHT, 10), max(self.height() - TOP - bottom, 10))
+
+    # Between numbers and pixels.
+
+    def x_of(self, time: np.ndarray | float) -> np.ndarray:
+        area, (start, end) = self.area, self.time
+        return area.left() + (np.asarray(time) - start) * (area.width() / (end - start))
+
+    def y_of(self, value: np.ndarray | float) -> np.ndarray:
+        area, (low, high) = self.area, self.values
+        value = np.log10(np.maximum(value, FLOOR)) if self.unit.logarithmic else np.asarray(value)
+        return area.bottom() - (value - low) * (area.height() / (high - low))
+
+    def time_at(self, x: float) -> float:
+        area, (start, end) = self.area, self.time
+        return start + (x - area.left()) / area.width() * (end - start)
+
+    def _value_at(self, y: float) -> float:
+        area, (low, high) = self.area, self.values
+        return low + (area.bottom() - y) / area.height() * (high - low)
+
+    # Drawing.
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter, area = QPainter(self), self.area
+        painter.fillRect(self.rect(), theme.color("ground"))
+        font = QFont(self.font())
+        font.setPointSizeF(0.88 * font.pointSizeF())
+        painter.setFont(font)
+        self._draw_title(painter, area, self._draw_axes(painter, area))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setClipRect(area)
+        for curve in self.curves:
+            self._draw_curve(painter, curve)
+        for time, color in ((self.marked, "accent"), (self.pointer, "faint")):
+            if math.isfinite(time):
+                x = round(float(self.x_of(time))) + 0.5  # the middle of a pixel, so that it is sharp
+                painter.setPen(theme.color(color))
+                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        if self._frame is not None:
+            painter.setPen(theme.color("accent"))
+            painter.drawRect(self._frame)
+        painter.setClipping(False)
+        self._draw_moment(painter, area)
+        self._draw_note(painter, area)
+
+    def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
+        """The grid and its numbers; answers the prefix of the values' unit."""
+        line, faint = theme.color("edge"), theme.color("faint")
+        line.setAlphaF(0.6)
+        exponent = self._exponent()
+        for value in ticks(*self.values, max(2, int(area.height() / TALL)), whole=self.unit.logarithmic):
+            y = area.bottom() - (value - self.values[0]) * area.height() / (self.values[1] - self.values[0])
+            painter.setPen(line)
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            painter.setPen(faint)
+            text = f"1e{value:.0f}" if self.unit.logarithmic else number(value / 10**exponent)
+            painter.drawText(QRectF(0, y - 9, LEFT - 5, 18), _Right, text)
+        for time in ticks(*self.time, int(area.width() / WIDE)):
+            x = float(self.x_of(time))
+            painter.setPen(line)
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            if self.tells_times:
+                painter.setPen(faint)
+                text = f"{number(time)} s"
+                half = painter.fontMetrics().horizontalAdvance(text) / 2 + 1
+                place = QRectF(min(x, self.width() - half) - half, area.bottom() + 2, 2 * half, BOTTOM)
+                painter.drawText(place, _Middle, text)
+        return PREFIXES[exponent]
+
+    def _exponent(self) -> int:
+        """The power of ten in which the values' axis is told."""
+        most = max(map(abs, self.values))
+        if not self.unit.prefixes or most <= 0:
+            return 0
+        return min(max(3 * math.floor(math.log10(most) / 3), min(PREFIXES)), max(PREFIXES))
+
+    def said(self, value: float) -> str:
+        """A number as its axis has it, with its unit; a dash for none."""
+        if not math.isfinite(value):
+            return "–"
+        if self.unit.logarithmic:
+            return f"{value:.1e}"
+        exponent = self._exponent()
+        span = (self.values[1] - self.values[0]) / 10**exponent
+        digits = min(max(2 - math.floor(math.log10(span)), 0), 6) if self.unit.label else 0
+        text = f"{value / 10**exponent:.{digits}f} {PREFIXES[exponent]}{self.unit.label}".rstrip()
+        return text[1:] if float(text.split()[0]) == 0 and text.startswith("-") else text
+
+    def _draw_curve(self, painter: QPainter, curve: Curve) -> None:
+        pen = QPen(QColor(curve.color), 0, curve.dash)
+        painter.setPen(pen)
+        x, y = self.x_of(curve.time), np.clip(self.y_of(curve.value), -1e5, 1e5)
+        whole = np.isfinite(y)
+        ends = np.flatnonzero(np.diff(np.concatenate([[False], whole, [False]]).astype(np.int8)))
+        again = THICK if self.devicePixelRatioF() < 1.5 else THICK / 1.5
+        for start, end in ends.reshape(-1, 2):
+            line = pyqtgraph.functions.arrayToQPolygonF(x[start:end], y[start:end])
+            painter.drawPolyline(line)
+            if curve.dash == Qt.PenStyle.SolidLine:
+                painter.drawPolyline(line.translated(0, again))
+
+    def _draw_title(self, painter: QPainter, area: QRectF, prefix: str) -> None:
+        """What the values are along their axis; the unit alone where there is no room."""
+        unit = f"{prefix}{self.unit.label}"
+        unit = f"({unit})" if unit else ""
+        metrics = painter.fontMetrics()
+        words = (f"{self.title} {unit}".strip(), unit)
+        text = next((text for text in words if metrics.horizontalAdvance(text) <= area.height()), "")
+        painter.save()
+        painter.translate(metrics.height() / 2 + 2, area.center().y())
+        painter.rotate(-90)
+        painter.setPen(theme.color("faint"))
+        painter.drawText(QRectF(-area.height() / 2, -10, area.height(), 20), Qt.AlignmentFlag.AlignCenter, text)
+        painter.restore()
+
+    def _draw_moment(self, painter: QPainter, area: QRectF) -> None:
+        """The time under the mouse, or of the window, on the axis of time."""
+        time = self.pointer if math.isfinite(self.pointer) else self.marked
+        if not (self.tells_times and self.time[0] <= time <= self.time[1]):
+            return
+        text = f"{time:.{max(0, 3 - math.floor(math.log10(self.time[1] - self.time[0])))}f} s"
+        box = QRectF(0, area.bottom() + 1, painter.fontMetrics().horizontalAdvance(text) + 10, BOTTOM - 1)
+        box.moveCenter(QPointF(float(self.x_of(time)), box.center().y()))
+        box.moveRight(min(box.right(), self.width() - 1))
+        painter.fillRect(box, theme.color("raised"))
+        painter.setPen(theme.color("text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _draw_note(self, painter: QPainter, area: QRectF) -> None:
+        """Name and numbers of the curve that the mouse is near to."""
+        near = self.near(self._mouse) if self._mouse is not None and self._grip is None else None
+        if near is None:
+            return
+        curve, at = near
+        place = QPointF(float(self.x_of(curve.time[at])), float(self.y_of(curve.value[at])))
+        painter.setPen(theme.color("text"))
+        painter.setBrush(QColor(curve.color))
+        painter.drawEllipse(place, 3.5, 3.5)
+        text = f"{curve.name}\n{self.said(curve.value[at])} at {curve.time[at]:.4g} s"
+        size = painter.fontMetrics().boundingRect(self.rect(), 0, text).size()
+        box = QRectF(0, 0, size.width() + 14, size.height() + 8)
+        left, below = place.x() < area.center().x(), place.y() < area.center().y()
+        box.moveLeft(place.x() + 8) if left else box.moveRight(place.x() - 8)
+        box.moveTop(place.y() + 8) if below else box.moveBottom(place.y() - 8)
+        painter.setBrush(theme.color("raised"))
+        painter.setPen(theme.color("edge"))
+        painter.drawRoundedRect(box, 4, 4)
+        painter.setPen(theme.color("text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def near(self, position: QPointF) -> tuple[Curve, int] | None:
+        """The curve that is nearest to a place, and which of its points; None where none is near."""
+        best: tuple[float, Curve, int] | None = None
+        for curve in self.curves:
+            if not len(curve.time):
+                continue
+            at = int(np.argmin(np.abs(curve.time - self.time_at(position.x()))))
+            away = math.hypot(self.x_of(curve.time[at]) - position.x(), self.y_of(curve.value[at]) - position.y())
+            if away < (best[0] if best else NEAR):
+                best = away, curve, at
+        return None if best is None else best[1:]
+
+    # The mouse and the keys.
+
+    def zoom(self, factor: float, at: float | None = None) -> None:
+        """See so many times as much of time, about a time, by default the middle."""
+        start, end = self.time
+        at = (start + end) / 2 if at is None else at
+        self.time = at - (at - start) * factor, at + (end - at) * factor
+        self.zoomed.emit(0)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        notches = (event.angleDelta().y() or event.angleDelta().x()) / 120
+        factor, place = ZOOM**-notches, event.position()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier or place.x() < LEFT:
+            at, (low, high) = self._value_at(place.y()), self.values
+            self.values = at - (at - low) * factor, at + (high - at) * factor
+            self.zoomed.emit(1)
+        else:
+            self.zoom(factor, self.time_at(place.x()))
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.chosen.emit()
+        if event.button() == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._seeks = True
+            self.sought.emit(self.time_at(event.position().x()))
+        elif event.button() == Qt.MouseButton.LeftButton:
+            self._grip = event.position(), self.time
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self._frame = QRectF(event.position(), event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        place = self._mouse = event.position()
+        if self._seeks:
+            self.sought.emit(self.time_at(place.x()))
+        elif self._frame is not None and self._grip is not None:
+            self._frame = QRectF(self._grip[0], place).normalized()
+        elif self._grip is not None:
+            pressed, (start, end) = self._grip
+            by = (pressed.x() - place.x()) / self.area.width() * (end - start)
+            self.time = start + by, end + by
+            self.zoomed.emit(0)
+        self._point(place)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        frame, self._frame, self._grip, self._seeks = self._frame, None, None, False
+        if frame is not None and frame.width() > 4 and frame.height() > 4:
+            self.time = self.time_at(frame.left()), self.time_at(frame.right())
+            self.values = self._value_at(frame.bottom()), self._value_at(frame.top())
+            self.zoomed.emit(2)
+        self._point(event.position())
+
+    def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
+        self.live_asked.emit()
+
+    def leaveEvent(self, _: QEvent) -> None:
+        self.forget_mouse()
+
+    def forget_mouse(self) -> None:
+        """Show nothing at the mouse until it moves again."""
+        self._mouse, self.pointer = None, math.nan
+        self.pointed.emit(math.nan)
+
+    def _point(self, place: QPointF) -> None:
+        inside = self.area.contains(place)
+        self.pointed.emit(self.time_at(place.x()) if inside else math.nan)
+
+    def event(self, event: QEvent) -> bool:
+        """Have its keys before the window's shortcuts."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and event.key() in KEYS:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        start, end = self.time
+        key = event.key()
+        if key in (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus):
+            self.zoom(ZOOM if key == _Key.Key_Minus else 1 / ZOOM)
+        elif key in (_Key.Key_PageUp, _Key.Key_PageDown):
+            by = PAN * (end - start) * (1 if key == _Key.Key_PageDown else -1)
+            self.time = start + by, end + by
+            self.zoomed.emit(0)
+        elif key == _Key.Key_0:
+            self.live_asked.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+    """Round numbers between two, at most so many; `whole` ones where asked."""
+    if not (math.isfinite(low) and math.isfinite(high) and high > low):
+        return []
+    step = 10.0 ** math.floor(math.log10((high - low) / max(most, 1)))
+    step = next(step * factor for factor in (1, 2, 5, 10) if step * factor * max(most, 1) >= (high - low) * (1 - 1e-9))
+    step = max(1.0, round(step)) if whole else step
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def number(value: float) -> str:
+    """A tick's number, without the noise of its last digits."""
+    return f"{value + 0.0:.6g}" if abs(value) > 1e-12 else "0"

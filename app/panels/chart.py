@@ -1,0 +1,158 @@
+"""One plot: curves of one unit over time, below their names and values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+
+import numpy as np
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app import theme
+from app.panels.canvas import FLOOR, Canvas, Curve
+from app.quantities import Quantity, Unit
+from app.series import Series
+
+DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
+"""Once all colours are taken the next curves are dashed, then dotted; and how names show that."""
+STYLES = len(theme.CURVE_COLORS) * len(DASHES)
+LEAST_HEIGHT = 124  # px
+MARGIN = 0.06  # of the values' span, beyond them
+WIDTH, FIGURE_SPACE = 7, "\u2007"  # of a value in the names, so that they stay where they are
+EMPTY = "an empty plot: tick what it shall show"
+
+
+class Chart(QWidget):
+    """Curves below their names, of which each shows its value: where the mouse is, at the cursor, or the last."""
+
+    removed = pyqtSignal(object)
+    """The `Quantity` whose curve the user does not want any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quantities: list[Quantity] = []
+        self.unit: Unit | None = None
+        self.fits = True
+        """Whether all values are kept in sight."""
+        self._styles: dict[Quantity, int] = {}
+        self.names, self.canvas = QLabel(wordWrap=True), Canvas()
+        self.names.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        self.names.setContentsMargins(8, 3, 8, 1)
+        self.names.linkActivated.connect(lambda link: self.removed.emit(self.quantities[int(link)]))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.names)
+        layout.addWidget(self.canvas, 1)
+        self.setMinimumHeight(LEAST_HEIGHT)
+        self.canvas.zoomed.connect(self._zoomed)
+        self.canvas.live_asked.connect(self.fit)
+
+    # Which curves.
+
+    def add(self, quantity: Quantity) -> None:
+        """A curve more; of the unit of those that are there."""
+        taken = set(self._styles.values())
+        self._styles[quantity] = min(set(range(STYLES)) - taken, default=len(taken) % STYLES)
+        self.quantities.append(quantity)
+        self._name()
+
+    def drop(self, quantity: Quantity) -> None:
+        """Take its curve away."""
+        self.quantities.remove(quantity)
+        del self._styles[quantity]
+        self._name()
+
+    def tint(self, quantity: Quantity) -> str:
+        """The colour of its curve."""
+        return theme.CURVE_COLORS[self._styles[quantity] % len(theme.CURVE_COLORS)]
+
+    def _dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
+        return DASHES[self._styles[quantity] // len(theme.CURVE_COLORS)]
+
+    def _name(self) -> None:
+        """The axis tells what all curves have in common, and the unit."""
+        self.unit = self.quantities[0].unit if self.quantities else None
+        kinds = {quantity.kind for quantity in self.quantities}
+        self.canvas.unit, self.canvas.title = self.unit or Unit(""), kinds.pop() if len(kinds) == 1 else ""
+        self.fit()
+
+    @property
+    def _titled(self) -> bool:
+        """Whether the kind that all curves have in common is told but once."""
+        return bool(self.canvas.title) and all(quantity.short for quantity in self.quantities)
+
+    def _short(self, quantity: Quantity) -> str:
+        return quantity.short if self._titled else quantity.label
+
+    def show_chosen(self, on: bool) -> None:
+        """Whether it is the plot that takes the next curve."""
+        edge = theme.COLORS["accent" if on else "ground"]
+        self.names.setStyleSheet(f"background: {theme.COLORS['ground']}; border-left: 2px solid {edge}")
+
+    # What is in sight.
+
+    def fit(self) -> None:
+        """Keep all values in sight."""
+        self.fits = True
+
+    def _zoomed(self, axis: int) -> None:
+        self.fits = self.fits and axis == 0
+
+    def draw(self, series: Mapping[Quantity, Series]) -> None:
+        """The curves, as far as they are in sight."""
+        canvas, (start, end) = self.canvas, self.canvas.time
+        curves = []
+        for quantity in self.quantities:
+            time, value = series[quantity].between(start, end, max(int(canvas.area.width()), 50))
+            value = shown(quantity, series[quantity], value)
+            curves.append(Curve(quantity.label, self.tint(quantity), self._dash(quantity)[0], time, value))
+        canvas.curves = curves
+        if self.fits:
+            self._fit_values()
+        canvas.update()
+
+    def _fit_values(self) -> None:
+        start, end = self.canvas.time
+        seen = [c.value[(c.time >= start) & (c.time <= end) & np.isfinite(c.value)] for c in self.canvas.curves]
+        values = np.concatenate([*seen, np.zeros(0)])
+        if not len(values):
+            return
+        if self.canvas.unit.logarithmic:
+            values = np.log10(np.maximum(values, FLOOR))
+        low, high = float(values.min()), float(values.max())
+        room = max(MARGIN * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)
+        room = 0.05 * max(abs(high), 1.0) if high == low else room
+        self.canvas.values = low - room, high + room
+
+    def show_values(self, series: Mapping[Quantity, Series], time: float, removable: bool = True) -> None:
+        """The names, with the values at a time, or the last where that is NaN; `removable`: with what removes each."""
+        faint = theme.COLORS["faint"]
+        title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
+        parts = []
+        for k, quantity in enumerate(self.quantities):
+            line, value = series[quantity], math.nan
+            if len(line):
+                at = line.at(time) if math.isfinite(time) else float(line.value[-1])
+                value = float(shown(quantity, line, np.array([at]))[0])
+            number, _, unit = self.canvas.said(value).partition(" ")
+            words = f"{escape(self._short(quantity))} <b>{number.rjust(WIDTH, FIGURE_SPACE)} {unit}</b>"
+            dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>'
+            cross = (
+                f' <a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>' if removable else ""
+            )
+            parts.append(f'<span style="white-space:pre">{dash} {words}{cross}</span>')
+        text = title + " &nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
+        if text != self.names.text():
+            self.names.setText(text)
+
+
+def shown(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
+    """SI values of a curve as they are shown: in its unit, and from its beginning where it is a difference."""
+    if quantity.relative and len(series):
+        value = value - series.value[0]
+    return value * quantity.unit.scale

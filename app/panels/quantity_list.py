@@ -1,0 +1,140 @@
+"""The list of everything that can be plotted: searched by words, and ticked where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PyQt6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent
+from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
+
+from app import theme
+from app.quantities import Quantity, found
+
+Role = Qt.ItemDataRole
+HINT = "Search, e.g. elbow torque"
+TIP = "Words of what you look for: a joint, a link, a quantity or a unit; Return plots the first that is found"
+ROW_HEIGHT = 22  # px
+TICK_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_MEANINGS = {
+    "acceleration": "by how much the velocity changed from one sample to the next",
+    "torque": "what the drive gives: its torque and the pull of its gains, within its limit",
+    "force": "what the drive gives: its force and the pull of its gains, within its limit",
+    "target": "where gains pull the joint to; nothing while none do",
+    "error": "target − position; nothing while no gains pull",
+    "energy drift": "total energy less that where the curve begins; drives, friction and impacts change it too",
+    "angular momentum": "about the world's origin",
+    "contact force": "from all that is touched",
+    "contact residual": "how far the impulses of contacts are from their law",
+}
+
+
+class QuantityModel(QAbstractListModel):
+    """The quantities that were found, each with a tick where it is plotted."""
+
+    toggled = pyqtSignal(object, bool)
+    """A `Quantity`, and whether it is to be plotted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quantities: Sequence[Quantity] = ()
+        self.shown: Sequence[Quantity] = ()
+        self.tints: Mapping[Quantity, str] = {}
+        """The colours of those that are plotted."""
+
+    def show(self, text: str) -> None:
+        """List those in which all words of a text occur."""
+        self.beginResetModel()
+        self.shown = found(self.quantities, text)
+        self.endResetModel()
+
+    def set_tints(self, tints: Mapping[Quantity, str]) -> None:
+        self.tints = dict(tints)
+        self.dataChanged.emit(self.index(0), self.index(len(self.shown) - 1))
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.shown)
+
+    def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
+        quantity = self.shown[index.row()]
+        if role == Role.DisplayRole:
+            return quantity.label
+        if role == Role.CheckStateRole:
+            return Qt.CheckState.Checked if quantity in self.tints else Qt.CheckState.Unchecked
+        if role == Role.ForegroundRole and quantity in self.tints:
+            return QColor(self.tints[quantity])
+        if role == Role.ToolTipRole:
+            unit = f" ({quantity.unit.label})" if quantity.unit.label else ""
+            meaning = _MEANINGS.get(quantity.kind, "")
+            return f"{quantity.label}{unit}{': ' if meaning else ''}{meaning}"
+        if role == Role.SizeHintRole:
+            return QSize(60, ROW_HEIGHT)
+        return None
+
+    def toggle(self, index: QModelIndex) -> None:
+        """Plot it, or do not any more."""
+        quantity = self.shown[index.row()]
+        self.toggled.emit(quantity, quantity not in self.tints)
+
+
+class QuantityList(QWidget):
+    """A search field above the list. The keys Down and Up go from one to the other, Return and Space tick."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = QuantityModel()
+        self.search, self.view, self.count = QLineEdit(), QListView(), QLabel()
+        self.search.setPlaceholderText(HINT)
+        self.search.setToolTip(TIP)
+        self.search.setClearButtonEnabled(True)
+        self.search.setAccessibleName("search quantities")
+        self.view.setModel(self.model)
+        self.view.setUniformItemSizes(True)
+        self.view.setAccessibleName("quantities")
+        self.view.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 0, 4)
+        layout.setSpacing(4)
+        for widget in (self.search, self.view, self.count):
+            layout.addWidget(widget)
+        self.search.textChanged.connect(self._search)
+        self.search.returnPressed.connect(self._plot_first)
+        self.view.clicked.connect(self.model.toggle)
+        self.search.installEventFilter(self)
+        self.view.installEventFilter(self)
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the theme's colours."""
+        self.count.setStyleSheet(f"color: {theme.COLORS['faint']}")
+
+    def set_quantities(self, quantities: Sequence[Quantity]) -> None:
+        """Everything there is to choose from."""
+        self.model.quantities = quantities
+        self._search(self.search.text())
+
+    def _search(self, text: str) -> None:
+        self.model.show(text)
+        found, all_ = len(self.model.shown), len(self.model.quantities)
+        self.count.setText(f"{found:,} of {all_:,}" if found < all_ else f"{all_:,} quantities")
+
+    def _plot_first(self) -> None:
+        if self.model.shown:
+            self.model.toggle(self.model.index(0))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return super().eventFilter(watched, event)
+        key, current = event.key(), self.view.currentIndex()
+        if watched is self.search and key == Qt.Key.Key_Down and self.model.shown:
+            self.view.setFocus()
+            self.view.setCurrentIndex(self.model.index(max(current.row(), 0)))
+            return True
+        if watched is self.view and key == Qt.Key.Key_Up and current.row() <= 0:
+            self.search.setFocus()
+            return True
+        if watched is self.view and key in TICK_KEYS and current.isValid():
+            self.model.toggle(current)
+            return True
+        return super().eventFilter(watched, event)

@@ -1,0 +1,116 @@
+"""The samples of one curve: all of a run in bounded memory, and as few points as a picture of it needs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+CAPACITY = 2**16  # samples: 1 MiB
+
+
+class Series:
+    """Times and values, oldest first, with times that increase.
+
+    What is recent, at least a quarter of the capacity, is kept as it came. What is older is thinned to what there is
+    room for: of each group of samples the lowest and the highest stay, so that no peak is lost. Samples whose time is
+    not later than the last begin anew from there: a reset, or a run from an earlier state.
+    """
+
+    def __init__(self, capacity: int = CAPACITY):
+        self._time, self._value = np.empty(capacity), np.empty(capacity)
+        self._count = self._old = 0  # how many are thinned, from the first on
+        self._ratio = 2  # by which they are
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def time(self) -> np.ndarray:
+        """(samples,), s; a view."""
+        return self._time[: self._count]
+
+    @property
+    def value(self) -> np.ndarray:
+        """(samples,); a view."""
+        return self._value[: self._count]
+
+    def clear(self) -> None:
+        self._count, self._old, self._ratio = 0, 0, 2
+
+    def extend(self, time: np.ndarray, value: np.ndarray) -> None:
+        """Add samples, (N,) each."""
+        for part in np.split(np.arange(len(time)), 1 + np.flatnonzero(np.diff(time) <= 0)):
+            if len(part):
+                self._count = int(np.searchsorted(self.time, time[part[0]]))
+                self._old = min(self._old, self._count)
+                self._ratio = self._ratio if self._old else 2
+                self._append(time[part], value[part])
+
+    def _append(self, time: np.ndarray, value: np.ndarray) -> None:
+        room = len(self._time) // 4
+        for start in range(0, len(time), room):
+            some = slice(start, start + room)
+            while self._count + len(time[some]) > len(self._time):
+                self._make_room()
+            end = self._count + len(time[some])
+            self._time[self._count : end], self._value[self._count : end] = time[some], value[some]
+            self._count = end
+
+    def _make_room(self) -> None:
+        """Thin the oldest of those that are kept as they came, and all older ones where these grow too many."""
+        quarter = len(self._time) // 4
+        begin = max(self._old, 1)  # where the curve begins stays
+        self._old = begin + self._thin(begin, begin + quarter, min(2 * self._ratio, quarter))
+        if self._old > 2 * quarter:
+            end = 1 + (self._old - 1) // 4 * 4
+            self._old += self._thin(1, end, 4) - (end - 1)
+            self._ratio *= 2
+
+    def _thin(self, begin: int, end: int, size: int) -> int:
+        """Keep two samples of each group of so many; how many of that part are left."""
+        kept = begin + _extremes(self._value[begin:end], size)
+        rest = slice(end, self._count)
+        stop = begin + len(kept)
+        for array in (self._time, self._value):
+            array[begin:stop] = array[kept]
+            array[stop : stop + self._count - end] = array[rest].copy()
+        self._count += len(kept) - (end - begin)
+        return len(kept)
+
+    def between(self, start: float, end: float, points: int) -> tuple[np.ndarray, np.ndarray]:
+        """Times and values from `start` to `end`, one sample beyond each, as at most about 2 · `points` points.
+
+        Where there are more samples, those that are the lowest or the highest of their group.
+        """
+        first = max(int(np.searchsorted(self.time, start)) - 1, 0)
+        last = min(int(np.searchsorted(self.time, end, "right")) + 1, self._count)
+        size = -(-(last - first) // max(points, 1))
+        if size <= 2:
+            return self._time[first:last].copy(), self._value[first:last].copy()
+        first -= first % size  # groups that stay the same as time goes on
+        whole = last - (last - first) % size
+        parts = [np.array([first]), first + _extremes(self._value[first:whole], size)]
+        if last - whole > 1:
+            parts.append(whole + _extremes(self._value[whole:last], last - whole))
+        parts.append(np.array([last - 1]))
+        kept = np.concatenate(parts)
+        kept = kept[np.diff(kept, prepend=-1) > 0]  # the ends may be among the extremes
+        return self._time[kept], self._value[kept]
+
+    def at(self, time: float) -> float:
+        """The value of the sample nearest to a time; NaN where there is none."""
+        if not self._count:
+            return float("nan")
+        after = int(np.searchsorted(self.time, time))
+        near = [k for k in (after - 1, after) if 0 <= k < self._count]
+        return float(self._value[min(near, key=lambda k: abs(self._time[k] - time))])
+
+
+def _extremes(value: np.ndarray, size: int) -> np.ndarray:
+    """The indices of the lowest and the highest of each group of so many, in their order; of NaNs the ends."""
+    groups = value.reshape(-1, size)
+    hole = np.isnan(groups)
+    low = np.argmin(np.where(hole, np.inf, groups), 1)
+    high = np.argmax(np.where(hole, -np.inf, groups), 1)
+    high = np.where(low == high, np.where(low == 0, size - 1, 0), high)
+    pair = np.sort(np.stack([low, high], 1), 1)
+    return (pair + size * np.arange(len(groups))[:, None]).ravel()

@@ -1,0 +1,430 @@
+"""Plots as a user makes them: what is pressed, and what is seen then."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QImage, QWheelEvent
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication, QFileDialog
+from windows import wait
+
+import engine
+from app import theme
+from app.panels.canvas import ticks
+from app.panels.chart import STYLES
+from app.panels.plots import EACH, MOST, PlotsPanel
+from app.plots_view import PlotsView
+from app.probe import Samples
+from app.quantities import catalogue
+
+Key, Left = Qt.Key, Qt.MouseButton.LeftButton
+
+
+def panel_of(window) -> PlotsPanel:
+    return window.features[PlotsView].panel
+
+
+def count(panel):
+    return min((len(line) for line in panel.series.values()), default=0)
+
+
+@pytest.fixture
+def panel(qtbot) -> PlotsPanel:
+    """With the quantities of an arm, and as large as its dock."""
+    panel = PlotsPanel()
+    qtbot.addWidget(panel)
+    panel.set_quantities(catalogue(engine.load(engine.find_robot("arm7"))))
+    panel.resize(900, 420)
+    panel.show()
+    return panel
+
+
+def fill(panel, seconds=20.0, spacing=0.01):
+    """Samples that oscillate between −1 and 1, each curve at a frequency of its own."""
+    time = np.arange(0.0, seconds, spacing)
+    wave = [np.sin((k + 1) * time) for k in range(len(panel.quantities))]
+    panel.add([Samples(0, panel.quantities, time, np.stack(wave, 1))])
+    panel.draw()
+
+
+def tick(panel, text):
+    """Search, and press the first that is found."""
+    panel.list.search.clear()
+    QTest.keyClicks(panel.list.search, text)
+    index = panel.list.model.index(0)
+    QTest.mouseClick(panel.list.view.viewport(), Left, pos=panel.list.view.visualRect(index).center())
+
+
+def wheel(canvas, notches, modifiers=Qt.KeyboardModifier.NoModifier):
+    place = canvas.area.center()
+    event = QWheelEvent(
+        place, QPointF(canvas.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas, event)
+
+
+def colored(image: QImage, color: str) -> int:
+    """How many pixels are about of a colour."""
+    wanted = QColor(color)
+    bits = image.convertToFormat(QImage.Format.Format_RGB32)
+    data = bits.constBits()
+    data.setsize(bits.sizeInBytes())
+    pixels = np.frombuffer(data, np.uint8).reshape(bits.height(), -1, 4)[:, : bits.width(), :3].astype(int)
+    apart = np.abs(pixels - [wanted.blue(), wanted.green(), wanted.red()]).max(2)
+    return int((apart < 40).sum())
+
+
+def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    panel = panel_of(window)
+    assert not panel.isVisible()
+    qtbot.keyClick(window, Key.Key_P)
+    assert panel.isVisible()
+    tick(panel, "joint2 velocity")
+    tick(panel, "total energy")
+    assert [each.label for each in panel.quantities] == ["joint2 velocity", "total energy"]
+    assert [chart.unit.si for chart in panel.charts] == ["rad/s", "J"]
+    window.run.hold.trigger()
+    window.run.play.trigger()
+    wait(qtbot, lambda: count(panel) > 200)
+    window.run.play.trigger()
+    wait(qtbot, lambda: not window.workbench.probe.waits)
+    velocity, energy = panel.series.values()
+    assert np.abs(velocity.value).max() > 0.1
+    assert np.all(np.diff(energy.time) > 0)
+    assert energy.value[0] == pytest.approx(sum(engine.energy(window.workbench.model, np.zeros(7), np.zeros(7))))
+    panel.draw()
+    for chart in panel.charts:
+        (quantity,) = chart.quantities
+        assert colored(chart.canvas.grab().toImage(), chart.tint(quantity)) > 40
+    window.run.reset.trigger()
+    wait(qtbot, lambda: count(panel) == 1)
+    assert energy.time.tolist() == [0.0]
+
+
+def test_closed_nothing_is_sampled_and_open_again_there_is_a_gap(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    window.run.play.trigger()
+    wait(qtbot, lambda: count(panel) > 20)
+    qtbot.keyClick(window, Key.Key_P)
+    assert not panel.isVisible()
+    wait(qtbot, lambda: not window.workbench.probe._quantities)
+    before, time = count(panel), window.workbench.time
+    wait(qtbot, lambda: window.workbench.time > time + 0.1)
+    assert count(panel) <= before + 30  # those on their way
+    qtbot.keyClick(window, Key.Key_P)
+    wait(qtbot, lambda: count(panel) > before + 60)
+    (line,) = panel.series.values()
+    assert np.isnan(line.value).sum() == 1
+
+
+def test_a_long_chain_sends_a_number_for_each_curve(qtbot, window):
+    window.workbench.open(engine.chain(1000))
+    wait(qtbot, lambda: window.workbench.model is not None)
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    assert len(panel.list.model.quantities) > 15_000
+    shapes, add = [], panel.add
+
+    def look(blocks):
+        shapes.extend(block.values.shape for block in blocks)
+        add(blocks)
+
+    panel.add = look
+    tick(panel, "joint500 position")
+    wait(qtbot, lambda: count(panel) == 1)
+    assert shapes == [(1, 1)]
+
+
+def test_the_list_is_searched_and_ticked_by_keys(panel):
+    view = panel.list
+    QTest.keyClicks(view.search, "joint4 torque")
+    assert view.count.text() == f"1 of {len(view.model.quantities)}"
+    QTest.keyClick(view.search, Key.Key_Return)
+    assert [each.label for each in panel.quantities] == ["joint4 torque"]
+    view.search.clear()
+    QTest.keyClicks(view.search, "position joint")
+    QTest.keyClick(view.search, Key.Key_Down)
+    for key in (Key.Key_Space, Key.Key_Down, Key.Key_Return):
+        QTest.keyClick(view.view, key)
+    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint2 position"]
+    QTest.keyClick(view.view, Key.Key_Space)
+    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position"]
+    index = view.model.index(0)
+    assert view.model.data(index, Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+    assert "(°)" in view.model.data(index, Qt.ItemDataRole.ToolTipRole)
+    view.view.setCurrentIndex(index)
+    QTest.keyClick(view.view, Key.Key_Up)
+    assert QApplication.focusWidget() in (view.search, None)
+
+
+def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
+    for text in ("joint1 velocity", "joint2 torque", "joint3 velocity"):
+        tick(panel, text)
+    assert [[each.label for each in chart.quantities] for chart in panel.charts] == [
+        ["joint1 velocity", "joint3 velocity"], ["joint2 torque"],
+    ]  # fmt: skip
+    QTest.mouseClick(panel.add_plot, Left)
+    tick(panel, "joint4 velocity")
+    assert [len(chart.quantities) for chart in panel.charts] == [2, 1, 1]
+    QTest.mouseClick(panel.charts[0].canvas, Left)
+    tick(panel, "joint5 velocity")
+    assert [len(chart.quantities) for chart in panel.charts] == [3, 1, 1]
+    assert [chart.canvas.tells_times for chart in panel.charts] == [False, False, True]
+    panel.charts[1].names.linkActivated.emit("0")
+    assert [len(chart.quantities) for chart in panel.charts] == [3, 1]
+    QTest.mouseClick(panel.clear_all, Left)
+    assert not panel.charts
+    assert panel.welcome.isVisible()
+
+
+def test_groups_plot_what_there_is_of_a_kind(qtbot, panel):
+    actions = {action.text().replace("&", ""): action for action in panel.group_menu.actions()}
+    actions["Joint velocities"].trigger()
+    assert len(panel.quantities) == 7
+    actions["Energies"].trigger()
+    assert len(panel.charts) == 2
+    panel.remove_all()
+    snake = engine.load(engine.find_robot("snake50"))
+    panel.set_quantities(catalogue(snake))
+    with qtbot.waitSignal(panel.message) as told:
+        actions["Torques and forces"].trigger()
+    assert f"{EACH} of " in told.args[0]
+    assert len(panel.quantities) == EACH
+    panel.set_quantities(catalogue(engine.chain(2)))
+    with qtbot.waitSignal(panel.message) as told:
+        actions["Contact force"].trigger()
+    assert told.args[0] == "this robot has no contact force to plot"
+
+
+def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):
+    panel.set_quantities(catalogue(engine.load(engine.find_robot("snake50"))))
+    positions = [each for each in panel.list.model.quantities if each.kind == "position" and each.subject == "joint"]
+    angles = [each for each in positions if each.unit.si == "rad"]
+    for quantity in angles[: min(STYLES, MOST)]:
+        panel.plot(quantity)
+    (chart,) = panel.charts
+    assert len({(chart.tint(each), chart._dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
+    for quantity in angles[:MOST]:
+        panel.plot(quantity)
+    with qtbot.waitSignal(panel.message) as told:
+        panel.plot(angles[MOST])
+    assert "remove one first" in told.args[0]
+    assert len(panel.quantities) == MOST
+
+
+def test_the_wheel_and_keys_zoom_all_plots_and_live_returns(panel):
+    tick(panel, "joint1 velocity")
+    tick(panel, "joint2 torque")
+    fill(panel)
+    first, second = (chart.canvas for chart in panel.charts)
+    assert first.time == second.time == pytest.approx((9.99, 19.99))
+    wheel(first, 2)
+    start, end = first.time
+    assert end - start == pytest.approx(10 / 1.25**2)
+    assert second.time == first.time
+    assert not panel.follow.isChecked()
+    fill(panel, 30.0)
+    assert first.time == (start, end)  # it stays where the user looks
+    QTest.keyClick(second, Key.Key_PageDown)
+    assert first.time[0] == pytest.approx(start + 0.1 * (end - start))
+    QTest.keyClick(second, Key.Key_Minus)
+    assert np.diff(first.time)[0] == pytest.approx(1.25 * (end - start))
+    QTest.keyClick(first, Key.Key_0)
+    assert panel.follow.isChecked()
+    panel.draw()
+    assert first.time == second.time == pytest.approx((19.99, 29.99))
+
+
+def test_values_fit_until_they_are_zoomed(panel):
+    tick(panel, "joint1 velocity")
+    fill(panel)
+    (chart,) = panel.charts
+    low, high = chart.canvas.values
+    scale = 180 / math.pi
+    assert -1.2 * scale < low < -0.99 * scale
+    assert 0.99 * scale < high < 1.2 * scale
+    wheel(chart.canvas, 3, Qt.KeyboardModifier.ControlModifier)
+    zoomed = chart.canvas.values
+    assert zoomed[1] - zoomed[0] < 0.6 * (high - low)
+    panel.draw()
+    assert chart.canvas.values == zoomed
+    assert panel.follow.isChecked()
+    QTest.mouseClick(panel.fit, Left)
+    panel.draw()
+    assert chart.canvas.values == pytest.approx((low, high))
+
+
+def test_a_drag_moves_time_and_with_shift_frames_what_to_see(panel):
+    tick(panel, "joint1 velocity")
+    fill(panel)
+    (chart,) = panel.charts
+    canvas, area = chart.canvas, chart.canvas.area
+    middle = area.center().toPoint()
+    start, end = canvas.time
+    QTest.mousePress(canvas, Left, pos=middle)
+    QTest.mouseMove(canvas, middle + QPoint(int(area.width() / 4), 0))
+    QTest.mouseRelease(canvas, Left, pos=middle + QPoint(int(area.width() / 4), 0))
+    assert canvas.time[0] == pytest.approx(start - (end - start) / 4, abs=0.05)
+    shift = Qt.KeyboardModifier.ShiftModifier
+    wanted = canvas.time_at(middle.x()), canvas.time_at(middle.x() + 80)
+    QTest.mousePress(canvas, Left, shift, middle)
+    QTest.mouseMove(canvas, middle + QPoint(80, 30))
+    QTest.mouseRelease(canvas, Left, shift, middle + QPoint(80, 30))
+    assert canvas.time == pytest.approx(wanted, abs=1e-6)
+    assert not chart.fits
+    QTest.mouseDClick(canvas, Left, pos=middle)
+    assert chart.fits
+    assert panel.follow.isChecked()
+
+
+def test_the_mouse_reads_all_plots_at_its_time(panel):
+    tick(panel, "joint1 velocity")
+    tick(panel, "joint2 torque")
+    fill(panel)
+    first, second = panel.charts
+    time = 14.0
+    place = QPoint(round(float(first.canvas.x_of(time))), round(float(first.canvas.y_of(math.degrees(math.sin(time))))))
+    QTest.mouseMove(first.canvas, place - QPoint(3, 3))
+    QTest.mouseMove(first.canvas, place)
+    panel.draw()
+    at = first.canvas.pointer
+    assert at == pytest.approx(time, abs=0.02)
+    assert second.canvas.pointer == at
+    assert f"{math.degrees(math.sin(at)):.0f} °/s" in first.names.text()
+    assert "N m" in second.names.text()
+    curve, k = first.canvas.near(QPointF(place))
+    assert curve.name == "joint1 velocity"
+    assert curve.time[k] == pytest.approx(time, abs=0.05)
+    assert first.canvas.near(QPointF(place) + QPointF(0, 80)) is None
+    first.canvas.forget_mouse()
+    panel.draw()
+    assert math.isnan(second.canvas.pointer)
+
+
+def test_the_windows_own_moment_is_marked(panel):
+    tick(panel, "joint1 velocity")
+    fill(panel)
+    (chart,) = panel.charts
+    before = colored(chart.canvas.grab().toImage(), theme.COLORS["accent"])
+    panel.show_cursor(13.0)
+    panel.draw()
+    marked = colored(chart.canvas.grab().toImage(), theme.COLORS["accent"])
+    assert marked > before + chart.canvas.area.height() / 2
+    assert f"{math.degrees(math.sin(13.0)):.0f} °/s" in chart.names.text()
+    panel.show_cursor(math.nan)
+    panel.draw()
+    assert colored(chart.canvas.grab().toImage(), theme.COLORS["accent"]) == before
+
+
+def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.6)
+    window.run.play.trigger()
+    panel.draw()
+    (chart,) = panel.charts
+    canvas = chart.canvas
+    place = QPoint(round(float(canvas.x_of(0.3))), int(canvas.area.center().y()))
+    QTest.mouseClick(canvas, Left, Qt.KeyboardModifier.ControlModifier, place)
+    wait(qtbot, lambda: window.workbench.replay.active and math.isfinite(canvas.marked))
+    assert canvas.marked == pytest.approx(0.3, abs=0.05)
+    assert window.workbench.replay.frame.time == canvas.marked
+    qtbot.keyClick(window, Key.Key_Left)
+    before = canvas.marked
+    wait(qtbot, lambda: canvas.marked < before)
+    qtbot.keyClick(window, Key.Key_End)
+    wait(qtbot, lambda: math.isnan(canvas.marked))
+
+
+def test_a_branch_begins_anew_from_its_moment(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.6)
+    window.run.play.trigger()
+    (line,) = panel.series.values()
+    panel.sought.emit(0.3)
+    wait(qtbot, lambda: window.workbench.replay.active)
+    assert line.time[-1] > 0.5
+    qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: line.time[-1] < 0.35)
+    assert line.time[-1] == pytest.approx(0.3, abs=0.05)
+
+
+def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
+    for text in ("joint1 position", "joint2 torque", "energy drift"):
+        tick(panel, text)
+    fill(panel, 1.0)
+    numbers, picture = (action for action in panel.save.menu().actions())
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "run"), ""))
+    with qtbot.waitSignal(panel.message) as told:
+        numbers.trigger()
+    assert told.args[0] == f"Saved {tmp_path / 'run.csv'}"
+    rows = list(csv.reader((tmp_path / "run.csv").read_text().splitlines()))
+    assert rows[0] == ["time [s]", "joint1 position [rad]", "joint2 torque [N m]", "total energy [J]"]
+    table = np.array(rows[1:], float)
+    np.testing.assert_array_equal(table[:, 0], np.arange(0.0, 1.0, 0.01))
+    np.testing.assert_array_equal(table[:, 1], np.sin(table[:, 0]))
+    picture.trigger()
+    image = QImage(str(tmp_path / "run.png"))
+    assert image.width() == 2 * panel.stack.width()
+    assert colored(image, theme.CURVE_COLORS[0]) > 200
+    assert not list(tmp_path.glob(".*"))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "x.csv"), ""))
+    with qtbot.waitSignal(panel.message) as told:
+        numbers.trigger()
+    assert "was not written" in told.args[0]
+
+
+def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
+    window = make_window()
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.model is not None)
+    qtbot.keyClick(window, Key.Key_P)
+    panel = panel_of(window)
+    for text in ("joint2 position", "joint3 position", "total energy"):
+        tick(panel, text)
+    keys = panel.layout_keys
+    window.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.workbench.model.name == "double_pendulum")
+    assert [each.label for each in panel.quantities] == ["total energy"]  # what it has as well
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.model.name == "arm7" and not window.workbench.loading)
+    assert panel.layout_keys == keys
+    window.close()
+    again = make_window()
+    again.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: again.workbench.model is not None)
+    assert panel_of(again).layout_keys == keys
+
+
+def test_ticks_are_round_and_few():
+    assert ticks(0.0, 10.0, 5) == [0, 2, 4, 6, 8, 10]
+    assert ticks(-0.13, 0.21, 4) == pytest.approx([-0.1, 0, 0.1, 0.2])
+    assert ticks(-16.4, -8.2, 3, whole=True) == [-15, -10]
+    assert ticks(1.0, 1.0, 4) == ticks(math.nan, 1.0, 4) == []
+    for low, high in ((3.0, 3.0001), (-2e9, 5e8), (1e-9, 4e-9)):
+        assert 1 <= len(ticks(low, high, 6)) <= 7
+
+
+def test_every_control_is_named_and_can_be_reached_by_keys(panel):
+    tick(panel, "total energy")
+    for control in (panel.groups, panel.add_plot, panel.span, panel.follow, panel.fit, panel.save, panel.clear_all):
+        assert control.toolTip()
+        assert control.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert panel.charts[0].canvas.focusPolicy() & Qt.FocusPolicy.TabFocus

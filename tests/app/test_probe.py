@@ -1,0 +1,193 @@
+"""Sampling in the simulation's thread: how often, what of, and what it costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import engine
+from app.messages import Loaded, Settings
+from app.probe import SPACING, Probe
+from app.quantities import catalogue
+from app.running import running_of
+from app.spread import Spread
+from app.workbench import Workbench
+
+PATIENCE = 60.0  # s
+
+
+def quantities(model, *labels):
+    return tuple(each for each in catalogue(model) if each.label in labels)
+
+
+def until(condition):
+    end = time.perf_counter() + PATIENCE
+    while not condition():
+        assert time.perf_counter() < end, "it did not come about"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    bench = Workbench()
+    yield bench
+    bench.close()
+
+
+def opened(bench, name):
+    bench.open(engine.find_robot(name))
+    events = []
+    until(lambda: events.extend(bench.poll()) or any(isinstance(each, Loaded) for each in events))
+    until(lambda: bench.poll() is None or not bench.compiling)
+    return bench.model
+
+
+def gathered(bench, blocks):
+    blocks += bench.probe.take()
+    return np.concatenate([block.time for block in blocks] or [np.zeros(0)])
+
+
+def stepped(probe, running, count):
+    """So many steps, in batches as short as the probe asks for."""
+    while count:
+        batch = min(count, probe.most(running) or count)
+        running.advance(batch)
+        probe.after(running, batch)
+        count -= batch
+    probe.flush(running)
+
+
+def test_samples_are_evenly_apart_and_change_no_bit():
+    model = engine.load(engine.find_robot("quadruped"))
+    plain, running, probe = running_of(model, Settings()), running_of(model, Settings()), Probe()
+    probe.begin(quantities(model, "FL_hip_joint position", "total energy"), running)
+    probe._cost = 0.0
+    stepped(probe, running, 60)
+    plain.advance(60)
+    np.testing.assert_array_equal(running.simulation.q, plain.simulation.q)
+    np.testing.assert_array_equal(running.simulation.v, plain.simulation.v)
+    times = np.concatenate([block.time for block in probe.take()])
+    np.testing.assert_allclose(np.diff(times), SPACING, atol=1e-12)
+    assert times[0] == 0
+    assert times[-1] == pytest.approx(0.060)
+
+
+def test_samples_that_cost_much_are_farther_apart(monkeypatch):
+    model = engine.load(engine.find_robot("arm7"))
+    running, probe = running_of(model, Settings()), Probe()
+    probe.begin(quantities(model, "total energy"), running)
+    energy = engine.energy
+
+    def slow(*state):
+        time.sleep(0.004 * len(state[1]))
+        return energy(*state)
+
+    monkeypatch.setattr(engine, "energy", slow)
+    stepped(probe, running, 20)
+    probe.take()
+    stepped(probe, running, 400)
+    times = np.concatenate([block.time for block in probe.take()])
+    assert np.diff(times)[1:].min() > 0.03  # 4 ms of 5 % would be 80, and the mean of two costs is learnt
+
+
+def test_nothing_plotted_shortens_no_batch():
+    model = engine.load(engine.find_robot("arm7"))
+    running, probe = running_of(model, Settings()), Probe()
+    assert probe.most(running) is None
+    probe.after(running, 10)
+    probe.jumped(running)
+    assert not probe.take()
+    assert not probe.waits
+
+
+def test_a_run_is_sampled_from_its_reset_on(bench):
+    model = opened(bench, "double_pendulum")
+    (joint, *_) = model.joint_names
+    bench.watch(quantities(model, f"{joint} position"))
+    bench.play()
+    blocks = []
+    until(lambda: len(gathered(bench, blocks)) > 50)
+    times = gathered(bench, blocks)
+    assert np.all(np.diff(times) > 0)
+    bench.pause()
+    bench.reset()
+    until(lambda: gathered(bench, blocks)[-1] == 0.0)
+    value = blocks[-1].values[-1]
+    bench.set_coordinate(0, 0.5)
+    until(lambda: blocks[-1].values[-1] != value or gathered(bench, blocks) is None)
+    assert blocks[-1].values[-1] == 0.5
+    assert blocks[-1].time[-1] == 0.0
+
+
+def test_what_was_sampled_as_it_paused_is_sent_when_asked_for(bench):
+    model = opened(bench, "double_pendulum")
+    bench.watch(quantities(model, "total energy"))
+    bench.step()
+    blocks = []
+    until(lambda: gathered(bench, blocks)[-1:].tolist() == [0.0] or len(gathered(bench, blocks)) > 1)
+    for _ in range(8):
+        bench.step()
+    bench.send_samples()
+    until(lambda: (bench.frame(), bench.time)[1] == pytest.approx(9 * bench.settings.dt))
+    until(lambda: not bench.probe.waits)
+    assert gathered(bench, blocks)[-1] >= 8 * bench.settings.dt
+
+
+def test_another_robot_has_none_of_the_old_ones(bench):
+    model = opened(bench, "arm7")
+    bench.watch(quantities(model, "joint7 position", "|momentum|"))
+    until(lambda: len(gathered(bench, [])) > 0)
+    opened(bench, "double_pendulum")
+    bench.probe.take()
+    bench.play()
+    until(lambda: (bench.frame(), bench.time)[1] > 0.1)
+    assert not bench.probe.take()
+    assert bench.playing
+
+
+def test_settings_change_while_it_is_sampled(bench):
+    model = opened(bench, "arm7")
+    bench.watch(quantities(model, "total energy", "joint2 velocity", "joint2 torque"))
+    bench.play()
+    blocks = []
+    until(lambda: len(gathered(bench, blocks)) > 20)
+    bench.set_gravity(False)
+    bench.set_integrator("rk4")
+    count = len(gathered(bench, blocks))
+    until(lambda: len(gathered(bench, blocks)) > count + 30)
+    assert bench.playing
+    assert np.all(np.isfinite(blocks[-1].values))
+
+
+def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
+    model = opened(bench, "arm7")
+    bench.set_spread(Spread(robots=4, mass=0.5))
+    bench.watch(quantities(model, "potential energy"))
+    blocks = []
+    until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)
+    bench.look_at(2)
+    bench.step()
+
+    def looked_at():
+        bench.send_samples()
+        return len(gathered(bench, blocks)) and blocks[-1].robot == 2
+
+    until(looked_at)
+    bench.frame()
+    energies = {block.robot: block.values[-1, 0] for block in blocks}
+    assert energies[0] != energies[2]
+
+
+def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
+    model = opened(bench, "arm7")
+    bench.set_device("cuda")
+    until(lambda: bench.poll() is not None and bench.device == "cuda")
+    bench.watch(quantities(model, "joint2 position", "joint2 torque"))
+    bench.play()
+    blocks = []
+    until(lambda: len(gathered(bench, blocks)) > 10)
+    assert np.all(np.diff(gathered(bench, blocks)) > 0)
+    assert max(pretended_gpu.launches) > 2
