@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.checkpoint import Checkpoint
 from engine.compilation import Compilation
+from engine.controller import Controller, ControllerError
 from engine.dynamics import (
     ForwardDynamics,
     bias,
@@ -110,6 +111,8 @@ __all__ = [
     "Comparison",
     "ComparisonResult",
     "Compilation",
+    "Controller",
+    "ControllerError",
     "Crossing",
     "Diagnostic",
     "Diverged",

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,6 +20,7 @@ from rich.table import Table
 from engine import __version__, files
 from engine.bench.suites.command import positive
 from engine.compilation import Compilation
+from engine.controller import Controller, ControllerError
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.robot_arguments import DONE, NO, CallError, console, count, load_robot, seed, warn
@@ -48,6 +49,9 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--q", default="neutral", help="start: neutral, random, or numbers q1,q2,… (default neutral)")
     run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
     run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
+    run.add_argument(
+        "--controller", type=Path, metavar="FILE.py", help="a function control(t, q, v) that answers the efforts (nv,)"
+    )
     run.add_argument(
         "--gravity", type=float, nargs=3, default=EARTH, metavar=("X", "Y", "Z"), help="m/s² (default 0 0 -9.81)"
     )
@@ -134,6 +138,7 @@ def run_robot(args: argparse.Namespace) -> int:
     if scene is not None:
         q = np.stack([put_down(model, scene, row) for row in q])
     kp, kd = _gains(args, model, q)
+    _require_controller(args)
     controls = _controls(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
@@ -145,24 +150,57 @@ def run_robot(args: argparse.Namespace) -> int:
         print(f"compiling once for this machine, about {max(1, round(compilation.seconds))} s", file=sys.stderr)
     compilation.here()
     compiled = perf_counter()
-    recorder = Recorder(simulation, steps, every, controls, keep=args.out is not None)
     energies = [_total_energy(simulation)]
     failure, start = "", perf_counter()
-    try:
-        _run_with_progress(recorder, steps, console(args))
-    except (Diverged, KeyboardInterrupt) as error:
-        failure = str(error) or "interrupted"
+    with _controller(args, model) as controller:
+        recorder = _recorder(simulation, steps, every, controls, args.out is not None, controller)
+        start = perf_counter()
+        try:
+            _run_with_progress(recorder, steps, console(args))
+        except (ControllerError, Diverged, KeyboardInterrupt) as error:
+            failure = str(error) or "interrupted"
     wall = perf_counter() - start
     energies.append(_total_energy(simulation))
     if args.out is not None:
         with _undisturbed():
-            save(args.out, model, recorder.trajectory(), _settings(args, simulation), controls)
+            save(args.out, model, recorder.trajectory(), _settings(args, simulation), recorder.controls)
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
     result = _result(args, simulation, recorder.phases(), energies, seconds) | {"failure": failure or None}
     _report_run(args, result)
     if failure:
         print(failure, file=sys.stderr)
     return NO if failure else DONE
+
+
+def _require_controller(args: argparse.Namespace) -> None:
+    """CallError for a controller that cannot be taken."""
+    if args.controller is None:
+        return
+    if args.controls is not None:
+        raise CallError("--controller and --controls exclude each other; give one of them")
+    if args.batch != 1:
+        raise CallError(f"--controller drives one robot, and --batch is {args.batch}; leave --batch out")
+    if not args.controller.is_file():
+        raise CallError(f"--controller {args.controller}: there is no such file")
+
+
+def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManager[Controller | None]:
+    """What drives the robot, which may take its time."""
+    return nullcontext() if args.controller is None else Controller(args.controller, model, patience=None)
+
+
+def _recorder(
+    simulation: Simulation,
+    steps: int,
+    every: int,
+    controls: Array | None,
+    keep: bool,
+    controller: Controller | None,
+) -> Recorder:
+    try:
+        return Recorder(simulation, steps, every, controls, keep, controller)
+    except ControllerError as error:
+        raise CallError(str(error)) from None
 
 
 def _result(
@@ -269,6 +307,7 @@ def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any
         "robot": str(files.find_robot(args.robot).resolve()),
         "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
         "controls": str(args.controls.resolve()) if args.controls else None,
+        "controller": str(args.controller.resolve()) if args.controller else None,
         "terrain": str(args.terrain.resolve()) if args.terrain else None,
         "algorithm": simulation.algorithm,
         "catena": __version__,

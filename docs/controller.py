@@ -1,0 +1,30 @@
+"""A controller for any robot: it carries the robot's own weight and moves the first joint to and fro.
+
+In the window: Simulation › Controller…; without one: ``main.py run arm7 --controller docs/controller.py``. Both call
+`control` in a process of its own, and read this file again at each reset; the window also when it is saved.
+"""
+
+import numpy as np
+
+import engine
+
+PERIOD = 0.004  # s for which an answer is held: a whole number of time steps; without it one step
+KP, KD = 40.0, 8.0
+
+
+def start(model):
+    """Called once before the first step, with the `engine.Model`."""
+    global robot, home, moves
+    robot, home = model, model.neutral()
+    moves = model.q_of_v >= 0  # the velocities that have a coordinate of their own
+
+
+def control(t, q, v):
+    """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,)."""
+    at = robot.q_of_v[moves]
+    goal = home[at].copy()
+    goal[:1] += 0.5 * np.sin(2 * np.pi * 0.5 * t)
+    tau = engine.bias(robot, q, np.zeros(robot.nv))  # the weight
+    tau[moves] += KP * (goal - q[at]) - KD * v[moves]
+    tau[~moves] = 0.0  # a free base has no motor
+    return tau

@@ -1,0 +1,275 @@
+"""Controllers of users: a Python file with a function ``control(t, q, v)`` that answers τ, run in a process of its own.
+
+t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, is what drives the joints until the next call. The
+file may say ``PERIOD``, s, for how long an answer is held: a whole number of time steps, by default one. A function
+``start(model)``, if there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file
+anew, with chance seeded. docs/controller.py is an example.
+
+>>> with engine.Controller("docs/controller.py", model) as controller:
+...     every = controller.every(simulation.dt)
+...     for _ in range(1000 // every):
+...         simulation.tau[0] = controller(simulation.time, simulation.q[0], simulation.v[0])
+...         simulation.step(every)
+"""
+
+from __future__ import annotations
+
+import linecache
+import multiprocessing
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.model import Model
+from engine.validation import Array
+
+FIRST, PATIENCE = 30.0, 2.0
+"""Seconds that loading with the first answer may take, and every later answer."""
+NAME = "user_controller"
+SEED = 0
+
+
+class ControllerError(RuntimeError):
+    """A controller that failed: the message says how and on which `line` of its file, `detail` is the traceback."""
+
+    def __init__(self, message: str, line: int | None = None, detail: str = ""):
+        super().__init__(message)
+        self.line, self.detail = line, detail
+
+
+class _Ready(NamedTuple):
+    """The file was executed; `period` is what it says."""
+
+    period: float | None
+
+
+class _Answer(NamedTuple):
+    number: int
+    tau: NDArray[np.float64]
+
+
+class _Fault(NamedTuple):
+    message: str
+    line: int | None
+    detail: str
+
+
+class Controller:
+    """A user's file and the process in which it runs, which can be ended whatever it does. Begins to load at once.
+
+    Either call it, and wait; or `ask`, and look for the `answer`. A fault, also that of loading, is raised as
+    `ControllerError` by whatever asks next; then nothing runs until `load`.
+    """
+
+    def __init__(self, path: str | Path, model: Model, patience: float | None = PATIENCE):
+        """`patience` is how many seconds an answer may take; None for as long as it takes."""
+        self.path, self.model, self._patience = Path(path), model, patience
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._number = 0  # of the last question
+        self._asked, self._limit = 0.0, 0.0
+        self._period: float | None = None
+        self._ready = self._answered = False
+        self.load()
+
+    def load(self) -> None:
+        """Execute the file as it is now, in the same process if that is idle; what was asked before is dropped."""
+        if self._pipe is None or not self._ready:
+            self.end()
+            self._start()
+        self._ready = self._answered = False
+        self._asked = perf_counter()
+        self._limit = self._asked + FIRST
+        self._send(("load", str(self.path.resolve()), self.model))
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(target=_serve, args=(there,), name="controller", daemon=True)
+        self._process.start()
+        there.close()
+
+    def ask(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Have the function called with the time t, s, q (nq,) and v (nv,); what was asked before is dropped."""
+        self._number += 1
+        self._asked = perf_counter()
+        self._limit = self._asked + (self._patience or 0.0) if self._answered else self._asked + FIRST
+        self._send(("control", self._number, float(t), np.array(q, float), np.array(v, float)))
+
+    def answer(self, seconds: float | None = None) -> Array | None:
+        """τ (nv,) to what was asked last, waiting for it so many seconds at most; None if it is not there yet."""
+        until = np.inf if seconds is None else perf_counter() + seconds
+        while True:
+            heard = self._hear(until)
+            if heard is None:
+                return None
+            if isinstance(heard, _Answer) and heard.number == self._number:
+                self._answered = True
+                return heard.tau
+
+    def wait(self) -> None:
+        """Wait until the file is loaded."""
+        while not self._ready:
+            self._hear(np.inf)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the file is loaded by now."""
+        if not self._ready:
+            self._hear(0.0)
+        return self._ready
+
+    def every(self, dt: float) -> int:
+        """How many steps of `dt`, s, an answer is held for; the file must be loaded."""
+        if self._period is None:
+            return 1
+        steps = round(self._period / dt)
+        if steps < 1 or abs(steps * dt - self._period) > 1e-9 * self._period:
+            raise ControllerError(
+                f"{self.path.name}: PERIOD is {self._period:g} s, which is no whole number of time steps of {dt:g} s"
+            )
+        return steps
+
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """τ (nv,), N m or N, once it is there."""
+        self.ask(t, q, v)
+        tau = self.answer()
+        assert tau is not None
+        return tau
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        if self._pipe is None:
+            raise ControllerError(f"{self.path.name} has stopped; load it again")
+        with suppress(OSError):  # that it has ended is told by `_hear`
+            self._pipe.send(message)
+
+    def _hear(self, until: float) -> _Ready | _Answer | None:
+        """The next message, None if none has come by then. Raises what went wrong."""
+        if self._pipe is None:
+            raise ControllerError(f"{self.path.name} has stopped; load it again")
+        limit = np.inf if self._patience is None else self._limit
+        try:
+            there = self._pipe.poll(
+                max(0.0, min(until, limit) - perf_counter()) if min(until, limit) < np.inf else None
+            )
+            if not there:
+                if perf_counter() < limit or until <= limit:
+                    return None
+                what = "control(t, q, v)" if self._ready else "loading it"
+                waited = perf_counter() - self._asked
+                raise self._failed(f"{self.path.name}: {what} has not come to an end in {waited:.1f} s, and was ended")
+            heard = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._failed(f"{self.path.name}: its process has ended by itself") from None
+        if isinstance(heard, _Fault):
+            self.end()
+            raise ControllerError(*heard)
+        if isinstance(heard, _Ready):
+            self._ready, self._period = True, heard.period
+        return heard  # type: ignore[no-any-return]
+
+    def _failed(self, message: str) -> ControllerError:
+        self.end()
+        return ControllerError(message)
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        if self._pipe is not None:
+            self._pipe.close()
+        self._process, self._pipe, self._ready = None, None, False
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def _serve(pipe: Connection) -> None:
+    """What the process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
+    sys.stdout = sys.stderr  # what a file prints is no output of the program's
+    control: Callable[..., Any] | None = None
+    path, nv = "", 0
+    while True:
+        try:
+            kind, *rest = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            if kind == "load":
+                path, model = rest
+                nv, control = model.nv, None
+                module = _execute(path, model)
+                control = module.control
+                pipe.send(_Ready(_period(module)))
+            elif control is not None:
+                number, t, q, v = rest
+                pipe.send(_Answer(number, _checked(control(t, q, v), nv)))
+        except BaseException as error:  # SystemExit too: whatever a file raises is told
+            with suppress(OSError):
+                pipe.send(_fault(error, path))
+            control = None
+
+
+def _execute(path: str, model: Model) -> ModuleType:
+    """The file's module, freshly executed and started."""
+    linecache.checkcache(path)
+    random.seed(SEED)
+    np.random.seed(SEED)
+    module = ModuleType(NAME)
+    module.__file__ = path
+    sys.modules[NAME] = module  # where dataclasses and pickle look a class's module up
+    exec(compile(Path(path).read_bytes(), path, "exec"), module.__dict__)
+    if not callable(getattr(module, "control", None)):
+        raise AttributeError(f"{Path(path).name} has no function control(t, q, v)")
+    if callable(getattr(module, "start", None)):
+        module.start(model)
+    return module
+
+
+def _period(module: ModuleType) -> float | None:
+    period = getattr(module, "PERIOD", None)
+    if period is None:
+        return None
+    if not (isinstance(period, int | float) and np.isfinite(period) and period > 0):
+        raise ValueError(f"PERIOD is {period!r}; expected a positive number of seconds")
+    return float(period)
+
+
+def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
+    found = np.asarray(tau, float)
+    if found.shape != (nv,):
+        raise ValueError(f"control answered an array of shape {found.shape}; expected ({nv},), an effort per velocity")
+    if not np.all(np.isfinite(found)):
+        at = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise ValueError(f"control answered {found[at]} at [{at}]; every effort must be finite")
+    return np.ascontiguousarray(found)
+
+
+def _fault(error: BaseException, path: str) -> _Fault:
+    """What was raised, with the last line of the file that was on the way."""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    name, detail = Path(path).name, "".join(traceback.format_exception(error))
+    if isinstance(error, SyntaxError) and error.filename == path:
+        text = (error.text or "").strip()
+        return _Fault(f"{name}, line {error.lineno}: SyntaxError: {error.msg}: {text}", error.lineno, detail)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    if not frames:
+        return _Fault(f"{name}: {said}", None, detail)
+    return _Fault(f"{name}, line {frames[-1].lineno}: {said} ({frames[-1].line})", frames[-1].lineno, detail)

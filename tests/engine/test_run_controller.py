@@ -1,0 +1,69 @@
+"""`run --controller`: a user's function drives the robot, the same way each time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cli import main
+
+EXAMPLE = str(Path(__file__).parents[2] / "docs" / "controller.py")
+
+
+def run(capsys, *words: str) -> tuple[int, dict, str]:
+    code = main(["run", "double_pendulum", "--json", "--seconds", "0.3", *words])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else {}, err
+
+
+def test_it_drives_the_robot_bit_for_bit_and_the_efforts_run_it_again(capsys, tmp_path):
+    kept = []
+    for name in ("one", "two"):
+        code, result, _ = run(
+            capsys, "--controller", EXAMPLE, "--dt", "0.001", "--every", "3", "--out", str(tmp_path / f"{name}.npz")
+        )
+        assert code == 0
+        assert result["steps"] == 300
+        kept.append(np.load(tmp_path / f"{name}.npz"))
+    one, two = kept
+    assert all(np.array_equal(one[name], two[name]) for name in ("q", "v", "tau", "controls"))
+    assert one["q"].shape == (101, 2)
+    model = engine.load(engine.find_robot("double_pendulum"))
+    again = engine.rollout(
+        model,
+        one["q"][0],
+        controls=one["controls"],
+        dt=1e-3,
+        every=3,
+        integrator=json.loads(str(one["settings"]))["integrator"],
+    )
+    np.testing.assert_array_equal(again.q, one["q"])
+
+
+def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def control(t, q, v):\n    return q / (t < 0.1)\n", encoding="utf-8")
+    code, result, said = run(capsys, "--controller", str(path), "--dt", "0.001", "--out", str(tmp_path / "part.npz"))
+    assert code == 1
+    assert "control answered" in said
+    assert result["failure"]
+    assert len(np.load(tmp_path / "part.npz")["q"]) == result["steps"] + 1 == 101
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--controller", "nowhere.py"], "no such file"),
+        (["--controller", EXAMPLE, "--batch", "2"], "drives one robot"),
+        (["--controller", EXAMPLE, "--controls", "x.npy"], "exclude each other"),
+        (["--controller", EXAMPLE, "--dt", "0.003"], "no whole number of time steps"),
+    ],
+)
+def test_calls_that_are_wrong_are_refused(capsys, words, said):
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert said in err
