@@ -7,10 +7,14 @@ import re
 
 import numpy as np
 import pytest
-from touching_bodies import G, at, bodies, free, joint, link
+from touching_bodies import NAMES, at, bodies, free
 
 import engine
+from engine.bench.suites import contact_bodies
+from engine.bench.suites.contact import MUSTS
+from engine.bench.suites.contact_bodies import joint, link
 
+G = 9.81
 BALL, ROD = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>'
 SELF = engine.Scene(ground=None, self_collision=True)
 
@@ -119,9 +123,9 @@ def test_energy_never_grows_where_bodies_strike_each_other(tmp_path, rng):
 def chain(folder, shapes: str = BALL, count: int = 5, joints: str = "revolute") -> engine.Model:
     """Links a … at 0.25 m from one another along x, each on a hinge about z."""
     parts = []
-    for k, name in enumerate("abcdefgh"[:count]):
+    for k, name in enumerate(NAMES[:count]):
         limit = '<limit effort="1e10" velocity="1e10" lower="-3" upper="3"/>'
-        ends = f'<parent link="{"world" if k == 0 else "abcdefgh"[k - 1]}"/><child link="{name}"/>'
+        ends = f'<parent link="{"world" if k == 0 else NAMES[k - 1]}"/><child link="{name}"/>'
         parts += [link(name, shapes), f'<joint name="{name}" type="{joints}">{ends}<origin xyz="0.25 0 0"/>'
                   f'<axis xyz="0 0 1"/>{limit if joints == "revolute" else ""}</joint>']  # fmt: skip
     return bodies(folder, *parts)
@@ -219,6 +223,46 @@ def test_a_robot_moves_alike_in_any_place_of_a_batch_and_after_the_reset_of_othe
     assert np.sum(together.contacts.number > 1) > batch / 2
     together.reset(q)
     assert together.contacts.number.max() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("stack", {"seconds": 1.0}), ("pinch", {"seconds": 1.0}), ("wedge", {"seconds": 0.5}),
+        ("corners", {"seconds": 0.1}), ("pushed", {"seconds": 1.0}), ("strikes", {"batch": 300}),
+    ],
+)  # fmt: skip
+def test_bodies_that_touch_each_other_meet_what_is_asked_of_them(name, options):
+    """The bench's cases, shorter: what stands, what holds, what jams, what is pushed, and what strikes."""
+    found = getattr(contact_bodies, name)(**options)
+    for figure, must in MUSTS[name].items():
+        value = found[figure.replace("60", f"{options.get('seconds', 60):g}") if name == "stack" else figure]
+        assert must.met(value) in ("aim", "must"), (figure, value)
+    assert found.get("share ≤ 1e-8, %", 100) > 99.9
+
+
+@pytest.mark.parametrize(
+    ("axis", "place", "kind", "expected"),
+    [
+        ("0 0 1", "0 0 0.2", "prismatic", -0.1),  # it comes down upright, and nothing moves it along the ground
+        ("1 0 0", "0 0 0.05", "prismatic", 0.04),  # it cannot leave the ground that it is in, and slides along it
+        ("0 0 1", "0 0 0.0995", "continuous", 0.04),
+        ("0 4e-6 1", "0 0 0.05", "continuous", 0.04),  # nor does a rounded axis throw it out
+        ("0 1 0", "0 0 0.0995", "continuous", 0.04),  # a wheel on an axle that stands still
+    ],
+)
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+def test_what_cannot_move_along_a_normal_or_a_surface_touches_all_the_same(
+    tmp_path, axis, place, kind, expected, integrator
+):
+    parts = [link("a"), joint("a", kind, xyz=place, axis=axis), link("b", BALL), joint("b", "fixed", "a")]
+    model = bodies(tmp_path, *parts)
+    speed = 0.0 if expected < 0 else 0.1
+    simulation = simulated(model, engine.Scene(), [0.0], v=[speed], dt=1e-3, integrator=integrator)
+    simulation.step(400)
+    assert simulation.q[0, 0] == pytest.approx(expected, abs=1e-7)
+    assert simulation.contacts.number[0] == (1 if expected < 0 else 0)
+    assert simulation.contacts.worst[0] <= 1e-9
 
 
 def test_too_many_contacts_are_refused_before_anything_moves(tmp_path):

@@ -13,6 +13,7 @@ from engine.bench import timer
 from engine.bench.peers import mujoco_contact
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.bench.suites import contact_bodies as bodies
 from engine.bench.suites import contact_cases as cases
 from engine.holding import holding_gains
 from engine.scene import Scene
@@ -50,6 +51,12 @@ MUSTS: Mapping[str, Mapping[str, Must]] = {
     "bounces": {f"e {e:g} at {dt} ms, %": Must(1.0) for dt in ("1", "0.1") for e in (0.0, 0.5, 1.0)},
     "impacts": {f"energy gained at e {e:g}": Must(1e-9) for e in (0.5, 1.0)},
     "held-humanoid": {"drift in 60 s, m": Must(1e-4, 1e-6)},
+    "stack": {"drift in 60 s, m": Must(1e-4), "worst": Must(1e-4, 1e-6)},
+    "pinch": {"creep, m/s": Must(1e-8, 1e-15), "worst": Must(1e-4, 1e-9)},
+    "wedge": {"worst": Must(1e-4, 1e-8)},
+    "corners": {"worst": Must(1e-4, 1e-8)},
+    "pushed": {"force, % off": Must(0.1), "speed, % off": Must(0.1)},
+    "strikes": {f"energy gained at e {e:g}": Must(1e-9) for e in (0.5, 1.0)},
     "alike": {"robots that differ": Must(0)},
     "speed": {"quadruped, µs a step": Must(8, 5)},
 }
@@ -60,6 +67,9 @@ TITLES: Mapping[str, str] = {
     **{f"ramp-{name}": f"{name} on a ramp, μ = {mu}" for name, mu in RAMPS},
     "stopping": "flat box pushed off in 16 directions", "bounces": "ball that falls by 0.5 m",
     "impacts": "10⁵ random impacts", "held-humanoid": "humanoid held by gains",
+    "stack": "box on a box of its mass to a 1000th", "pinch": "capsule pinched with 20 times what holds it",
+    "wedge": "wedge of 20° between two walls", "corners": "50 bodies on eight corners, pushed",
+    "pushed": "box pushed by the ball of a slide", "strikes": "10⁴ heaps of four bodies that strike",
     "alike": "quadrupeds alone, in a batch of 256, and again", "speed": "standing, on one core",
 }  # fmt: skip
 """Rows in words."""
@@ -92,6 +102,12 @@ def _parts(seconds: float) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
         ("bounces", cases.bounces),
         ("impacts", cases.impacts),
         ("held-humanoid", cases.held),
+        ("stack", bodies.stack),
+        ("pinch", bodies.pinch),
+        ("wedge", bodies.wedge),
+        ("corners", bodies.corners),
+        ("pushed", bodies.pushed),
+        ("strikes", bodies.strikes),
         ("alike", cases.alike),
         ("speed", partial(cases.speed, seconds)),
     ]

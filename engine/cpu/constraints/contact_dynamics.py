@@ -26,6 +26,7 @@ from engine.cpu.constraints.contact_rows import (
     contact_rows,
     delassus,
     frictional_first,
+    hold_across,
     joint_rows,
     right_side,
 )
@@ -252,13 +253,14 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     ground = touch.ground
     _free_velocity(given, v, forces, rows, dynamics, loads, ground)
     _stop_turning(given, v, rotations, rows.dt, ground)
-    frictional = contact_rows(count, v, dynamics.topology, ground)
+    frictional, count = contact_rows(count, v, dynamics.topology, ground)
     first = 2 * frictional + count
     joints = joint_rows(first, count - frictional, q, rows, ground)
     n = first + joints
     for i in range(count - frictional):
         ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
     delassus(n, ground)
+    hold_across(frictional, ground.system.G)
     _warm(count, frictional, n, touch, robot)
     share, left = 1.0, 0.0
     for attempt in range(_HALVINGS + 2):

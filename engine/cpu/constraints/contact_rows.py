@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.cpu.constraints.contact_law import EPS
 from engine.cpu.constraints.joint_constraints import bounds, is_row
 from engine.cpu.rigid_body import ltdl
 from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
@@ -14,6 +15,7 @@ IMPACT = 0.015
 SHUT = 1e-8
 """m, and rad or m of a joint: what is no gap, no overlap and no way to a limit. The corners of a flat foot differ by
 less, from rounding, and no velocity of a rigid foot would shut gaps that are no plane's."""
+_HELD = 1e-5  # m/rad, or of a slide's way: what moves along a normal by less is held there
 _REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes part
 
 
@@ -93,7 +95,7 @@ def _product(row, x):
     return total
 
 
-@inline
+@kernel
 def _exchange(touching, i, j):
     """Two contacts in each other's place."""
     touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
@@ -119,23 +121,42 @@ def frictional_first(count, ground):
 
 
 @inline
+def _moves(row):
+    """Whether anything moves a contact along its normal."""
+    most = 0.0
+    for j in range(row.size):
+        most = max(most, abs(row[j]))
+    return most > _HELD
+
+
+@inline
 def contact_rows(count, v, topology, ground):
-    """J of the contacts, and of each the velocity before the step."""
+    """J of the contacts, and of each the velocity before the step; answers how many have friction, and how many there
+    are: one that no joint moves along its normal is left out, since no impulse of it is known."""
     touching, mu = ground.contacts, ground.system.mu
-    frictional = 0
-    for i in range(count):
+    frictional, i = 0, 0
+    while i < count:
         shape = touching.shape[i]
         bodies, x = bodies_of(shape, ground), load3(touching.at[i], 0, 1)
         friction = _friction(shape, ground)
-        rubs = friction > 0.0
-        if rubs:
-            mu[i] = friction
-            frictional += 1
+        rubs, moves = friction > 0.0, True
+        first = 3 * i if rubs else 2 * frictional + i
         for r in range(3 if rubs else 1):
-            k = 3 * i + r if rubs else 2 * frictional + i
-            _jacobian_row(ground.rows[k], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
-            ground.before[k] = _product(ground.rows[k], v)
-    return frictional
+            _jacobian_row(ground.rows[first + r], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
+            ground.before[first + r] = _product(ground.rows[first + r], v)
+            if r == 0 and not _moves(ground.rows[first]):
+                moves = False
+                break
+        if moves:
+            if rubs:
+                mu[i] = friction
+                frictional += 1
+            i += 1
+        else:
+            count -= 1
+            for later in range(i, count):
+                _exchange(touching, later, later + 1)
+    return frictional, count
 
 
 @inline
@@ -181,6 +202,16 @@ def delassus(n, ground):
             if share != 0.0:
                 for i in range(n):
                     G[k, i] += share * half[j, i]
+
+
+@inline
+def hold_across(frictional, G):
+    """Where nothing moves a contact along the surface, as on an upright slide, keep G regular there."""
+    for i in range(frictional):
+        k = 3 * i
+        if G[k + 1, k + 1] + G[k + 2, k + 2] <= EPS * G[k, k]:
+            G[k + 1, k + 1] = EPS * G[k, k]
+            G[k + 2, k + 2] = EPS * G[k, k]
 
 
 @inline
