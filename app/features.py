@@ -15,6 +15,7 @@ from app.camera_views import CameraViews
 from app.contact_view import ContactView
 from app.dragging import Dragging
 from app.ghost_view import GhostView
+from app.ground_view import GroundView
 from app.overlay_view import OverlayView
 from app.plots_view import PlotsView
 from app.robot_view import RobotView
@@ -34,5 +35,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     TimeView,
     GhostView,
     PlotsView,
+    GroundView,
 )
 """In the order of their entries in menus."""

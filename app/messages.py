@@ -14,6 +14,8 @@ import engine
 from app.contacts import Contacts
 from app.spread import ALONE, Spread
 
+LEVEL = engine.Scene()
+"""A plane without end at height 0."""
 SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "poses", "copy")}
 """What a snapshot takes on each device, in the order in which it is done."""
 
@@ -125,7 +127,8 @@ class Settings:
     integrator: str = "semi-implicit"
     gravity: bool = True
     ground: bool = False
-    """A robot with a free base stands on flat ground at height 0."""
+    """A robot with a free base stands on the ground of `scene`."""
+    scene: engine.Scene = LEVEL
     algorithm: str = "auto"
     device: str = "auto"
     """"cpu", "cuda", or "auto" for the engine's choice."""

@@ -11,6 +11,7 @@ import engine
 from app.gl.extras import Copies, Extras, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
+from app.gl.world import World, beside
 
 THROUGH = 0.4
 """The opacity of a robot that is to be seen through; half and less casts no shadow."""
@@ -35,7 +36,8 @@ class Overlays(QObject):
         self._explainer: Explainer | None = None
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
-        self._doubled: tuple[Content, Content] | None = None
+        self._world: World | None = None
+        self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
         self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
 
     def set_robot(self, model: engine.Model | None, size: float) -> None:
@@ -99,18 +101,33 @@ class Overlays(QObject):
         if self.trails is not None and self.trails.add(time, poses):
             self._known = None
 
+    def set_world(self, world: World | None) -> None:
+        """The ground and what stands on it; None for a level ground as low as the robot asks for."""
+        if world is not self._world:
+            self._world = world
+            self._change()
+
     def seen(self, content: Content, poses: np.ndarray) -> tuple[Content, np.ndarray]:
-        """What is drawn for a robot: itself, or with its ghost beside it."""
-        if self._ghost is None:
+        """What is drawn for a robot: itself, its ghost beside it, and the obstacles."""
+        ghost, world, links = self._ghost, self._world, len(poses)
+        obstacles = None if world is None else world.obstacles
+        if ghost is None and obstacles is None:
             return content, poses
-        if self._doubled is None or self._doubled[0] is not content:
-            self._doubled = content, with_ghost(content, len(poses))
-        return self._doubled[1], np.concatenate([poses, self._ghost[0]])
+        key = (content, ghost is None, obstacles)
+        if self._joined is None or self._joined[0] != key:
+            joined = content if ghost is None else with_ghost(content, links)
+            if obstacles is not None:
+                joined = beside(joined, links if ghost is None else 2 * links, obstacles)
+            self._joined = key, joined
+        stand = [poses] if ghost is None else [poses, ghost[0]]
+        if obstacles is not None and world is not None and world.poses is not None:
+            stand.append(world.poses)
+        return self._joined[1], np.concatenate(stand)
 
     def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
         """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
         if poses is None or self._explainer is None:
-            return Extras()
+            return Extras(world=self._world)
         if self._known is None or self._known[0] is not poses:
             here = poses.copy()
             here[:, :3, 3] += center
@@ -127,7 +144,7 @@ class Overlays(QObject):
         found = self._explainer.glyphs(sorted(self.kinds), poses)
         if self.trails is not None:
             found = _merged(found, self.trails.glyphs())
-        return Extras(look, found, kinds, tuple(self._labels(poses)))
+        return Extras(look, found, kinds, tuple(self._labels(poses)), self._world)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
         names, anchors = self._explainer.names, self._explainer.anchors

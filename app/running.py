@@ -307,7 +307,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     if not settings.held:
         kp[:] = kd[:] = 0.0
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    spread, scene = settings.spread, engine.Scene() if settings.ground else None
+    spread, scene = settings.spread, settings.scene if settings.ground else None
     start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
     many = spread.robots > 1
     return engine.Simulation(

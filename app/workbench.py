@@ -259,6 +259,15 @@ class Workbench:
         """Let a robot with a free base stand on the ground, or not."""
         self._configure(replace(self.settings, ground=on))
 
+    def set_scene(self, scene: engine.Scene) -> None:
+        """What robots stand on: the present one is put down on it, at rest, as later ones are."""
+        stands = self.model is not None and self.settings.ground
+        start = engine.put_down(self.model, scene, self.model.neutral()) if stands else self._start
+        self._configure(replace(self.settings, scene=scene))
+        if stands:
+            self._start, self.time = start, 0.0
+            self.reset()
+
     def set_gravity(self, on: bool) -> None:
         self._configure(replace(self.settings, gravity=on))
 

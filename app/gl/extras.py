@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.gl.scene import Content
+from app.gl.world import World
 
 Floats = NDArray[np.floating]
 
@@ -41,10 +42,12 @@ class Look:
         color, tint = instances.color, np.zeros_like(instances.color)
         if self.opacity != 1.0 or self.ghost != 1.0:
             color = color.copy()
-            ghosts = instances.link >= (np.inf if content.robot_links is None else content.robot_links)
-            color[:, 3] *= np.where(ghosts, self.ghost, self.opacity)
+            robot, ghost = content.parts or (np.inf, np.inf)
+            beyond = np.where(instances.link < ghost, self.ghost, 1.0)
+            color[:, 3] *= np.where(instances.link < robot, self.opacity, beyond)
         if self.tints is not None:
-            tint = self.tints[instances.link]
+            tinted = instances.link < len(self.tints)
+            tint[tinted] = self.tints[instances.link[tinted]]
         if self.chosen >= 0:
             tint[instances.link == self.chosen] = CHOSEN
         return color, tint
@@ -76,10 +79,12 @@ class Extras:
     glyphs: Mapping[str, Copies] = field(default_factory=dict)
     kinds: tuple[object, ...] = ()
     labels: tuple[tuple[str, tuple[float, float, float], bool], ...] = ()
+    world: World | None = None
+    """The ground and what stands on it; None for a level ground as low as the robot asks for."""
 
     def like(self, other: Extras) -> bool:
         """Whether what is shown differs by no more than robots and what they carry have moved."""
-        return self.kinds == other.kinds and self.look.like(other.look)
+        return self.kinds == other.kinds and self.world is other.world and self.look.like(other.look)
 
 
 PLAIN = Extras()

@@ -10,10 +10,8 @@ from app.gl.camera import Camera
 KEY = np.array([0.75, -0.15, 1.0])
 """Towards the key light; light.glsl says the same."""
 
-FRAME = np.dtype(
-    [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")]
-    + [(name, "4f4") for name in ("right", "up", "forward", "eye", "grid", "spacing", "shaded")]
-)
+_NAMES = ("right", "up", "forward", "eye", "grid", "spacing", "shaded", "plane", "across", "along")
+FRAME = np.dtype([("view_projection", "(4,4)f4"), ("light", "(4,4)f4")] + [(name, "4f4") for name in _NAMES])
 """std140, in the order of frame.glsl; matrices by columns."""
 
 
@@ -39,13 +37,24 @@ def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int
     return matrix, texel
 
 
+def directions(plane: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two unit vectors (3,) on a plane (4,), its normal and its offset: as near to x as can be, and across."""
+    n = plane[:3]
+    x = np.array([1.0, 0.0, 0.0] if abs(n[0]) < 0.99 else [0.0, 1.0, 0.0])
+    u = x - (x @ n) * n
+    u /= np.linalg.norm(u)
+    return u, np.cross(n, u)
+
+
 def shaded(
-    lower: NDArray[np.float64], upper: NDArray[np.float64], ground: float, margin: float
+    lower: NDArray[np.float64], upper: NDArray[np.float64], plane: NDArray[np.float64], margin: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and upper corner, (2,) each, of the part of the ground where a box's shadow can fall, m."""
+    """The lower and upper corner, (2,) each, of the part of the plane where a box's shadow can fall, m on the plane."""
     corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
-    fallen = corners[:, :2] - KEY[:2] * ((corners[:, 2] - ground) / KEY[2])[:, None]
-    return fallen.min(0) - margin, fallen.max(0) + margin
+    n = plane[:3]
+    fallen = corners - KEY * ((corners @ n - plane[3]) / max(n @ KEY, 0.05))[:, None]
+    places = fallen @ np.stack(directions(plane), 1)
+    return places.min(0) - margin, places.max(0) + margin
 
 
 def pack(
@@ -54,10 +63,10 @@ def pack(
     light: NDArray[np.float64],
     texel: float,
     size: int,
-    ground: float,
+    plane: NDArray[np.float64],
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.void]:
-    """One `FRAME` record; `shade` as `shaded` answers."""
+    """One `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` as `shaded` answers."""
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)
@@ -69,12 +78,13 @@ def pack(
     frame["right"][:3] = right * slope * max(1.0, aspect)
     frame["up"][:3] = up * slope * max(1.0, 1 / aspect)
     frame["forward"][:3] = -backward
-    frame["eye"] = *camera.eye, ground
+    frame["eye"][:3] = camera.eye
     reach = 9.0 * camera.distance
-    frame["grid"] = *camera.target[:2], 3 * reach, reach
+    across, along = directions(plane)
+    center = np.array([across @ camera.target, along @ camera.target])
+    frame["plane"], frame["across"][:3], frame["along"][:3] = plane, across, along
+    frame["grid"] = *center, 3 * reach, reach
     decade, faded = divmod(np.log10(camera.distance / 2.5), 1)
     frame["spacing"] = 10.0 ** (decade - 1), faded, texel, 1 / size
-    frame["shaded"] = np.clip(
-        np.concatenate(shade), [*(camera.target[:2] - 3 * reach)] * 2, [*(camera.target[:2] + 3 * reach)] * 2
-    )
+    frame["shaded"] = np.clip(np.concatenate(shade), [*(center - 3 * reach)] * 2, [*(center + 3 * reach)] * 2)
     return frame

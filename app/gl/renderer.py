@@ -23,6 +23,7 @@ from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
 from app.gl.extras import PLAIN, Extras, Look
+from app.gl.ground_drawer import GroundDrawer
 from app.gl.mesh import Mesh
 from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
@@ -72,8 +73,9 @@ _FOREIGN = (
 class Renderer:
     """Draws a scene. Its OpenGL objects live in the context current at `initialize`.
 
-    `ground` is the height of the ground, m; `software` says that the processor draws. `draw_seconds` is the wall time
-    of the last `draw` on the processor, `upload_seconds` the part of it that sent poses, and meshes when they are new.
+    `ground` is the height of a level ground, m, where extras tell of no other; `software` says that the processor
+    draws. `draw_seconds` is the wall time of the last `draw` on the processor, `upload_seconds` the part of it that
+    sent poses, and meshes when they are new.
     """
 
     def __init__(self, fine: bool = False) -> None:
@@ -94,7 +96,8 @@ class Renderer:
         self._batch: Batch | None = None
         self._drawer: BatchDrawer | None = None
         self._overlays = OverlayDrawer()
-        self._look = PLAIN.look
+        self._ground_drawer = GroundDrawer()
+        self._look, self._world = PLAIN.look, PLAIN.world
         self.triangles = 0
         """Of the last picture's batch."""
         self._share = 1.0
@@ -103,13 +106,16 @@ class Renderer:
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost."""
         self._sent, self._canvases = {}, {}
+        self._overlays, self._ground_drawer = OverlayDrawer(), GroundDrawer()
         self.software = any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)
         slow = self.software and not self._fine
         bound = GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING)
         self._shadows = [Shadow(objects.ShadowMap(size)) for size in ((1024, 512) if slow else (2048, 1024))]
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
         taps = {"SHADOW_TAPS": 2 if slow else 4}
-        self._programs = {name: shaders.named(name, taps) for name in ("backdrop", "ground", "robot", "shadow")}
+        self._programs = {
+            name: shaders.named(name, taps) for name in ("backdrop", "ground", "robot", "shadow", "terrain")
+        }
         self._programs["screen door"] = shaders.named("robot", {**taps, "SCREEN_DOOR": 1})
         self._programs["shaded"] = shaders.named("ground", {**taps, "SHADED": 1})
         for program in self._programs.values():
@@ -140,6 +146,7 @@ class Renderer:
             self._drawer.release()
             self._drawer = None
         self._overlays.release()
+        self._ground_drawer.release()
         for shadow in self._shadows:
             shadow.map.release()
         for canvas in self._canvases.values():
@@ -191,7 +198,7 @@ class Renderer:
         divisor, samples = DETAILS[detail]
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
         poses = None if link_poses is None else np.array(link_poses, float)
-        self._shadow, self._look = self._shadows[bool(detail)], extras.look
+        self._shadow, self._look, self._world = self._shadows[bool(detail)], extras.look, extras.world
         self._take(self._scene.content if self._scene is not None and poses is not None else None)
         self._batch = batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
@@ -292,8 +299,9 @@ class Renderer:
         """Send what all shaders know of the frame; shadows fall from what is between those corners."""
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
-        shade = frame.shaded(lower, upper, self.ground, 8 * self._texel)
-        record = frame.pack(camera, aspect, self._light, self._texel, size, self.ground, shade)
+        plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
+        shade = frame.shaded(lower, upper, plane, 8 * self._texel)
+        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
@@ -404,22 +412,8 @@ class Renderer:
         yield from self._draw(picked, draft, "screen door" if doors else "robot")
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
-        self._draw_ground()
+        self._ground_drawer.draw(self._world, draft, self._programs)
         yield
-
-    def _draw_ground(self) -> None:
-        GL.glBindVertexArray(self._empty)
-        GL.glEnable(GL.GL_BLEND)
-        GL.glBlendFunc(GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)
-        GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
-        GL.glPolygonOffset(0.0, 4.0)
-        GL.glDepthMask(False)
-        # Nine cells of six vertices, of which only the middle one looks at the shadow map.
-        GL.glUseProgram(self._programs["ground"])
-        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 24)
-        GL.glDrawArrays(GL.GL_TRIANGLES, 30, 24)
-        GL.glUseProgram(self._programs["shaded"])
-        GL.glDrawArrays(GL.GL_TRIANGLES, 24, 6)
 
 
 def _mesh(content: Content, index: int, level: int) -> Mesh:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,8 +63,9 @@ class Content:
     levels: list[tuple[Level, ...]]
     instances: Instances
     hulls: NDArray[np.float64]
-    robot_links: int | None = None
-    """Where a ghost stands beside the robot, how many links the robot has: the ghost's come after them."""
+    parts: tuple[int, int] | None = None
+    """Where more than a robot is there: the links from the first number on are its ghost's, from the second on those of
+    what else stands around."""
 
     def matrices(self, link_poses: ArrayLike) -> NDArray[np.float32]:
         """(I, 4, 4): where each copy stands in the world, for poses (links, 4, 4)."""
@@ -121,7 +122,16 @@ def with_ghost(content: Content, links: int) -> Content:
         both(instances.color, instances.color),
         2 * instances.start,
     )
-    return replace(content, instances=doubled, hulls=both(content.hulls, content.hulls), robot_links=links)
+    return replace(content, instances=doubled, hulls=both(content.hulls, content.hulls), parts=(links, 2 * links))
+
+
+class Shapes(Protocol):
+    """A model, or what else has shapes to draw."""
+
+    @property
+    def visuals(self) -> tuple[engine.Visual, ...]: ...
+    @property
+    def collisions(self) -> tuple[engine.Collision, ...]: ...
 
 
 class Scene:
@@ -132,9 +142,9 @@ class Scene:
     in its place. A mesh of several colours keeps them; one of a single colour takes the one the robot's file gives it.
     """
 
-    def __init__(self, model: engine.Model, collisions: bool = False):
+    def __init__(self, model: Shapes, collisions: bool = False):
         self.diagnostics: list[engine.Diagnostic] = []
-        shown = model.visuals or skeleton.visuals(model)
+        shown = skeleton.visuals(model) if isinstance(model, engine.Model) and not model.visuals else model.visuals
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
         self._collisions = model.collisions
         self._known: dict[str, tuple[Mesh, tuple[Level, ...]]] = {}  # of each file that was read, or found wanting

@@ -5,8 +5,11 @@ layout(std140) uniform Frame {
     vec4 right;            // half the picture's width, as a direction at unit depth
     vec4 up;               // half the picture's height
     vec4 forward;          // unit
-    vec4 eye;              // xyz in m; w: the ground's height
-    vec4 grid;             // xy: centre of the ground's quad; z: its half width; w: where the lines have faded
+    vec4 eye;              // xyz in m
+    vec4 grid;             // xy: centre of the ground's quad, on the plane; z: its half width; w: where the lines have faded
     vec4 spacing;          // x: finest spacing in m; y: how far that level has faded, 0..1; z: shadow texel, m; w: 1 / map size
     vec4 shaded;           // xy, zw: corners of the part of the ground where shadows can fall
+    vec4 plane;            // the ground's: xyz: unit normal; w: its distance from the origin, m
+    vec4 across;           // unit directions on the plane, along which places on it are counted from its point
+    vec4 along;            // nearest to the origin
 };

@@ -1,37 +1,19 @@
 #version 330 core
 #include "frame.glsl"
 #include "light.glsl"
+#include "grid.glsl"
 
 in vec3 position;
+in vec2 place;
 out vec4 color;
 
-// How much of the pixel the grid's lines cover; lines too dense to be seen fade out.
-float lines(float step) {
-    vec2 cell = position.xy / step;
-    vec2 pixel = max(fwidth(cell), vec2(1e-6));
-    vec2 away = abs(fract(cell - 0.5) - 0.5) / pixel;
-    vec2 cover = (1.0 - min(away / 1.1, 1.0)) * clamp(1.3 - 3.5 * pixel, 0.0, 1.0);
-    return max(cover.x, cover.y);
-}
-
-float axis(float coordinate) {
-    return 1.0 - min(abs(coordinate) / (1.5 * max(fwidth(coordinate), 1e-6)), 1.0);
-}
-
 void main() {
-    float away = length(position.xy - grid.xy) / grid.w;
-    float fade = exp(-3.0 * away * away);
-    float faded = spacing.y;
-    float cover = 0.10 * (1.0 - faded) * lines(spacing.x);
-    cover = max(cover, mix(0.24, 0.10, faded) * lines(10.0 * spacing.x));
-    cover = max(cover, 0.24 * lines(100.0 * spacing.x));
-    vec3 tint = vec3(0.72, 0.78, 0.86);
-    float x_axis = axis(position.y), y_axis = axis(position.x);
-    tint = mix(tint, vec3(0.88, 0.32, 0.30), x_axis);
-    tint = mix(tint, vec3(0.38, 0.76, 0.38), y_axis * (1.0 - x_axis));
-    cover = max(cover, 0.60 * max(x_axis, y_axis)) * fade;
+    float away = length(place - grid.xy) / grid.w;
+    vec4 grid_line = grid_lines(place);
+    vec3 tint = grid_line.rgb;
+    float cover = grid_line.a * exp(-3.0 * away * away);
 
-    bool above = eye.z > eye.w;
+    bool above = dot(plane.xyz, eye.xyz) > plane.w;
 #ifdef SHADED
     float shade = above ? 0.55 * (1.0 - lit(position, 2.0)) : 0.0;
 #else

@@ -1,0 +1,162 @@
+"""The ground is drawn as what it is: planes of any slope, height fields and obstacles, which the user chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtWidgets import QFileDialog, QInputDialog
+from test_collision_shapes import pixels
+from test_contacts import seen
+from windows import wait
+
+import engine
+from app import grounds
+from app.gl import frame
+from app.gl.camera import Camera
+from app.gl.scene import Scene
+from app.gl.world import FEW, beside, world_of
+from app.ground_view import GroundView
+
+QUADRUPED = engine.ROBOTS / "quadruped.urdf"
+
+
+@pytest.fixture
+def standing(qtbot, opened):
+    window = opened(QUADRUPED)
+    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
+    return window
+
+
+def choose(qtbot, window, shape: int) -> None:
+    """Press an entry of Simulation › Ground shape, and wait until the robot stands there."""
+    view = window.features[GroundView]
+    assert view.menu.menuAction() in window.menus.simulation.actions()
+    before = window.workbench.newest.q.copy()
+    view.shapes[shape].trigger()
+    wait(qtbot, lambda: not np.array_equal(window.workbench.newest.q, before) and window.workbench.newest.time == 0)
+
+
+def test_a_slope_is_drawn_under_the_feet(qtbot, standing):
+    flat = pixels(standing)
+    choose(qtbot, standing, 1)
+    view = standing.viewport._view()
+    normal = np.array(standing.workbench.settings.scene.ground.normal)
+    np.testing.assert_allclose(view.extras.world.plane, [*normal, 0.0])
+    assert normal[2] == pytest.approx(np.cos(np.radians(grounds.SLOPE)))
+    assert np.abs(pixels(standing) - flat).max() > 30
+    choose(qtbot, standing, 0)
+    assert np.abs(pixels(standing) - flat).max() < 20
+
+
+def test_a_height_field_hides_what_lies_below_it_and_is_shaded(qtbot, standing):
+    choose(qtbot, standing, 2)
+    field = standing.workbench.settings.scene.ground
+    assert isinstance(field, engine.HeightField)
+    # A point of the ground beside the robot is drawn in the ground's colour; a pixel of the empty picture is darker.
+    size = standing.viewport.robot_size
+    standing.viewport.see(Camera(np.zeros(3), 4 * size, 0.5, 0.9))
+    shown = pixels(standing)
+    places = np.array([[0.9, 0.9], [-0.9, 0.9], [0.9, -0.9]]) * size
+    colors = []
+    for place, height in zip(places, field.height(places), strict=True):
+        row, column = seen(standing, np.append(place, height))
+        colors.append(shown[row - 2 : row + 3].reshape(5, -1, 3)[:, column - 2 : column + 3].mean())
+    standing.run.ground.trigger()
+    wait(qtbot, lambda: standing.viewport._view().extras.world is None)
+    empty = pixels(standing)
+    assert min(colors) > empty.mean() + 8
+    assert np.ptp(shown.astype(float).mean(1)) > 5
+
+
+def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
+    plain_links = len(standing.viewport._view().poses)
+    standing.features[GroundView].shapes[3].trigger()
+    wait(qtbot, lambda: standing.viewport._view().extras.world.obstacles is not None)
+    view, obstacles = standing.viewport._view(), standing.workbench.settings.scene.obstacles
+    assert len(view.poses) == plain_links + grounds.TREADS
+    content = view.content
+    for k, obstacle in enumerate(obstacles):
+        here = content.instances.link == plain_links + k
+        corners = content.hulls[here].reshape(-1, 3) + view.poses[plain_links + k, :3, 3]
+        lower = np.asarray(obstacle.pose)[:3, 3] - np.array(obstacle.size) / 2
+        np.testing.assert_allclose(corners.min(0), lower, atol=1e-6)
+    last = np.asarray(obstacles[-1].pose)[:3, 3] + [0, 0, obstacles[-1].size[2] / 2]
+    standing.viewport.see(Camera(last, 3.0, -0.6, 0.7))
+    row, column = seen(standing, last)
+    color = pixels(standing)[row].reshape(-1, 3)[column]
+    assert color[0] > color[2] + 15  # sand, on a bluish ground
+
+
+def test_without_ground_to_stand_on_there_is_nothing_to_choose(opened):
+    window = opened()
+    assert not window.features[GroundView].menu.isEnabled()
+
+
+def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, standing, tmp_path, monkeypatch):
+    heights = np.add.outer(np.zeros(5), np.linspace(0.0, 0.2, 9))
+    path = tmp_path / "hill.npy"
+    np.save(path, heights)
+    view = standing.features[GroundView]
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: (0.25, True))
+    view.from_file.trigger()
+    wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)
+    ground = standing.workbench.settings.scene.ground
+    np.testing.assert_array_equal(ground.heights, heights)
+    assert ground.cell == 0.25
+    assert view.from_file.isChecked()
+    path.write_text("no heights")
+    view.from_file.trigger()
+    assert "hill.npy" in standing.statusBar().currentMessage()
+    assert standing.workbench.settings.scene.ground is ground
+    assert view.from_file.isChecked()
+
+
+def test_triangles_are_those_that_robots_touch(rng):
+    field = engine.HeightField(rng.uniform(0, 1, (6, 9)), 0.5, (1.0, 2.0, 3.0))
+    exact, draft = world_of(engine.Scene(ground=field)).terrain
+    assert draft is exact
+    corners = exact.vertices.astype(float)[exact.faces]
+    up = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    assert np.all(up[:, 2] > 0)
+    middle = corners.mean(1)
+    np.testing.assert_allclose(field.height(middle[:, :2]), middle[:, 2], atol=1e-5)
+
+
+def test_a_large_field_has_fewer_triangles_in_drafts():
+    field = engine.HeightField(np.zeros((700, 300)), 0.1)
+    exact, draft = world_of(engine.Scene(ground=field)).terrain
+    assert len(exact.faces) > 699 * 299 * 2
+    assert len(draft.faces) <= 2 * (FEW + 3) ** 2
+    np.testing.assert_allclose(draft.vertices.min(0), exact.vertices.min(0))
+
+
+def test_a_plane_has_directions_of_its_own(rng):
+    for _ in range(20):
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        u, v = frame.directions(np.append(n, 0.3))
+        np.testing.assert_allclose(np.stack([u, v, n]) @ np.stack([u, v, n]).T, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(np.cross(u, v), n, atol=1e-12)
+    u, v = frame.directions(np.array([0.0, 0.0, 1.0, 0.0]))
+    assert (u.tolist(), v.tolist()) == ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+def test_a_shadow_falls_on_a_slope_along_the_light():
+    plane = np.array([*engine.slope(0.3).normal, 0.1])
+    box = np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0])
+    lower, upper = frame.shaded(*box, plane, 0.0)
+    np.testing.assert_allclose(lower, upper)
+    u, v = frame.directions(plane)
+    point = plane[3] * plane[:3] + lower[0] * u + lower[1] * v
+    np.testing.assert_allclose(np.cross(box[0] - point, frame.KEY), 0.0, atol=1e-12)
+
+
+def test_two_contents_stand_beside_each_other():
+    model = engine.load(QUADRUPED)
+    robot, world = Scene(model).content, world_of(grounds.stairs(1.0))
+    both = beside(robot, len(model.link_names), world.obstacles)
+    assert len(both.meshes) == len(robot.meshes) + len(world.obstacles.meshes)
+    assert both.instances.start[-1] == len(both.instances.mesh) == len(both.hulls)
+    assert np.all(np.diff(both.instances.mesh) >= 0)
+    assert both.parts == (len(model.link_names),) * 2
