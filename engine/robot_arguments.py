@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from rich.console import Console
 
@@ -34,10 +35,10 @@ def add_sources(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
 
 
-def load_robot(args: argparse.Namespace) -> Model:
-    """The robot that the arguments of `add_robot` name. Raises FileNotFoundError or ModelError."""
+def load_robot(args: argparse.Namespace, srdf: Path | None = None) -> Model:
+    """The robot that the arguments of `add_robot` name, with an SRDF. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
-    return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
+    return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro, srdf)
 
 
 def count(text: str) -> int:

@@ -75,7 +75,14 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--cell", type=positive, default=0.1, metavar="M", help="between heights of --terrain (default 0.1)"
     )
-    run.add_argument("--friction", type=float, metavar="MU", help="coefficient of friction of the ground (default 0.8)")
+    run.add_argument(
+        "--friction",
+        type=float,
+        metavar="MU",
+        help="of the ground, and of links of which the file gives none (default 0.8)",
+    )
+    run.add_argument("--self-collision", action="store_true", help="the robot's links touch each other")
+    run.add_argument("--srdf", type=Path, metavar="FILE", help="whose disable_collisions --self-collision leaves out")
     run.add_argument("--hold", action="store_true", help="joint gains hold the robot as it starts")
 
 
@@ -121,7 +128,9 @@ def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | Non
 def run_robot(args: argparse.Namespace) -> int:
     """`run`: simulate, report the speed, the energy's drift and where the time went, write the trajectory."""
     began = perf_counter()
-    model = load_robot(args).with_gravity(args.gravity)
+    if args.srdf is not None and not args.self_collision:
+        raise CallError("--srdf says which links never touch each other; add --self-collision, or leave it out")
+    model = load_robot(args, args.srdf).with_gravity(args.gravity)
     warn(model)
     step = suggested_step(model, args.hold)
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
@@ -236,7 +245,21 @@ def _result(
 
 
 def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
-    """The ground that was asked for, or that stands to reason."""
+    """What was asked for to touch, or stands to reason."""
+    ground = _ground(args) if _has_ground(args, model) else None
+    if args.self_collision and not model.collisions:
+        raise CallError(f"--self-collision: {_BARE.format(model.name, 'touch each other')}")
+    if ground is None and not args.self_collision:
+        return None
+    friction = {} if args.friction is None else {"friction": args.friction}
+    return Scene(ground=ground, self_collision=args.self_collision, **friction)
+
+
+_BARE = "{} has no collision shapes that could {}; give its links <collision>"
+
+
+def _has_ground(args: argparse.Namespace, model: Model) -> bool:
+    """Whether there is to be ground."""
     stands = (
         bool(np.any(model.kind == FREE))
         and bool(model.collisions)
@@ -247,12 +270,10 @@ def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
     if args.ground is False or (not asked and not stands):
         if args.terrain is not None:
             raise CallError("--terrain and --no-ground exclude each other; give one of them")
-        return None
+        return False
     if asked and not model.collisions:
-        name = "--terrain" if args.terrain else "--ground"
-        raise CallError(f"{name}: {model.name} has no collision shapes that could touch it; give its links <collision>")
-    friction = {} if args.friction is None else {"friction": args.friction}
-    return Scene(ground=_ground(args), **friction)
+        raise CallError(f"{'--terrain' if args.terrain else '--ground'}: {_BARE.format(model.name, 'touch it')}")
+    return True
 
 
 def _ground(args: argparse.Namespace) -> Plane | HeightField:
@@ -267,8 +288,9 @@ def _ground(args: argparse.Namespace) -> Plane | HeightField:
 
 
 def _require_ground(args: argparse.Namespace, model: Model, scene: Scene | None) -> None:
-    for name, default in (("slope", 0.0), ("friction", None)):
-        if scene is None and getattr(args, name) != default:
+    level = scene is None or scene.ground is None
+    for name, useless, default in (("slope", level, 0.0), ("friction", scene is None, None)):
+        if useless and getattr(args, name) != default:
             raise CallError(f"--{name} is the ground's, and {model.name} gets none; add --ground, or leave it out")
 
 
@@ -309,6 +331,7 @@ def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any
         "controls": str(args.controls.resolve()) if args.controls else None,
         "controller": str(args.controller.resolve()) if args.controller else None,
         "terrain": str(args.terrain.resolve()) if args.terrain else None,
+        "srdf": str(args.srdf.resolve()) if args.srdf else None,
         "algorithm": simulation.algorithm,
         "catena": __version__,
     }

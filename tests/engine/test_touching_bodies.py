@@ -10,6 +10,7 @@ import pytest
 from touching_bodies import NAMES, at, bodies, free
 
 import engine
+from engine import cli
 from engine.bench.suites import contact_bodies
 from engine.bench.suites.contact import MUSTS
 from engine.bench.suites.contact_bodies import joint, link
@@ -197,9 +198,8 @@ def test_folded_arms_are_stopped_by_themselves(tmp_path):
     for _ in range(300):
         simulation.step(10)
         assert simulation.contacts.worst[0] <= 1e-8
-        poses = engine.link_poses(model, simulation.q[0])[1:, :3, 3]
-        apart = np.linalg.norm(poses[:, None] - poses[None], axis=-1)
-        least = min(least, *(apart[i, j] for i, j in ((0, 2), (0, 3), (1, 3))))
+        p = engine.link_poses(model, simulation.q[0])[1:, :3, 3]
+        least = min(least, *(float(np.linalg.norm(p[i] - p[j])) for i, j in ((0, 2), (0, 3), (1, 3))))
     assert least == pytest.approx(0.2, abs=1e-4)
     assert simulation.contacts.number[0] > 0
 
@@ -315,3 +315,42 @@ def test_an_obstacle_never_changes():
     assert (obstacle.size, obstacle.pose[0, 3]) == ((0.5,), 0.0)
     with pytest.raises(ValueError, match="read-only"):
         obstacle.pose[0, 3] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--srdf", "r.srdf"], "--srdf says which links never touch each other; add --self-collision"),
+        (["--self-collision", "--srdf", "none.srdf"], "none.srdf: cannot be read"),
+        (["--self-collision", "--no-ground", "--slope", "3"], "--slope is the ground's"),
+    ],
+)
+def test_the_shell_refuses_in_one_sentence(tmp_path, capsys, words, sentence):
+    path = chain(tmp_path, count=3).source
+    assert cli.main(["run", path, "--seconds", "0.01", *words]) != 0
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_shell_lets_links_touch_each_other(tmp_path, capsys):
+    """An arm that folds onto itself, and one whose SRDF says that it never does."""
+    model = chain(tmp_path, count=4)
+    (tmp_path / "r.srdf").write_text(
+        '<robot name="r"><disable_default_collisions link="a"/><disable_default_collisions link="b"/></robot>'
+    )
+    np.save(tmp_path / "fold.npy", [0.0, 0.5, 0.5, 0.5])
+    call = ["run", model.source, "--seconds", "2", "--gravity", "0", "0", "0", "--controls", str(tmp_path / "fold.npy")]
+    least = {}
+    for words in ((), ("--self-collision",), ("--self-collision", "--srdf", str(tmp_path / "r.srdf"))):
+        out = tmp_path / "out.npz"
+        assert cli.main([*call, *words, "--out", str(out)]) == 0
+        poses = [engine.link_poses(model, q)[1:, :3, 3] for q in np.load(out)["q"].reshape(-1, model.nq)]
+        least[words] = min(float(np.linalg.norm(p[i] - p[j])) for p in poses for i, j in ((0, 2), (0, 3), (1, 3)))
+    capsys.readouterr()
+    free, touching, disabled = least.values()
+    assert touching == pytest.approx(0.2, abs=1e-3)
+    assert free == disabled < 0.19
+
+
+def test_the_shell_says_what_a_robot_without_shapes_needs(capsys):
+    assert cli.main(["run", "arm7", "--self-collision", "--seconds", "0.01"]) == 2
+    assert "has no collision shapes that could touch each other; give its links <collision>" in capsys.readouterr().err
