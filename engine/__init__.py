@@ -45,6 +45,8 @@ from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.recording import RecordedFrame, Recording, Run, Setup
+from engine.recording.files import SavedRun, read_run, recording_of, save_csv, save_run
+from engine.recording.files import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
@@ -133,6 +135,7 @@ __all__ = [
     "RecordedFrame",
     "Recording",
     "Run",
+    "SavedRun",
     "Scaling",
     "Scene",
     "Setup",
@@ -161,9 +164,14 @@ __all__ = [
     "momentum",
     "point_mobility",
     "put_down",
+    "read_run",
+    "recorded_trajectory",
+    "recording_of",
     "repair",
     "replacing",
     "rollout",
+    "save_csv",
+    "save_run",
     "simulation_algorithms",
     "simulation_refusal",
     "slope",

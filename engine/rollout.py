@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
 
+FORMAT = 1
+"""Of the files that `save` writes: newer ones may hold more."""
 KEPT = ("q", "v", "tau")
 """What of a motion can be kept."""
 
@@ -226,12 +229,17 @@ class Recorder:
 
 
 def save(
-    path: str | Path, model: Model, trajectory: Trajectory, settings: dict[str, Any], controls: Array | None = None
+    path: str | Path,
+    model: Model,
+    trajectory: Trajectory,
+    settings: dict[str, Any],
+    controls: Array | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write a trajectory and all it takes to run it again to an .npz file, whole or not at all.
 
     The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, `settings` as JSON text and, where
-    there are any, all `controls` (1, steps, nv).
+    there are any, all `controls` (1, steps, nv). `more` are further arrays.
     """
     with files.replacing(path) as file:
         np.savez_compressed(
@@ -239,6 +247,7 @@ def save(
             **asdict(trajectory),
             joint_names=np.array(model.joint_names),
             coordinate_names=np.array(model.coordinate_names),
-            settings=np.array(json.dumps(settings)),
+            settings=np.array(json.dumps({**settings, "format": FORMAT})),
             **({} if controls is None else {"controls": controls[0]}),
+            **more,
         )

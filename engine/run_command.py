@@ -23,6 +23,7 @@ from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
+from engine.recording.files import how_made
 from engine.robot_arguments import DONE, NO, CallError, console, count, load_robot, seed, warn
 from engine.rollout import Recorder, save
 from engine.scene import HeightField, Plane, Scene, put_down, slope
@@ -172,7 +173,8 @@ def run_robot(args: argparse.Namespace) -> int:
     energies.append(_total_energy(simulation))
     if args.out is not None:
         with _undisturbed():
-            save(args.out, model, recorder.trajectory(), _settings(args, simulation), recorder.controls)
+            trajectory, settings = recorder.trajectory(), _settings(args, simulation)
+            save(args.out, model, trajectory, settings, recorder.controls, how_made(simulation))
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
     result = _result(args, simulation, recorder.phases(), energies, seconds) | {"failure": failure or None}
     _report_run(args, result)

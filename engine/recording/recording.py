@@ -27,10 +27,12 @@ Inputs = tuple[Array, Array, Packed | None]
 Change = tuple[int, Inputs]
 """After how many steps these inputs began to act."""
 Stored = tuple[Any, ...]
-"""A frame: its fields are those of `_Frame`. Plain tuples of arrays are no work for the garbage collector."""
+"""A frame: its fields are those of `StoredFrame`. Plain tuples of arrays are no work for the garbage collector."""
 
 
-class _Frame(NamedTuple):
+class StoredFrame(NamedTuple):
+    """A frame as it is kept: see `RecordedFrame`. `setup` is the number of the run's; `bytes` what all this takes."""
+
     time: float
     steps: int
     setup: int
@@ -92,16 +94,26 @@ class Run:
         """The index of the newest frame."""
         return self.first + len(self) - 1
 
-    def _stored(self, index: int) -> _Frame:
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """How the simulations of the run were made, in their order."""
+        return tuple(self._setups)
+
+    @property
+    def shapes(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Of the arrays in `Checkpoint.contact`, for each of `setups`."""
+        return tuple(self._shapes)
+
+    def _stored(self, index: int) -> StoredFrame:
         if not self.first <= index <= self.last:
             raise IndexError(f"frame {index} is not recorded; there are {self.first} to {self.last}")
-        return _Frame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
+        return StoredFrame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
 
     def _pop(self) -> int:
         """Let the newest frame go; the bytes that are free then."""
         shared, frame = self.last <= self._shared, self._frames.pop()
         assert frame is not None
-        return 0 if shared else _Frame(*frame).bytes
+        return 0 if shared else StoredFrame(*frame).bytes
 
     def _drop(self) -> int:
         """Let the oldest frame go, of the only run; the bytes that are free then."""
@@ -112,7 +124,7 @@ class Run:
         if self._at > _LET_GO:
             del self._frames[: self._at]
             self._at = 0
-        return _Frame(*frame).bytes
+        return StoredFrame(*frame).bytes
 
 
 class Recording:
@@ -155,6 +167,23 @@ class Recording:
             return tuple(run for run in self._runs if len(run))
 
     # Writing.
+
+    def adopt(self, setups: list[Setup], shapes: list[tuple[tuple[int, ...], ...]], frames: list[StoredFrame]) -> Run:
+        """A run that was recorded elsewhere; the budget grows so that there is as much room for others."""
+        with self._lock:
+            run = Run(self._runs[-1].number + 1 if self._runs else 1)
+            run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
+            before: Inputs | tuple[()] = ()
+            for frame in frames:
+                if not 0 <= frame.setup < len(setups):
+                    raise IndexError(f"frame {len(run)} is of setup {frame.setup}, of which there are {len(setups)}")
+                sized = frame._replace(bytes=_size(frame, before))
+                run._frames.append(tuple(sized))
+                self._bytes, before = self._bytes + sized.bytes, frame.inputs
+            self._runs.append(run)
+            self._inputs, self._changes = None, []
+            self._budget = max(self._budget, 2 * self._bytes)
+            return run
 
     def clear(self) -> None:
         """Forget all runs."""
@@ -247,7 +276,7 @@ class Recording:
             run._shapes[setup] = tuple(x.shape for x in checkpoint.contact)
             run._names[setup] = tuple(phases)
             before = () if begins or not len(run) else run._stored(run.last).inputs
-            frame = _Frame(
+            frame = StoredFrame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
                 self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,
                 tuple(map(pack, checkpoint.contact)), pack_touches(simulation.contacts),
@@ -264,7 +293,7 @@ class Recording:
         while self._bytes > self._budget and len(self._runs) > 1:
             self._runs.pop(0)
             kept = {id(frame): frame for run in self._runs for frame in run._frames if frame is not None}
-            self._bytes = sum(_Frame(*frame).bytes for frame in kept.values())
+            self._bytes = sum(StoredFrame(*frame).bytes for frame in kept.values())
         while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
             self._bytes -= self._runs[0]._drop()
 
@@ -280,6 +309,11 @@ class Recording:
             index, stored.time, setup, stored.begins, _checkpoint(stored, setup, shapes),
             unpack_touches(stored.touches), phases,
         )  # fmt: skip
+
+    def stored(self, run: Run) -> list[StoredFrame]:
+        """All frames of a run, in their order, which are not to be changed."""
+        with self._lock:
+            return [run._stored(index) for index in range(run.first, run.last + 1)]
 
     def at(self, run: Run, time: float) -> int:
         """The index of the last frame at or before a time in s; of the oldest where none is."""
@@ -333,7 +367,7 @@ def _time_of(frame: Stored | None) -> float:
     return float(frame[0])
 
 
-def _size(frame: _Frame, before: Inputs | tuple[()]) -> int:
+def _size(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
     """Bytes of a frame, with those inputs that the frame before does not share."""
     known, new = {id(x) for x in before}, []
     for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
@@ -372,7 +406,7 @@ def _act(simulation: Simulation, inputs: Inputs) -> None:
         simulation.wrench[:] = simulation.array(unpack(wrench, simulation.wrench.shape))
 
 
-def _checkpoint(stored: _Frame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
+def _checkpoint(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
     frozen: NDArray[Any] = np.zeros(setup.settings.batch, bool) if stored.frozen is None else stored.frozen
     tau, target, wrench = _dense(stored.inputs, setup)
     contact = tuple(unpack(packed, shape) for packed, shape in zip(stored.contact, shapes, strict=True))

@@ -1,0 +1,314 @@
+"""Runs in files: an .npz that `Trajectory` and `Recording` both read, checked before it is believed; and CSV.
+
+Beside what `engine.rollout.save` writes, time, q, v, tau, names and settings, the file of a recorded run holds all
+that takes it on to the same bits: in `setups`, as JSON text, how its simulations were made, and in arrays whose
+names begin with ``frame_``, ``change_`` and ``setup_`` what acted, and what contacts start from. ``…_count`` tells how
+many rows of an array are each frame's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine import files, validation
+from engine.model import Model
+from engine.recording import setup_text
+from engine.recording.packing import Array, alike
+from engine.recording.recording import Recording, Run, StoredFrame
+from engine.recording.setup import Setup
+from engine.rollout import FORMAT, Trajectory
+from engine.scene import Touches
+from engine.simulation import Simulation
+
+LARGEST = 4 * 2**30
+"""Bytes that the arrays of a file take at most."""
+_MOST_ROWS = 2**26  # of an array that contacts start from
+_NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """What a file says: `settings`, the trajectory, and all arrays by their names."""
+
+    path: str
+    settings: dict[str, Any]
+    trajectory: Trajectory
+    arrays: dict[str, Array]
+
+
+def trajectory(recording: Recording, run: Run) -> Trajectory:
+    """A recorded run as `rollout` answers it; a batch stands in front."""
+    frames = recording.stored(run)
+    batch, nv = frames[0].q.shape[0], frames[0].v.shape[1]
+    tau = [np.broadcast_to(frame.inputs[0], (batch, nv)) for frame in frames]
+    parts = [np.stack(x, 1) for x in ([f.q for f in frames], [f.v for f in frames], tau)]
+    time = np.array([frame.time for frame in frames])
+    return Trajectory(time, *(x[0] if batch == 1 else x for x in parts))
+
+
+def save_run(
+    path: str | Path,
+    recording: Recording,
+    run: Run,
+    settings: dict[str, Any],
+    describe: Callable[[Any], Any] = lambda about: about,
+) -> None:
+    """Write a recorded run to an .npz file, whole or not at all.
+
+    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
+    """
+    frames = recording.stored(run)
+    model = run.setups[frames[-1].setup].model
+    arrays: dict[str, Any] = {f"frame_{name}": np.array([getattr(f, name) for f in frames])
+                              for name in ("steps", "setup", "begins")}  # fmt: skip
+    batch = frames[0].q.shape[0]
+    changes = [(steps, inputs) for frame in frames for steps, inputs in frame.changes]
+    arrays["change_count"] = np.array([len(frame.changes) for frame in frames])
+    arrays["change_steps"] = np.array([steps for steps, _ in changes], np.int64)
+    for name, inputs in (("frame", [f.inputs for f in frames]), ("change", [inputs for _, inputs in changes])):
+        for k, what in enumerate(("tau", "target")):
+            dense = [np.broadcast_to(np.asarray(each[k]), (batch, model.nv)) for each in inputs]
+            arrays[f"{name}_{what}"] = np.array(dense).reshape(-1, batch, model.nv)
+        wrenches = [each[2] for each in inputs]
+        arrays[f"{name}_wrench"] = np.array([each is not None for each in wrenches], bool)
+        _put_packed(arrays, f"{name}_wrench", [each for each in wrenches if each is not None])
+    arrays["frame_frozen"] = np.array([np.zeros(batch, bool) if f.frozen is None else f.frozen for f in frames])
+    for k in range(max(len(frame.contact) for frame in frames)):
+        _put_packed(arrays, f"frame_contact{k}", [f.contact[k] for f in frames if len(f.contact) > k])
+    touched = [frame.touches for frame in frames if frame.touches is not None]
+    arrays["frame_touched"] = np.array([frame.touches is not None for frame in frames])
+    for k, name in enumerate(Touches._fields if touched else ()):
+        arrays[f"frame_touch_{name}"] = np.concatenate([each[k] for each in touched])
+    texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(run.setups)]
+    for text, shapes in zip(texts, run.shapes, strict=True):
+        text["contact_shapes"] = shapes
+    with files.replacing(path) as file:
+        np.savez_compressed(
+            file,
+            **asdict(trajectory(recording, run)),
+            joint_names=np.array(model.joint_names),
+            coordinate_names=np.array(model.coordinate_names),
+            settings=np.array(json.dumps({**settings, "format": FORMAT})),
+            setups=np.array(json.dumps(texts)),
+            **arrays,
+        )
+
+
+def how_made(simulation: Simulation) -> dict[str, Any]:
+    """Arrays that tell, beside a trajectory, how its simulation was made."""
+    arrays: dict[str, Any] = {}
+    text = setup_text.write(Setup.of(simulation), "setup_0_", arrays, lambda about: about)
+    return {"setup": np.array(json.dumps(text)), **arrays}
+
+
+def _put_packed(arrays: dict[str, Any], name: str, packed: list[tuple[Array, Array]]) -> None:
+    """Rows, number after number, and where they stood, one after another; and how many rows are each one's."""
+    rows = [rows.ravel() for rows, _ in packed if len(rows)] or [np.zeros(0)]
+    arrays[f"{name}_rows"] = np.concatenate(rows)
+    arrays[f"{name}_numbers"] = np.concatenate([np.zeros(0, np.int32), *(numbers for _, numbers in packed)])
+    arrays[f"{name}_count"] = np.array([len(numbers) for _, numbers in packed], np.int64)
+
+
+def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
+    """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates."""
+    q, v, tau = (x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau))
+    names = ["time_s", *(f"q:{name}" for name in q_names(model))]
+    names += [f"{kind}:{name}" for kind in ("v", "tau") for name in model.coordinate_names]
+    with files.replacing(path) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        table = csv.writer(text)
+        table.writerow(names)
+        for row in np.concatenate([run.time[:, None], q, v, tau], 1).tolist():
+            table.writerow(row)
+        text.detach()
+
+
+def q_names(model: Model) -> tuple[str, ...]:
+    """(nq,): a name for each coordinate: the joint's, with the component where it has several."""
+    names: list[str] = []
+    for joint in model.joints:
+        if joint.leader is None:
+            width = joint.q.stop - joint.q.start
+            parts = {7: ("x", "y", "z", "qx", "qy", "qz", "qw"), 4: ("qx", "qy", "qz", "qw")}.get(width)
+            names += [f"{joint.name}.{part}" for part in parts] if parts else [joint.name] * width
+    return tuple(names)
+
+
+def read_run(path: str | Path) -> SavedRun:
+    """The run in a file of `main.py run`, or of the window. Nothing in it is executed.
+
+    Raises OSError where the file cannot be read, and ValueError with one sentence where it holds no run.
+    """
+    name = Path(path).name
+    try:
+        arrays = _arrays(path)
+        settings = json.loads(str(arrays["settings"]))
+        run = Trajectory(arrays["time"], arrays["q"], arrays["v"], arrays["tau"])
+    except zipfile.BadZipFile:
+        raise ValueError(_NO_RUN.format(name, "it is no .npz file, or not whole")) from None
+    except KeyError as missing:
+        raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
+    except (EOFError, ValueError) as fault:
+        raise ValueError(_NO_RUN.format(name, fault)) from None
+    if not isinstance(settings, dict):
+        raise ValueError(_NO_RUN.format(name, "its settings are no JSON object"))
+    if (version := settings.get("format", 0)) > FORMAT:
+        raise ValueError(f"{name} is of format {version}, and this Catena reads up to {FORMAT}; take a newer one")
+    _require_numbers(name, run)
+    return SavedRun(str(path), settings, run, arrays)
+
+
+def _arrays(path: str | Path) -> dict[str, Array]:
+    """All arrays, none of which is read before its size is known."""
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            with archive.open(info) as file:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(file)
+            if dtype.hasobject:
+                raise ValueError(f"its array {info.filename} is no array of numbers or text")
+            if (size := prod(shape) * dtype.itemsize) > info.file_size:
+                raise ValueError(f"its array {info.filename} is not whole")
+            total += size
+        if total > LARGEST:
+            raise ValueError(f"its arrays take {total / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read")
+    with np.load(path, allow_pickle=False) as found:
+        return {name: found[name] for name in found.files}
+
+
+def _require_numbers(name: str, run: Trajectory) -> None:
+    """ValueError unless all is finite, the times are in order, and each of them has a state."""
+    for what, x in (("time", run.time), ("q", run.q), ("v", run.v), ("tau", run.tau)):
+        if x.dtype.kind != "f" or not np.all(np.isfinite(x)):
+            raise ValueError(_NO_RUN.format(name, f"its {what} has numbers that are not finite"))
+    samples = len(run.time) if run.time.ndim == 1 else 0
+    fits = all(x.ndim in (2, 3) and x.ndim == run.q.ndim and x.shape[-2] == samples for x in (run.q, run.v, run.tau))
+    if not samples or not fits or np.any(np.diff(run.time) < 0):
+        raise ValueError(_NO_RUN.format(name, "its times are not in order, or not as many as its states"))
+
+
+def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any] = lambda text: text) -> Recording:
+    """The run of a file, of this robot, as a recording; `understand` is the inverse of `save_run`'s `describe`.
+
+    A run that was not recorded, but written by `main.py run`, has frames that stand for themselves: `resimulate` takes
+    each as it is. Raises ValueError with one sentence for another robot's run.
+    """
+    name, run = Path(saved.path).name, saved.trajectory
+    q, v, tau = (np.array(x if x.ndim == 3 else x[None], float) for x in (run.q, run.v, run.tau))
+    if q.shape[2] != model.nq or v.shape[2] != model.nv or tau.shape != v.shape or len(q) != len(v):
+        raise ValueError(
+            f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities; {model.name} has "
+            f"{model.nq} and {model.nv}"
+        )
+    validation.states(model, q=q.reshape(-1, model.nq), v=v.reshape(-1, model.nv))
+    recording = Recording()
+    try:
+        if "setups" in saved.arrays:
+            recording.adopt(*_recorded(saved.arrays, model, q, v, understand))
+        else:
+            recording.adopt(*_plain(saved, model, q, v, tau))
+    except (KeyError, IndexError, TypeError) as fault:
+        raise ValueError(_NO_RUN.format(name, f"what it says of its simulation is not whole ({fault})")) from None
+    return recording
+
+
+def _plain(saved: SavedRun, model: Model, q: Array, v: Array, tau: Array) -> tuple[Any, ...]:
+    """Setups, shapes and frames of a run that was not recorded."""
+    if "setup" in saved.arrays:
+        text = json.loads(str(saved.arrays["setup"]))
+        setup = setup_text.read(text, "setup_0_", saved.arrays, model, lambda about: about)
+    else:
+        setup = setup_text.of_command(saved.settings, model, len(q))
+    target = np.zeros((1, model.nv))
+    frames = [
+        StoredFrame(
+            float(time), k, 0, True, np.ascontiguousarray(q[:, k]), np.ascontiguousarray(v[:, k]),
+            (alike(tau[:, k]), target, None), (), None, (), None, np.zeros(0), 0,
+        )
+        for k, time in enumerate(saved.trajectory.time)
+    ]  # fmt: skip
+    return [setup], [()], frames
+
+
+def _recorded(
+    arrays: dict[str, Array], model: Model, q: Array, v: Array, understand: Callable[[Any], Any]
+) -> tuple[Any, ...]:
+    texts = json.loads(str(arrays["setups"]))
+    setups = [setup_text.read(text, f"setup_{k}_", arrays, model, understand) for k, text in enumerate(texts)]
+    shapes = [tuple(map(tuple, text["contact_shapes"])) for text in texts]
+    of_frame, number, links = arrays["frame_setup"], len(arrays["time"]), len(model.link_names)
+    inputs = _inputs(arrays, "frame", number, links)
+    ends = np.concatenate([[0], np.cumsum(arrays["change_count"])])
+    changed = list(zip(arrays["change_steps"].tolist(), _inputs(arrays, "change", int(ends[-1]), links), strict=True))
+    with_contact = [k for k in range(number) if shapes[of_frame[k]]]
+    contact: dict[int, list[Any]] = {k: [] for k in with_contact}
+    for column in range(max(map(len, shapes))):
+        with_column = [k for k in with_contact if len(shapes[of_frame[k]]) > column]
+        widths = [shapes[of_frame[k]][column] for k in with_column]
+        for k, packed in zip(with_column, _packed(arrays, f"frame_contact{column}", widths), strict=True):
+            contact[k].append(packed)
+    touches = iter(_touches(arrays, q.shape[0]))
+    frames = []
+    for k in range(number):
+        frozen = arrays["frame_frozen"][k]
+        frames.append(StoredFrame(
+            float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
+            _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
+            tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, tuple(contact.get(k, ())),
+            next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
+        ))  # fmt: skip
+    return setups, shapes, frames
+
+
+def _typed(x: Array, setup: Setup) -> Array:
+    return np.ascontiguousarray(x, setup.settings.dtype)
+
+
+def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
+    """What `_put_packed` put, of arrays of these shapes."""
+    counts, rows, numbers = (arrays[f"{name}_{part}"] for part in ("count", "rows", "numbers"))
+    found, row, at = [], 0, 0
+    for count, shape in zip(counts.tolist(), shapes, strict=True):
+        width = shape[-1]
+        mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
+        if count and not 0 <= places.min() <= places.max() < prod(shape[:-1]) <= _MOST_ROWS:
+            raise IndexError(f"{name} has rows beyond its shape {shape}")
+        found.append((mine, places))
+        row, at = row + count * width, at + count
+    return found
+
+
+def _inputs(arrays: dict[str, Array], name: str, number: int, links: int) -> list[tuple[Array, Array, Any]]:
+    """The inputs of all frames, or of all changes."""
+    acts, tau, target = (arrays[f"{name}_{what}"] for what in ("wrench", "tau", "target"))
+    shape = tau.shape[1], links, 6
+    wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))
+    return [(alike(tau[k]), alike(target[k]), next(wrenches) if acts[k] else None) for k in range(number)]
+
+
+def _touches(arrays: dict[str, Array], batch: int) -> list[tuple[Array, ...]]:
+    """The packed contacts of all frames that have some."""
+    number = int(np.count_nonzero(arrays["frame_touched"]))
+    if not number:
+        return []
+    counts = arrays["frame_touch_number"].reshape(number, batch)
+    ends = np.concatenate([[0], np.cumsum(counts.sum(1))]).tolist()
+    of_robots = ("number", "residual", "worst")
+    columns = []
+    for field in Touches._fields:
+        x = arrays[f"frame_touch_{field}"]
+        columns.append(x.reshape(number, batch) if field in of_robots else [x[a:b] for a, b in pairwise(ends)])
+    return [tuple(column[k] for column in columns) for k in range(number)]

@@ -1,0 +1,118 @@
+"""How a simulation was made, as JSON and arrays, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import scene as scenes
+from engine.model import EARTH, Model
+from engine.parameters import Parameters
+from engine.recording.packing import Array
+from engine.recording.setup import Setup
+from engine.step_settings import INTEGRATORS, StepSettings
+from engine.validation import one_of
+
+_PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", "freezes")
+_PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
+_OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
+"""The classes of `engine.scene` that a file may name."""
+
+
+def write(setup: Setup, prefix: str, arrays: dict[str, Any], describe: Callable[[Any], Any]) -> dict[str, Any]:
+    """What JSON knows of a setup; its arrays go into `arrays`, under names with that prefix."""
+    settings = setup.settings
+    arrays[f"{prefix}kp"], arrays[f"{prefix}kd"] = settings.kp, settings.kd
+    if settings.parameters is not None:
+        for name in _PARAMETERS:
+            arrays[f"{prefix}parameters_{name}"] = getattr(settings.parameters, name)
+    return {name: getattr(settings, name) for name in _PLAIN} | {
+        "gravity": setup.model.gravity.tolist(),
+        "parameters": settings.parameters is not None,
+        "scene": _encoded(settings.scene, f"{prefix}scene", arrays),
+        "device": setup.device,
+        "threads": setup.threads,
+        "wrenches": setup.wrenches,
+        "time_before": setup.time_before,
+        "about": describe(setup.about),
+    }
+
+
+def read(
+    text: dict[str, Any], prefix: str, arrays: dict[str, Array], model: Model, understand: Callable[[Any], Any]
+) -> Setup:
+    """The inverse of `write`. Raises KeyError, TypeError or ValueError for what cannot be."""
+    model = _under(model, text["gravity"])
+    batch, parameters = int(text["batch"]), None
+    if text["parameters"]:
+        parameters = Parameters(model, batch)
+        for name in _PARAMETERS:
+            setattr(parameters, name, np.array(arrays[f"{prefix}parameters_{name}"]))
+        parameters.check()
+    one_of("integrator", text["integrator"], INTEGRATORS)
+    settings = StepSettings(
+        model, batch, float(text["dt"]), text["integrator"], str(text["algorithm"]), bool(text["limits"]),
+        one_of("dtype", text["dtype"], ("float64", "float32")), bool(text["timed"]), arrays[f"{prefix}kp"],
+        arrays[f"{prefix}kd"], parameters, bool(text["freezes"]), _decoded(text["scene"], arrays),
+    )  # fmt: skip
+    threads = None if text["threads"] is None else int(text["threads"])
+    return Setup(
+        settings, str(text["device"]), threads, bool(text["wrenches"]), float(text["time_before"]),
+        understand(text["about"]),
+    )  # fmt: skip
+
+
+def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
+    """What `main.py run` says of its simulation, as far as a run goes on by it: step, gravity, limits."""
+    integrator, dtype = settings.get("integrator", INTEGRATORS[0]), settings.get("dtype", "float64")
+    zero = np.zeros((1, model.nv))
+    return Setup(
+        StepSettings(
+            _under(model, settings.get("gravity", EARTH)), batch, float(settings.get("dt", 1e-3)),
+            one_of("integrator", integrator, INTEGRATORS), str(settings.get("algorithm", "abia")),
+            not settings.get("no_limits", False), one_of("dtype", dtype, ("float64", "float32")), True, zero, zero,
+            None,
+        ),
+        str(settings.get("device", "cpu")), None, False,
+    )  # fmt: skip
+
+
+def _under(model: Model, gravity: Any) -> Model:
+    """The robot under that gravity (3,)."""
+    g = np.array(gravity, float)
+    if g.shape != (3,) or not np.all(np.isfinite(g)):
+        raise ValueError(f"its gravity is {gravity!r:.80}; expected three numbers in m/s²")
+    return model if np.array_equal(g, model.gravity) else model.with_gravity(g)
+
+
+def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    """JSON's form of a scene's part; its arrays go into `arrays`."""
+    if dataclasses.is_dataclass(value):
+        parts = {
+            f.name: _encoded(getattr(value, f.name), f"{name}_{f.name}", arrays) for f in dataclasses.fields(value)
+        }
+        return {"class": type(value).__name__, **parts}
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, tuple | list):
+        return [_encoded(each, f"{name}_{k}", arrays) for k, each in enumerate(value)]
+    return value
+
+
+def _decoded(text: Any, arrays: dict[str, Array]) -> Any:
+    if isinstance(text, list):
+        return tuple(_decoded(each, arrays) for each in text)
+    if not isinstance(text, dict):
+        return text
+    if "array" in text:
+        return arrays[text["array"]]
+    name = one_of("a part of the scene", text["class"], _OF_SCENES)
+    parts = {key: _decoded(value, arrays) for key, value in text.items() if key != "class"}
+    made = getattr(scenes, name)(**parts)
+    if name == "Plane":
+        object.__setattr__(made, "normal", parts["normal"])  # which is a unit vector, and rounds otherwise if made one
+    return made

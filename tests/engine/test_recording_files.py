@@ -1,0 +1,204 @@
+"""Runs in files: read again they go on to the same bits; what is no run is refused in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from test_recording import assert_same, bits, drive, standing
+
+import engine
+from engine.cli import main
+from engine.recording import files as run_files
+
+
+@pytest.fixture
+def recorded(rng):
+    """A recording of a quadruped that is dragged, and placed by hand in the middle."""
+    simulation, recording = standing("quadruped"), engine.Recording()
+    recording.begin(simulation, about={"held": True})
+    drive(simulation, recording, 0.4, rng)
+    simulation.q[0, 2] += 0.01
+    recording.add(simulation, begins=True)
+    drive(simulation, recording, 0.2, rng)
+    return recording
+
+
+def save(path, recording: engine.Recording):
+    engine.save_run(path, recording, recording.runs[-1], {"robot": "quadruped"})
+    return path
+
+
+def opened(path, name: str) -> engine.Recording:
+    return engine.recording_of(engine.read_run(path), engine.load(engine.find_robot(name)))
+
+
+def test_a_run_goes_through_a_file_to_the_bit(tmp_path, recorded):
+    again = opened(save(tmp_path / "run.npz", recorded), "quadruped")
+    (run,), (read,) = recorded.runs, again.runs
+    assert recorded.span(run) == again.span(read)
+    assert len(run) == len(read)
+    for index in range(len(run)):
+        one, other = recorded.frame(run, index), again.frame(read, index)
+        assert_same(other.checkpoint, one.checkpoint)
+        assert (one.time, one.begins) == (other.time, other.begins)
+        for a, b in zip(one.checkpoint.contact, other.checkpoint.contact, strict=True):
+            np.testing.assert_array_equal(bits(a), bits(b))
+        assert (one.touches is None) == (other.touches is None)
+        if one.touches is not None:
+            for a, b in zip(one.touches, other.touches, strict=True):
+                np.testing.assert_array_equal(a, b)
+        assert other.setup.about == {"held": True}
+    for index, computed in again.resimulate(read, 3):
+        assert_same(computed, recorded.frame(run, index).checkpoint)
+
+
+def test_robots_of_a_batch_go_through_a_file(tmp_path, rng):
+    model = engine.load(engine.find_robot("arm7"))
+    parameters = engine.Parameters(model, 3)
+    parameters.mass *= rng.uniform(0.8, 1.2, parameters.mass.shape)
+    simulation = engine.Simulation(
+        model.with_gravity((0, 0.1, -3)), 3, q=model.random(rng, 3), device="cpu", integrator="rk4", kp=3.0,
+        scene=engine.Scene(engine.slope(0.3), obstacles=[engine.Obstacle("box", (0.1, 0.2, 0.3), (0.9, 0.0, 0.2))]),
+    )  # fmt: skip
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    again = opened(save(tmp_path / "run.npz", recording), "arm7")
+    (run,) = again.runs
+    setup = again.frame(run, 0).setup
+    assert setup.settings.scene.ground == simulation.settings.scene.ground
+    np.testing.assert_array_equal(setup.model.gravity, [0, 0.1, -3])
+    for index, computed in again.resimulate(run, 0):
+        assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
+
+
+def test_parameters_go_through_a_file(tmp_path, rng):
+    model = engine.load(engine.find_robot("arm7"))
+    parameters = engine.Parameters(model, 2)
+    parameters.friction += rng.uniform(0, 1, parameters.friction.shape)
+    simulation = engine.Simulation(model, 2, q=model.random(rng, 2), device="cpu", parameters=parameters)
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    again = opened(save(tmp_path / "run.npz", recording), "arm7")
+    for index, computed in again.resimulate(again.runs[0], 0):
+        assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
+
+
+def test_the_file_is_a_trajectory_like_that_of_a_headless_run(tmp_path, recorded, capsys):
+    path = tmp_path / "headless.npz"
+    main(["run", "quadruped", "--seconds", "0.1", "--every", "5", "--hold", "--slope", "3", "--out", str(path)])
+    capsys.readouterr()
+    headless, window = (np.load(each) for each in (path, save(tmp_path / "run.npz", recorded)))
+    shared = {"time", "q", "v", "tau", "joint_names", "coordinate_names", "settings"}
+    assert shared <= set(headless.files)
+    assert shared <= set(window.files)
+    for name in ("q", "v", "tau"):
+        assert headless[name].shape[1:] == window[name].shape[1:]
+    again = opened(path, "quadruped")
+    (run,) = again.runs
+    assert again.span(run) == (0.0, pytest.approx(0.1))
+    frame = again.frame(run, run.last)
+    np.testing.assert_array_equal(frame.checkpoint.q[0], headless["q"][-1])
+    settings = frame.setup.settings
+    assert settings.scene.ground == engine.slope(np.radians(3))
+    assert np.any(settings.kp > 0)
+    simulation = frame.setup.simulation()
+    simulation.restore(frame.checkpoint._replace(contact=simulation.checkpoint().contact))
+    simulation.step(10)
+
+
+def test_a_file_from_before_tells_step_and_gravity(tmp_path):
+    model = engine.load(engine.find_robot("arm7"))
+    path = tmp_path / "old.npz"
+    q = np.tile(model.neutral(), (4, 1))
+    settings = {"robot": "arm7", "dt": 2e-3, "gravity": [0, 0, -1.6], "integrator": "rk4"}
+    np.savez(path, time=np.arange(4.0), q=q, v=0 * q, tau=0 * q, settings=np.array(json.dumps(settings)))
+    recording = opened(path, "arm7")
+    setup = recording.frame(recording.runs[0], 2).setup
+    assert (setup.settings.dt, setup.settings.integrator, setup.model.gravity[2]) == (2e-3, "rk4", -1.6)
+
+
+def test_a_table_has_a_column_for_each_number(tmp_path, recorded):
+    (run,), model = recorded.runs, recorded.frame(recorded.runs[0], 0).setup.model
+    path, whole = tmp_path / "run.csv", engine.recorded_trajectory(recorded, recorded.runs[0])
+    engine.save_csv(path, model, whole)
+    names, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
+    assert names[:5] == ["time_s", "q:floating_base.x", "q:floating_base.y", "q:floating_base.z", "q:floating_base.qx"]
+    assert len(names) == len(set(names)) == 1 + model.nq + 2 * model.nv
+    table = np.array(rows, float)
+    assert len(table) == len(run)
+    np.testing.assert_array_equal(table[:, 0], whole.time)
+    np.testing.assert_array_equal(table[:, 1 : 1 + model.nq], whole.q)
+    np.testing.assert_array_equal(table[:, -model.nv :], whole.tau)
+
+
+def changed(path, **arrays: object):
+    """The file with other arrays; None takes one away."""
+    with np.load(path, allow_pickle=True) as found:
+        kept = {**found, **arrays}
+    np.savez(path, **{name: x for name, x in kept.items() if x is not None})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"q": None}, "it lacks the array 'q'"),
+        ({"time": np.array([0.0, 1.0])}, "its times are not in order, or not as many as its states"),
+        ({"settings": np.array("no JSON")}, "Expecting value"),
+        ({"settings": np.array("[]")}, "its settings are no JSON object"),
+        ({"settings": np.array([{}], object)}, "its array settings.npy is no array of numbers or text"),
+        ({"settings": np.array('{"format": 99}')}, "is of format 99, and this Catena reads up to 1; take a newer one"),
+        ({"setups": np.array("[{}]")}, "what it says of its simulation is not whole"),
+        ({"frame_setup": np.full(1, 7)}, "what it says of its simulation is not whole"),
+        ({"frame_contact0_numbers": np.full(3, 10**6)}, "what it says of its simulation is not whole"),
+    ],
+)  # fmt: skip
+def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, said):
+    path = changed(save(tmp_path / "run.npz", recorded), **arrays)
+    with pytest.raises(ValueError, match=r".") as refusal:
+        opened(path, "quadruped")
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert str(refusal.value).startswith("run.npz ")
+
+
+def test_numbers_that_are_not_finite_are_refused(tmp_path, recorded):
+    path = save(tmp_path / "run.npz", recorded)
+    q = np.load(path)["q"].copy()
+    q[3, 0] = np.nan
+    with pytest.raises(ValueError, match="its q has numbers that are not finite"):
+        opened(changed(path, q=q), "quadruped")
+
+
+def test_another_robots_run_is_refused(tmp_path, recorded):
+    with pytest.raises(ValueError, match="of a robot with 19 coordinates and 18 velocities; arm7 has 7 and 7"):
+        opened(save(tmp_path / "run.npz", recorded), "arm7")
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    path.write_bytes(b"PK\x03\x04 but not for long")
+    with pytest.raises(ValueError, match=r"it is no \.npz file, or not whole"):
+        engine.read_run(path)
+    with pytest.raises(FileNotFoundError):
+        engine.read_run(tmp_path / "none.npz")
+
+
+def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch):
+    path = save(tmp_path / "run.npz", recorded)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("bomb.npy", header.getvalue())
+    with pytest.raises(ValueError, match=r"its array bomb\.npy is not whole"):
+        engine.read_run(path)
+    monkeypatch.setattr(run_files, "LARGEST", 1000)
+    with pytest.raises(ValueError, match="its arrays take"):
+        engine.read_run(save(tmp_path / "run.npz", recorded))
