@@ -16,14 +16,16 @@ def main(argv: list[str] | None = None) -> int:
         from engine import cli
 
         return cli.main(words, extend=render.add_parser)
-    from app import run_app
+    from app import run_app, view
 
+    if words and words[0] == "view":
+        return view(words[1:])
     return run_app(words)
 
 
 def _is_for_the_window(word: str) -> bool:
     """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
-    if word.startswith(("--package-dir", "--trust-xacro")):
+    if word == "view" or word.startswith(("--package-dir", "--trust-xacro")):
         return True
     if Path(word).suffix or Path(word).is_file():
         return True

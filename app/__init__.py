@@ -19,6 +19,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
 
@@ -26,12 +27,37 @@ SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many tim
 def run_app(argv: Sequence[str]) -> int:
     """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
-    parser.add_argument("robot", nargs="?", help="a URDF or xacro file to open, or the name of a robot that ships")
+    what = "a URDF or xacro file to open, the name of a robot that ships, or a run (.npz), which plays"
+    parser.add_argument("robot", nargs="?", help=what)
+    _add_sources(parser)
+    return _open(parser.parse_args(argv), "")
+
+
+def view(argv: Sequence[str]) -> int:
+    """`main.py view`: open the window with a run, and play it."""
+    text = "Play a run that `main.py run … --out FILE.npz` wrote, or that was exported from the window."
+    parser = argparse.ArgumentParser(prog="catena view", description=text)
+    parser.add_argument("robot", metavar="RUN.npz", help="the run")
+    parser.add_argument("--robot", dest="of", default="", metavar="FILE", help="its robot, where the file has moved")
+    _add_sources(parser)
+    args = parser.parse_args(argv)
+    if not Path(args.robot).is_file():
+        print(
+            f"catena view: there is no file {args.robot!r}; give a run that `main.py run … --out` wrote",
+            file=sys.stderr,
+        )
+        return 2
+    return _open(args, args.of)
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
     parser.add_argument("--trust-xacro", action="store_true", help="let that xacro file run any Python, as xacro does")
-    args = parser.parse_args(argv)
+
+
+def _open(args: argparse.Namespace, robot_of_runs: str) -> int:
     if _no_screen():
         print(
             "There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. "
@@ -39,7 +65,7 @@ def run_app(argv: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    return _show_window(args.robot, args.package_dir, args.trust_xacro)
+    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_runs)
 
 
 def _no_screen() -> bool:
@@ -47,7 +73,7 @@ def _no_screen() -> bool:
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
 
-def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool) -> int:
+def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool, robot_of_runs: str) -> int:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
@@ -72,6 +98,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
     window = Window(QSettings(), package_dirs)
+    window.workbench.robot_of_runs = robot_of_runs
     window.show()
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so

@@ -6,7 +6,7 @@ from PyQt6.QtCore import QRect, QSize
 from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
 
-FILES = "Robots (*.urdf *.xacro *.xml);;All files (*)"
+FILES = "Robots and runs (*.urdf *.xacro *.xml *.npz);;All files (*)"
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, that a new window takes at most
 NAME_WIDTH = 300  # px

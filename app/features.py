@@ -19,6 +19,7 @@ from app.ground_view import GroundView
 from app.overlay_view import OverlayView
 from app.plots_view import PlotsView
 from app.robot_view import RobotView
+from app.run_exports import RunExports
 from app.time_view import TimeView
 from app.wrench_view import WrenchView
 
@@ -33,6 +34,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Dragging,
     WrenchView,
     TimeView,
+    RunExports,
     GhostView,
     PlotsView,
     GroundView,

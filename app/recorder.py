@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import engine
 from app.attachments import Attachment
@@ -11,11 +12,22 @@ from app.running import Running
 SPACING = 0.015  # s, of wall time or simulated, from one frame that is kept to the next; the newest always is
 
 
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A recording from a file, of a robot whose root link was set free of the world if it is `floating`."""
+
+    model: engine.Model
+    recording: engine.Recording
+    floating: bool
+
+
 class Recorder(Attachment):
     """Joins the steps after all that acts on them, and keeps a recording of the present robot."""
 
     def __init__(self) -> None:
         self.recording = engine.Recording()
+        self.opened: Opened | None = None
+        """What a file held, of the robot that is about to be opened, or that was."""
         self._running: Running | None = None
         self._due = self._due_simulated = 0.0  # when the next frame is kept beside the newest
         self._over = False  # whether the next frame takes the newest one's place
@@ -29,6 +41,8 @@ class Recorder(Attachment):
             self._branch = None
         elif before is None or before.model is not running.model:
             self.recording.clear()
+            if self.opened is not None and self.opened.model is running.model:
+                self.recording.take_over(self.opened.recording)
             self.recording.begin(running.simulation, running.time, running.settings)
         elif running is not before:
             self.recording.go_on(running.simulation, running.time, running.settings)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app import run_files
 from app.coordinates import Coordinate, coordinates
 from app.forces import ForceControls, Forces
 from app.ghost import Ghost, GhostControls
@@ -93,6 +94,8 @@ class Workbench:
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
+        self.robot_of_runs = ""
+        """The robot of runs that are opened; where it is empty the one that they name."""
         self.trusted = False
         """Whether the file might run any Python, if it was a xacro file."""
         self.overloaded: tuple[str, ...] = ()
@@ -117,7 +120,9 @@ class Workbench:
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
     def open(self, source: str | Path | engine.Model, floating: bool = False, trust_xacro: bool = False) -> None:
-        """Load a URDF, or take a ready model. The present robot stays until the new one is there, or is refused.
+        """Load a URDF, or a run (.npz) with its robot, or take a ready model.
+
+        The present robot stays until the new one is there, or is refused.
 
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python.
         """
@@ -128,7 +133,11 @@ class Workbench:
         else:
             source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
         settings = replace(self.settings, spread=ALONE)
-        self._worker.open(source, settings, floating, self.package_dirs, trust_xacro)
+        arguments = source, settings, floating, self.package_dirs, trust_xacro
+        if isinstance(source, str) and source.endswith(run_files.SUFFIX):
+            self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, self.robot_of_runs))
+        else:
+            self._worker.open(*arguments)
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Look for packages in these folders from now on, and read the file that was asked for last again."""
@@ -401,6 +410,8 @@ class Workbench:
     def _adopt(self, event: Loaded) -> None:
         self.model, self.path, self.loading = event.model, event.path, ""
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
+        if (opened := self._recorder.opened) is not None and opened.model is event.model:
+            self.floating, self.path = opened.floating, event.model.source or event.path
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""

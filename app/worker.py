@@ -55,6 +55,7 @@ class Worker:
         floating: bool = False,
         package_dirs: tuple[str, ...] = (),
         trust_xacro: bool = False,
+        opener: Callable[[Callable[..., engine.Model]], Callable[..., engine.Model]] = lambda load: load,
     ) -> None:
         """Load a file, or take a ready model, and replace the robot.
 
@@ -62,7 +63,7 @@ class Worker:
         """
         self._newest_open += 1
         number = self._newest_open
-        load = partial(self._load, package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
+        load = partial(opener(self._load), package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
 
         def command() -> None:
             if number == self._newest_open:  # else a later one is on its way

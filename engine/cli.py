@@ -50,7 +50,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     """The parser of all headless commands, and its sub-parsers, to which the window's rooms add theirs."""
     root = argparse.ArgumentParser(
         prog="catena",
-        description="Catena simulates articulated robots. Without a command it opens the window: catena [ROBOT.urdf].",
+        description="Catena simulates articulated robots. Without a command it opens the window: "
+        "catena [ROBOT.urdf | RUN.npz]; catena view RUN.npz plays a run there.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add_run_arguments(_add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True))

@@ -169,7 +169,7 @@ class Recording:
     # Writing.
 
     def adopt(self, setups: list[Setup], shapes: list[tuple[tuple[int, ...], ...]], frames: list[StoredFrame]) -> Run:
-        """A run that was recorded elsewhere; the budget grows so that there is as much room for others."""
+        """A run that was recorded elsewhere, for which the budget grows if it must."""
         with self._lock:
             run = Run(self._runs[-1].number + 1 if self._runs else 1)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
@@ -182,8 +182,14 @@ class Recording:
                 self._bytes, before = self._bytes + sized.bytes, frame.inputs
             self._runs.append(run)
             self._inputs, self._changes = None, []
-            self._budget = max(self._budget, 2 * self._bytes)
+            self._budget = max(self._budget, self._bytes)
             return run
+
+    def take_over(self, other: Recording) -> None:
+        """The runs of another recording, which is not used any more; there is room for as much again."""
+        with self._lock:
+            self._runs, self._bytes = list(other.runs), other.bytes
+            self._budget = max(self._budget, 2 * self._bytes)
 
     def clear(self) -> None:
         """Forget all runs."""
@@ -304,7 +310,7 @@ class Recording:
         with self._lock:
             stored = run._stored(index)
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
-        phases = dict(zip(names, stored.phases.tolist(), strict=True))
+        phases = dict(zip(names, stored.phases.tolist(), strict=False))  # a file's frames have none
         return RecordedFrame(
             index, stored.time, setup, stored.begins, _checkpoint(stored, setup, shapes),
             unpack_touches(stored.touches), phases,

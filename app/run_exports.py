@@ -1,0 +1,115 @@
+"""The entries of File that open and export runs, and that make pictures of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QFileDialog, QMenu
+
+import engine
+from app import run_files
+from app.actions import MESSAGE, make_action
+from app.background import Background
+
+if TYPE_CHECKING:
+    from app.messages import Loaded
+    from app.window import Window
+
+LOOK = 50  # ms between two looks at whether a file is written
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of a file."""
+
+    message: str
+    over: bool = True
+
+
+class RunExports:
+    """Writes the run that the timeline shows, in a thread, and plays what was opened."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        make = partial(make_action, window)
+        self.trajectory = make(
+            "Run as &trajectory (.npz)…", partial(self._ask, "npz"), "Ctrl+E",
+            tip="Everything recorded of this run; it opens again here and in NumPy",
+        )  # fmt: skip
+        self.table = make("Run as ta&ble (.csv)…", partial(self._ask, "csv"), tip="Time, q, v and tau of every frame")
+        self.menu = QMenu("&Export", window)
+        self.menu.setToolTipsVisible(True)
+        self.menu.addActions([self.trajectory, self.table])
+        window.menus.file.put(self.menu, apart=True)
+        self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
+        self._timer = QTimer(window)
+        self._timer.timeout.connect(self._look)
+        window.refreshed.connect(self._refresh)
+        window.loaded.connect(self._play_opened)
+        window.closing.connect(self.writing.close)
+
+    def _refresh(self) -> None:
+        run = self._bench.replay.chosen
+        there = run is not None and len(run) > 1 and not self.writing.running
+        for action in (self.trajectory, self.table):
+            action.setEnabled(there)
+
+    def _ask(self, kind: str) -> None:
+        name = f"{self._bench.model.name}.{kind}"
+        filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
+        path, _ = QFileDialog.getSaveFileName(self._window, "Export the run", name, filters)
+        if path:
+            self.write(path if Path(path).suffix else f"{path}.{kind}")
+
+    def write(self, path: str) -> None:
+        """Write the run that is shown, in the form that the name's suffix says."""
+        bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
+        if run is None or self.writing.running:
+            return
+        robot, floating, folders = bench.path, bench.floating, bench.package_dirs
+        looked_at = bench.replay.robot
+
+        def work(_: threading.Event) -> Written:
+            frame = recording.frame(run, run.last)
+            try:
+                if Path(path).suffix == ".csv":
+                    whole = engine.recorded_trajectory(recording, run)
+                    engine.save_csv(path, frame.setup.model, whole, looked_at)
+                else:
+                    told = run_files.facts(frame.setup, robot, floating, folders)
+                    engine.save_run(path, recording, run, told, run_files.describe)
+            except OSError as fault:
+                return Written(f"nothing was written: {fault}")
+            return Written(f"{len(run)} frames written to {Path(path).name}")
+
+        self.begin(work, f"writing {Path(path).name} …")
+
+    def begin(self, work: Callable[[threading.Event], Written], message: str) -> None:
+        """Do that in a thread, and tell of it."""
+        self.writing.run(work)
+        self._window.statusBar().showMessage(message)
+        self._timer.start(LOOK)
+        self._refresh()
+
+    def _look(self) -> None:
+        if (report := self.writing.poll()) is None:
+            return
+        self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)
+        if report.over:
+            self._timer.stop()
+            self._refresh()
+
+    def _play_opened(self, _: Loaded) -> None:
+        """Play a run that was opened from a file."""
+        replay = self._bench.replay
+        runs = replay.recording.runs
+        if len(runs) > 1:  # the first is the file's, the second the present
+            replay.show(runs[0].first, runs[0])
+            replay.toggle()
+            self._window.refresh()

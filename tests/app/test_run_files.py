@@ -1,0 +1,164 @@
+"""Runs that are exported from the window, and opened in it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFileDialog
+from test_time import load, play
+from windows import wait, wait_loaded
+
+import engine
+import main
+from app import run_files
+from app.messages import Settings
+from app.run_exports import RunExports
+from app.spread import Spread
+from app.window import Window
+from engine.cli import main as command
+
+
+@pytest.fixture
+def exports(window) -> RunExports:
+    return window.features[RunExports]
+
+
+def export(qtbot, window: Window, action, path: Path, monkeypatch) -> None:
+    """Press an entry of File › Export, and answer its dialog."""
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    wait(qtbot, action.isEnabled)
+    action.trigger()
+    exports = window.features[RunExports]
+    wait(qtbot, lambda: not exports.writing.running)
+
+
+def open_run(qtbot, window: Window, path: Path) -> engine.Run:
+    window.open(path)
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: window.workbench.replay.active)
+    return window.workbench.replay.recording.runs[0]
+
+
+def test_a_run_is_exported_opened_and_gone_on_from(qtbot, window, exports, tmp_path, monkeypatch):
+    assert not exports.trajectory.isEnabled()
+    recording = load(qtbot, window, "quadruped")
+    play(qtbot, window, 0.5)
+    path = tmp_path / "walk.npz"
+    export(qtbot, window, exports.trajectory, path, monkeypatch)
+    assert "frames written to walk.npz" in window.statusBar().currentMessage()
+    (run,) = recording.runs
+    written = [recording.frame(run, index).checkpoint for index in range(len(run))]
+    load(qtbot, window, "arm7")
+    run = open_run(qtbot, window, path)
+    assert window.workbench.model.name == "quadruped"
+    assert Path(window.workbench.path).name == "quadruped.urdf"
+    assert window.workbench.recent[0] == str(path)
+    replay = window.workbench.replay
+    assert replay.playing, "it plays at once"
+    wait(qtbot, lambda: not replay.playing)
+    assert len(run) == len(written)
+    for index, computed in recording.resimulate(run, 5):
+        np.testing.assert_array_equal(computed.q, written[index].q)
+        np.testing.assert_array_equal(computed.v, written[index].v)
+    assert recording.frame(run, 3).setup.about == window.workbench.settings
+    replay.show(6)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 3)
+    play(qtbot, window, 0.1)
+    branch = recording.runs[-1]
+    for index, computed in recording.resimulate(branch, 2):
+        np.testing.assert_array_equal(computed.q, recording.frame(branch, index).checkpoint.q)
+
+
+def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):
+    path = tmp_path / "run.npz"
+    assert command(["run", "humanoid", "--seconds", "0.4", "--every", "20", "--hold", "--out", str(path)]) == 0
+    capsys.readouterr()
+    run = open_run(qtbot, window, path)
+    assert len(run) == np.load(path)["time"].size
+    replay = window.workbench.replay
+    wait(qtbot, lambda: not replay.playing)
+    np.testing.assert_array_equal(replay.frame.checkpoint.q[0], np.load(path)["q"][-1])
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not window.workbench.replay.active)
+    wait(qtbot, lambda: not window.workbench.compiling)
+    play(qtbot, window, 0.05)
+    assert window.workbench.time == pytest.approx(0.45, abs=0.1)
+
+
+def test_a_floating_robots_run_opens_floating(qtbot, window, exports, tmp_path, monkeypatch):
+    window.files.open(engine.find_robot("arm7"), floating=True)
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: not window.workbench.compiling)
+    play(qtbot, window, 0.1)
+    path = tmp_path / "float.npz"
+    export(qtbot, window, exports.trajectory, path, monkeypatch)
+    load(qtbot, window, "scara")
+    open_run(qtbot, window, path)
+    assert window.workbench.floating
+    assert window.workbench.model.nq == 14
+
+
+def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.2)
+    path = tmp_path / "run.csv"
+    export(qtbot, window, exports.table, path, monkeypatch)
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    assert len(rows) == 1 + len(recording.runs[0])
+    assert rows[0][:2] == ["time_s", "q:" + window.workbench.model.joint_names[0]]
+
+
+def test_a_folder_that_is_not_there_is_told(qtbot, window, exports, tmp_path, monkeypatch):
+    load(qtbot, window)
+    play(qtbot, window, 0.1)
+    export(qtbot, window, exports.trajectory, tmp_path / "none" / "run.npz", monkeypatch)
+    assert "there is no folder" in window.statusBar().currentMessage()
+
+
+def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
+    path = tmp_path / "bad.npz"
+    np.savez(path, time=np.zeros(3))
+    window.open(path)
+    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
+    assert "bad.npz holds no run: it lacks the array" in window.diagnostics.diagnostics[0].fault
+
+
+def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
+    model = engine.load(engine.find_robot("arm7"))
+    q = np.tile(model.neutral(), (3, 1))
+    settings = {"robot": "gone/arm7.urdf", "dt": 1e-3}
+    path = tmp_path / "run.npz"
+    np.savez(path, time=np.arange(3) * 0.1, q=q, v=0 * q, tau=0 * q, settings=np.array(json.dumps(settings)))
+    window.open(path)
+    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
+    assert "the robot of run.npz is not at gone/arm7.urdf" in window.diagnostics.diagnostics[0].fault
+    window.workbench.robot_of_runs = "arm7"
+    assert len(open_run(qtbot, window, path)) == 3
+
+
+def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "run.npz"
+    path.touch()
+    opened = []
+    monkeypatch.setattr("app._no_screen", lambda: False)
+    monkeypatch.setattr("app._show_window", lambda *words: opened.append(words) or 0)
+    assert main.main(["view", str(path), "--robot", "arm7"]) == 0
+    assert main.main([str(path)]) == 0
+    assert opened == [(str(path), [], False, "arm7"), (str(path), [], False, "")]
+    assert main.main(["view", str(tmp_path / "none.npz")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
+def test_settings_of_another_version_are_understood():
+    settings = Settings(dt=5e-4, driven=frozenset({3, 1}), spread=Spread(robots=4, mass=0.2))
+    text = json.loads(json.dumps(run_files.describe(settings)))
+    assert run_files.understand(text) == settings
+    del text["ground"]
+    assert run_files.understand({**text, "of_later": 1}) == settings
+    assert run_files.understand(None) is None
