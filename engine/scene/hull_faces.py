@@ -1,8 +1,8 @@
-"""The faces of a convex hull from its corners."""
+"""The faces and edges of a convex hull from its corners."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,20 @@ _SAME = 1e-7
 """The distance, relative to the hull's extent, up to which triangles beside each other are one face."""
 
 
-def faces(vertices: Array) -> tuple[Array, list[NDArray[np.int64]]]:
-    """The planes (f, 4) of a hull with corners (k, 3), outward normals and offsets, and each one's corners in order.
+class Faces(NamedTuple):
+    """What a hull's corners (k, 3) make up.
 
-    They go round counterclockwise as seen from outside. Raises ValueError where the corners have no volume.
+    `plane` (f, 4) are outward normals and offsets, `loops` the corners of each face, counterclockwise as seen from
+    outside; `edge` (e, 2) are edges, in both directions, sorted, those of the triangles that make up a face among them.
     """
+
+    plane: Array
+    loops: list[NDArray[np.int64]]
+    edge: NDArray[np.int64]
+
+
+def faces(vertices: Array) -> Faces:
+    """The faces of a hull with corners (k, 3). Raises ValueError where the corners have no volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -39,7 +48,8 @@ def faces(vertices: Array) -> tuple[Array, list[NDArray[np.int64]]]:
         free[list(together)] = False
         planes.append([*n, offset])
         loops.append(_around(vertices, np.unique(hull.simplices[sorted(together)]), n))
-    return np.array(planes), loops
+    edges = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2)
+    return Faces(np.array(planes), loops, np.unique(edges.astype(np.int64), axis=0))
 
 
 def _areas(triangles: Array) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.scene.hull_faces import faces
 
 Array = NDArray[np.floating]
+Whole = NDArray[np.int64]
 SPHERE, CAPSULE, BOX, CYLINDER, HULL = range(5)
 
 
@@ -32,7 +33,8 @@ class Shapes(NamedTuple):
     `kind` (S,) is SPHERE … HULL, `size` (S, 3) as `Solid` has it, `bound` (S, 4) the centre and the radius of a ball
     around it. Corners of shape s are `vertices[first[s]:first[s + 1]]`; its faces are rows `first_face[s]` … of `plane`
     (F, 4), which hold the outward normal and the offset, and the corners of face f are
-    `vertices[loop[first_loop[f]:first_loop[f + 1]]]`, counterclockwise as seen from outside.
+    `vertices[loop[first_loop[f]:first_loop[f + 1]]]`, counterclockwise as seen from outside. Corner v is joined to
+    `neighbour[first_neighbour[v]]` … by edges, and has faces `face_at[first_face_at[v]]` ….
     """
 
     kind: NDArray[np.int64]
@@ -44,6 +46,10 @@ class Shapes(NamedTuple):
     plane: Array
     first_loop: NDArray[np.int64]
     loop: NDArray[np.int64]
+    first_neighbour: NDArray[np.int64]
+    neighbour: NDArray[np.int64]
+    first_face_at: NDArray[np.int64]
+    face_at: NDArray[np.int64]
 
     @property
     def longest_loop(self) -> int:
@@ -56,24 +62,33 @@ def shapes(solids: Sequence[Solid]) -> Shapes:
     kinds = {"sphere": SPHERE, "capsule": CAPSULE, "box": BOX, "cylinder": CYLINDER, "hull": HULL}
     size, bound = np.zeros((len(solids), 3)), np.zeros((len(solids), 4))
     first, first_face = [0], [0]
-    vertices, planes, loops = list[Array](), list[Array](), list[NDArray[np.int64]]()
+    vertices, planes, loops, edges = list[Array](), list[Array](), list[Whole](), [np.zeros((0, 2), np.int64)]
     for s, solid in enumerate(solids):
         size[s, : len(solid.size)] = solid.size
         if solid.vertices is not None:
-            plane, around = faces(solid.vertices)
-            loops += [first[-1] + corners for corners in around]
-            planes.append(plane)
+            found = faces(solid.vertices)
+            loops += [first[-1] + corners for corners in found.loops]
+            planes.append(found.plane)
+            edges.append(first[-1] + found.edge)
             vertices.append(solid.vertices)
         first.append(sum(map(len, vertices)))
         first_face.append(len(loops))
         bound[s] = _bound(solid)
     first_loop = np.cumsum([0, *map(len, loops)])
+    loop = np.concatenate([np.zeros(0, np.int64), *loops])
+    edge, face_of = np.concatenate(edges), np.repeat(np.arange(len(loops)), np.diff(first_loop))
+    order = np.argsort(loop, kind="stable")
     return Shapes(
         np.array([kinds[solid.kind] for solid in solids], np.int64), size,
         np.array(first), np.concatenate([np.zeros((0, 3)), *vertices]), bound,
         np.array(first_face), np.concatenate([np.zeros((0, 4)), *planes]),
-        first_loop, np.concatenate([np.zeros(0, np.int64), *loops]),
+        first_loop, loop, _starts(edge[:, 0], first[-1]), edge[:, 1].copy(), _starts(loop, first[-1]), face_of[order],
     )  # fmt: skip
+
+
+def _starts(of: Whole, count: int) -> Whole:
+    """Where, in a list that is sorted by `of`, that of each of so many begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(of, minlength=count))]).astype(np.int64)
 
 
 def _bound(solid: Solid) -> Array:

@@ -38,7 +38,7 @@ def farthest(solid: Solid, e: np.ndarray) -> np.ndarray:
     if solid.kind == "box":
         return np.copysign(0.5, e) * solid.size
     if solid.kind == "cylinder":
-        return solid.size[0] * e * [1, 1, 0] / np.hypot(e[:, :1], e[:, 1:2]) + up * solid.size[1]
+        return solid.size[0] * e * [1, 1, 0] / np.maximum(np.hypot(e[:, :1], e[:, 1:2]), 1e-300) + up * solid.size[1]
     return solid.vertices[np.argmax(e @ solid.vertices.T, -1)]
 
 
@@ -67,24 +67,30 @@ def test_shapes_are_as_far_apart_and_as_deep_as_coal_says(pair, rng):
 
 @pytest.mark.parametrize("pair", [*CYLINDERS, (SMALL, TIN), (LARGE, PIN)], ids=name)
 def test_along_no_direction_are_cylinders_farther_apart(pair, rng):
-    """Of cylinders that overlap coal finds depths that are not the least, or none; apart it agrees."""
+    """Of cylinders that overlap coal finds depths that are not the least, or none; apart it agrees.
+
+    Where one axis is deep in another mantle, all ways out are nearly as long; there one within a hundredth will do.
+    """
     sphere = rng.normal(size=(1000, 3))
     sphere /= np.linalg.norm(sphere, axis=-1, keepdims=True)
     both = shapes(pair)
-    for _ in range(300):
-        at = poses(rng, *pair, rng.uniform(0.02, 1.3))
+    for number in range(400):
+        at = poses(rng, *pair, rng.uniform(0.02, 1.3) if number < 300 else 0.05 * rng.uniform())
+        if number >= 300:  # axes that are parallel or square, deep in each other
+            at = (np.roll(at[1][0], number % 2, 1), at[0][1]), at[1]
         found = contacts(both, at)
         nearest = int(np.argmin(found.gap))
         n, gap = found.normal[nearest], found.gap[nearest]
         assert gaps_along(pair, at, n[None])[0] == pytest.approx(gap, abs=1e-8)
         around = [n + 10.0**-k * sphere[200 * k - 200 : 200 * k] for k in range(1, 6)]
         for others in (sphere, *(x / np.linalg.norm(x, axis=-1, keepdims=True) for x in around)):
-            assert np.max(gaps_along(pair, at, others)) <= gap + 1e-8
+            assert np.max(gaps_along(pair, at, others)) <= gap + (1e-8 if number < 300 else 0.01 * abs(gap))
         expected, _ = distance(*pair, at)
         if expected > 0:
             assert gap == pytest.approx(expected, abs=1e-8)
-        (R, p), other = at
-        assert distance(*pair, ((R, p + (0.01 - gap) * n), other))[0] == pytest.approx(0.01, abs=1e-8)
+        if number < 300:
+            (R, p), other = at
+            assert distance(*pair, ((R, p + (0.01 - gap) * n), other))[0] == pytest.approx(0.01, abs=1e-8)
 
 
 @pytest.mark.parametrize("pair", [*ROUND, *FLAT, *HULLS, *CYLINDERS], ids=name)
@@ -98,7 +104,7 @@ def test_the_other_order_is_the_mirror_image(pair, rng):
         np.testing.assert_array_equal(again.at, one.at)
         np.testing.assert_array_equal(again.gap, one.gap)
         np.testing.assert_array_equal(again.feature, one.feature)
-        assert np.min(other.gap) == pytest.approx(np.min(one.gap), abs=1e-10)
+        assert np.min(other.gap) == pytest.approx(np.min(one.gap), abs=1e-8 if pair in CYLINDERS else 1e-13)
 
 
 def test_what_is_out_of_reach_has_no_contact(rng):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.cpu.collision.epa import least_overlap
 from engine.cpu.collision.gjk import APART, FAR, OVERLAP, closest_points
-from engine.cpu.collision.support import core_radius, gap_along
+from engine.cpu.collision.support import begin, core_radius, facing, gap_along
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.cpu.runtime.native import inline, kernel
-from engine.scene.shapes import BOX, CYLINDER
+from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 
 _NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is not well known
 _SHIFT = 1e-2  # relative to the smaller shape
-_ROUNDS = 4
+_ROUNDS = 8
 _SETTLED = 1e-24
 _ALIKE = 1e-5  # the angle within which a normal may be a face's
 _ROUNDING = 1e-14
@@ -22,11 +24,12 @@ def _settle(a, b, shapes, rotation, d, n, work):
     """From a normal n that is nearly right, of shapes that overlap or nearly touch, the answer into `axis`.
 
     Held apart along n by a little, they have well-known closest points, and the normal there is a better one; where
-    faces meet it is the exact one at once. Of those the best is kept: with which they are farthest apart.
+    faces meet it is the exact one at once. On mantles its error shrinks by a constant factor a round, which is taken
+    ahead. The best normal is kept, along which they are farthest apart.
     """
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
     best, gap = n, gap_along(a, b, shapes, rotation, d, n, work)
-    middle = (0.0, 0.0, 0.0)
+    middle, before = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for turn in range(_ROUNDS):
         shift = scale(_SHIFT * small - gap, best)
         if closest_points(a, b, shapes, rotation, add(d, shift), 1e300, work) != APART:
@@ -34,21 +37,31 @@ def _settle(a, b, shapes, rotation, d, n, work):
         n = load3(work.axis, 0, 1)
         x = sub(load3(work.axis, 4, 1), shift)
         new = gap_along(a, b, shapes, rotation, d, n, work)
-        change = sub(n, best)
-        if turn > 0 and new < gap:
+        if turn == 0 or new > gap:
+            middle = scale(0.5, add(x, load3(work.axis, 7, 1)))
+        if new < gap:
             break
-        middle = scale(0.5, add(x, load3(work.axis, 7, 1)))
+        change = sub(n, best)
         best, gap = n, new
         if dot(change, change) < _SETTLED:
             break
+        share = dot(change, before)
+        left = dot(before, before) - share
+        before = change
+        if share > 0.0 and left > 0.0:
+            ahead = add(best, scale(share / left, change))
+            ahead = scale(1.0 / np.sqrt(dot(ahead, ahead)), ahead)
+            new = gap_along(a, b, shapes, rotation, d, ahead, work)
+            if new > gap:
+                best, gap, before = ahead, new, (0.0, 0.0, 0.0)
     store3(work.axis, 0, 1, best)
     work.axis[3] = gap
     store3(work.axis, 4, 1, middle)
 
 
 @inline
-def _face_normal(k, shapes, rotation, e):
-    """The outward normal of the flat face of a shape that looks most along e; e itself if it has none."""
+def _face_normal(k, side, shapes, rotation, e, work):
+    """The outward normal of a shape's face that looks most along e, or of its mantle if e is nearly that."""
     R = load9(rotation[k], 0, 1)
     inside, kind = mul_t(R, e), shapes.kind[k]
     n = inside
@@ -57,14 +70,14 @@ def _face_normal(k, shapes, rotation, e):
         i = 0 if x >= y and x >= z else (1 if y >= z else 2)
         sign = 1.0 if inside[i] >= 0.0 else -1.0
         n = (sign if i == 0 else 0.0), (sign if i == 1 else 0.0), (sign if i == 2 else 0.0)
-    elif kind == CYLINDER:
-        n = 0.0, 0.0, (1.0 if inside[2] >= 0.0 else -1.0)
-    elif kind > CYLINDER:
-        most = -2.0
-        for f in range(shapes.first_face[k], shapes.first_face[k + 1]):
-            m = load3(shapes.plane[f], 0, 1)
-            if dot(m, inside) > most:
-                n, most = m, dot(m, inside)
+    elif kind != HULL and kind != SPHERE:
+        across = np.sqrt(inside[0] * inside[0] + inside[1] * inside[1])
+        if across > 0.5:
+            n = inside[0] / across, inside[1] / across, 0.0
+        elif kind == CYLINDER:
+            n = 0.0, 0.0, (1.0 if inside[2] >= 0.0 else -1.0)
+    elif kind == HULL:
+        n = load3(shapes.plane[facing(side, shapes, inside, work)], 0, 1)
     return mul(R, n)
 
 
@@ -76,16 +89,15 @@ def _snap(a, b, shapes, rotation, d, work):
         n, gap = load3(work.axis, 0, 1), work.axis[3]
         m = n
         if side == 0:
-            m = scale(-1.0, _face_normal(a, shapes, rotation, scale(-1.0, n)))
+            m = scale(-1.0, _face_normal(a, 0, shapes, rotation, scale(-1.0, n), work))
         else:
-            m = _face_normal(b, shapes, rotation, n)
+            m = _face_normal(b, 1, shapes, rotation, n, work)
         change = sub(m, n)
         if dot(change, change) < _ALIKE * _ALIKE:
             along = gap_along(a, b, shapes, rotation, d, m, work)
             if along >= gap - _ROUNDING * large:
                 store3(work.axis, 0, 1, m)
                 work.axis[3] = along
-                break
 
 
 @kernel
@@ -98,6 +110,7 @@ def signed_distance(a, b, shapes, rotation, d, reach, work):
     radius_a, radius_b = core_radius(a, shapes), core_radius(b, shapes)
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
     radii = radius_a + radius_b
+    begin(a, b, shapes, work)
     answer = closest_points(a, b, shapes, rotation, d, reach + radii, work)
     if answer == FAR or (answer == APART and work.axis[3] > reach + radii):
         return FAR

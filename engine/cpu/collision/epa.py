@@ -12,8 +12,9 @@ from engine.cpu.collision.support import farthest
 from engine.cpu.rigid_body.spatial import cross, dot, load3, load6, scale, store3, store6, sub
 from engine.cpu.runtime.native import inline, kernel
 
-_ENOUGH = 1e-9  # relative to the smaller shape: how much nearer the surface may be than the polytope
-_VISIBLE = 1e-14  # relative to the numbers that are added up
+_ENOUGH = 1e-6  # relative to the smaller shape: how much nearer the surface may be than the polytope
+_VISIBLE = 1e-12  # relative to the numbers that are added up
+_FOLDED = 1e-8  # relative to them: more than what the origin may be outside where shapes just touch
 _THIN = 1e-10  # relative: what has no length, area or volume
 _NEVER = 1e300
 
@@ -150,9 +151,13 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
         return
     _first_triangles(work)
     vertices, triangles = 4, 4
-    best = _nearest(work, triangles)
+    best, way = _nearest(work, triangles), (0.0, 0.0, 1.0)
+    offset = work.triangle[best, 3]
     while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.of.shape[0]:
+        if work.triangle[best, 3] < offset - _FOLDED * size:
+            break  # what grows comes no nearer to what it holds: rounding has folded it
         n, offset = load3(work.triangle[best], 0, 1), work.triangle[best, 3]
+        way = scale(-1.0, n)
         w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)
         if dot(n, w) - offset <= _ENOUGH * small + _VISIBLE * size:
             break
@@ -162,4 +167,4 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
         triangles += edges
         vertices += 1
         best = _nearest(work, triangles)
-    store3(work.axis, 0, 1, scale(-1.0, load3(work.triangle[best], 0, 1)))
+    store3(work.axis, 0, 1, way)

@@ -29,7 +29,7 @@ class Work(NamedTuple):
     shapes' farthest points, `nearest` (2, 4) points of triangles next to the origin and their squared distances. `axis`
     (10,) is an answer: the normal, the gap, the first shape's place and the second's. `vertex` (96, 6) is like
     `simplex`, `triangle` (224, 4) has the outward normals and offsets, and `of` (224, 3) the vertices, of a polytope;
-    `rim` (224, 2) the edges of the hole in it.
+    `rim` (224, 2) the edges of the hole in it. `farthest` (2,) are the corners of hulls that were farthest last.
     """
 
     corner: NDArray[np.floating]
@@ -46,6 +46,7 @@ class Work(NamedTuple):
     triangle: NDArray[np.floating]
     of: NDArray[np.int64]
     rim: NDArray[np.int64]
+    farthest: NDArray[np.int64]
 
 
 class Found(NamedTuple):
@@ -81,6 +82,7 @@ def room(shapes: Shapes) -> Found:
         triangle=np.zeros((_MOST_TRIANGLES, 4)),
         of=np.zeros((_MOST_TRIANGLES, 3), np.int64),
         rim=np.zeros((_MOST_TRIANGLES, 2), np.int64),
+        farthest=np.zeros(2, np.int64),
     )
     return Found(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), work)
 

@@ -18,7 +18,8 @@ FAR, APART, OVERLAP = range(3)
 _ROUNDS = 64
 _CLOSE = 1e-14  # relative: what may be left between bounds of the squared distance
 _TOUCHING = 1e-9  # relative to the numbers that are added up: nearer than this no direction is known
-_FLAT = 1e-14  # relative: a tetrahedron's height, and a triangle's
+_FLAT = 1e-12  # relative: a tetrahedron's volume
+_SLENDER = 1e-8  # relative: a triangle's height; of such a one its edges are next to the origin, to as much squared
 
 
 @inline
@@ -60,11 +61,13 @@ def _triangle(work, i, j, k, slot):
     n = cross(ab, ac)
     area = dot(n, n)
     work.nearest[slot, 3] = 1e300
-    if area > _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac):
+    if area > _SLENDER * _SLENDER * dot(ab, ab) * dot(ac, ac):
         # The shares of the corners in the foot of the perpendicular: the origin is inside where none is negative.
         u, v, w = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
         if u >= 0.0 and v >= 0.0 and w >= 0.0:
-            _put(work, slot, scale(dot(n, a) / area, n))
+            p = b if dot(b, b) < dot(a, a) else a
+            p = c if dot(c, c) < dot(p, p) else p
+            _put(work, slot, scale(dot(n, p) / area, n))
             return (1 << i) + (1 << j) + (1 << k)
     mask = _edge(work, i, j, slot, 0, work.nearest[slot, 3])
     mask = _edge(work, j, k, slot, mask, work.nearest[slot, 3])
@@ -72,28 +75,39 @@ def _triangle(work, i, j, k, slot):
 
 
 @inline
-def _beyond(work, i, j, k, other):
-    """Whether a face is between the origin and the tetrahedron's other corner, or the tetrahedron is flat."""
-    a = load3(work.simplex[i], 0, 1)
-    n = cross(sub(load3(work.simplex[j], 0, 1), a), sub(load3(work.simplex[k], 0, 1), a))
-    here, there = -dot(n, a), dot(n, sub(load3(work.simplex[other], 0, 1), a))
-    flat = there * there <= _FLAT * _FLAT * dot(n, n) * dot(a, a)
-    return flat or (here < 0.0) != (there < 0.0)
+def _face(face):
+    """The corners of a tetrahedron's face, and the other corner."""
+    return (1 if face == 0 else 0), (2 if face <= 1 else 1), (2 if face == 3 else 3), face
+
+
+@inline
+def _inside(work):
+    """Whether the origin is in the tetrahedron; in one that is flat it is not."""
+    inside = True
+    for face in range(4):
+        i, j, k, other = _face(face)
+        a = load3(work.simplex[i], 0, 1)
+        ab, ac = sub(load3(work.simplex[j], 0, 1), a), sub(load3(work.simplex[k], 0, 1), a)
+        ad = sub(load3(work.simplex[other], 0, 1), a)
+        n = cross(ab, ac)
+        here, there = -dot(n, a), dot(n, ad)
+        flat = there * there <= _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac) * dot(ad, ad)
+        inside &= not flat and (here < 0.0) == (there < 0.0)
+    return inside
 
 
 @kernel
 def _tetrahedron(work):
     """The place of a tetrahedron next to the origin, into slot 0; answers which corners hold it, all four if inside."""
-    best, distance = 15, 1e300
+    if _inside(work):
+        return 15
+    best, distance = 0, 1e300
     for face in range(4):
-        i, j, k, other = (
-            (1 if face == 0 else 0), (2 if face <= 1 else 1), (2 if face == 3 else 3), face,
-        )  # fmt: skip
-        if _beyond(work, i, j, k, other):
-            mask = _triangle(work, i, j, k, 1)
-            if work.nearest[1, 3] < distance:
-                best, distance = mask, work.nearest[1, 3]
-                _put(work, 0, load3(work.nearest[1], 0, 1))
+        i, j, k, _ = _face(face)
+        mask = _triangle(work, i, j, k, 1)
+        if work.nearest[1, 3] < distance:
+            best, distance = mask, work.nearest[1, 3]
+            _put(work, 0, load3(work.nearest[1], 0, 1))
     return best
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.cpu.runtime.native import inline, kernel
-from engine.scene.shapes import BOX, CAPSULE, CYLINDER
+from engine.scene.shapes import BOX, CAPSULE, CYLINDER, HULL
 
 
 @inline
@@ -25,15 +25,42 @@ def _signed(x, half):
 
 
 @inline
-def _vertex(k, shapes, e):
-    """The corner of a hull that is farthest along e, the first of those that are as far."""
-    best = shapes.first[k]
+def begin(a, b, shapes, work):
+    """Set where the search for a hull's farthest corner begins; it goes on from the last one."""
+    for side in range(2):
+        k = a if side == 0 else b
+        if shapes.kind[k] == HULL:
+            work.farthest[side] = shapes.loop[shapes.first_loop[shapes.first_face[k]]]
+
+
+@inline
+def _vertex(side, shapes, e, work):
+    """The corner of a hull that is farthest along e: from corner to corner, as long as a neighbour is farther."""
+    best = work.farthest[side]
     most = dot(load3(shapes.vertices[best], 0, 1), e)
-    for v in range(shapes.first[k] + 1, shapes.first[k + 1]):
-        along = dot(load3(shapes.vertices[v], 0, 1), e)
+    here = -1
+    while here != best:
+        here = best
+        for k in range(shapes.first_neighbour[here], shapes.first_neighbour[here + 1]):
+            v = shapes.neighbour[k]
+            along = dot(load3(shapes.vertices[v], 0, 1), e)
+            if along > most:
+                best, most = v, along
+    work.farthest[side] = best
+    return best
+
+
+@kernel
+def facing(side, shapes, e, work):
+    """Of the faces at a hull's corner that is farthest along e, in its own frame, the one that looks most that way."""
+    v = _vertex(side, shapes, e, work)
+    best, most = -1, -2.0
+    for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
+        f = shapes.face_at[k]
+        along = dot(load3(shapes.plane[f], 0, 1), e)
         if along > most:
-            best, most = v, along
-    return load3(shapes.vertices[best], 0, 1)
+            best, most = f, along
+    return best
 
 
 @kernel
@@ -51,8 +78,8 @@ def _support(k, side, shapes, rotation, e, work):
         across = np.sqrt(e[0] * e[0] + e[1] * e[1])
         share = size[0] / across if across > 0.0 else 0.0
         x = (share * e[0], share * e[1], _signed(e[2], 0.5 * size[1]))
-    elif kind > CYLINDER:
-        x = _vertex(k, shapes, e)
+    elif kind == HULL:
+        x = load3(shapes.vertices[_vertex(side, shapes, e, work)], 0, 1)
     store3(work.support[side], 0, 1, mul(R, x))
 
 

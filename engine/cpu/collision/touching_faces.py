@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.cpu.collision.found import RIM
+from engine.cpu.collision.support import facing
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
 from engine.cpu.runtime.native import inline, kernel
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
@@ -82,11 +83,7 @@ def _cylinder(k, side, shapes, R, p, e, frame, work):
 @inline
 def _hull(k, side, shapes, R, p, e, frame, work):
     """The face of a hull that looks most along e (in its own frame)."""
-    best, most = shapes.first_face[k], -2.0
-    for f in range(shapes.first_face[k], shapes.first_face[k + 1]):
-        along = dot(load3(shapes.plane[f], 0, 1), e)
-        if along > most:
-            best, most = f, along
+    best = facing(side, shapes, e, work)
     start = shapes.first_loop[best]
     count = shapes.first_loop[best + 1] - start
     for c in range(count):
