@@ -18,6 +18,7 @@ from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
 from engine.cpu.collision.shape_contacts import shape_contacts
+from engine.cpu.constraints.contact_law import residual
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
 from engine.cpu.constraints.contact_rows import (
@@ -26,6 +27,7 @@ from engine.cpu.constraints.contact_rows import (
     contact_rows,
     delassus,
     frictional_first,
+    half_rows,
     hold_across,
     joint_rows,
     right_side,
@@ -107,26 +109,50 @@ def _work(n, ground):
 
 
 @inline
-def _apply(n, impulses, ground, out):
-    """out ← M̃⁻¹ Jᵀ λ, by W."""
+def _half_way(n, impulses, ground, out):
+    """out ← D⁻¹ Wᵀ λ."""
     M, half = ground.dense.M, ground.half
     for j in range(out.size):
         total = 0.0
         for k in range(n):
             total += half[j, k] * impulses[k]
         out[j] = total / M[j, j]
-    ltdl.solve_lower(M, ground.above, out)
+
+
+@inline
+def _apply(n, impulses, ground, out):
+    """out ← M̃⁻¹ Jᵀ λ, by W."""
+    _half_way(n, impulses, ground, out)
+    ltdl.solve_lower(ground.dense.M, ground.above, out)
+
+
+@inline
+def _left_as_before(contacts, joints, ground):
+    """The residual of the impulses as they are, with their u in `solver.u`: by W, and of G the diagonal alone."""
+    n, u, half, b = 3 * contacts + joints, ground.solver.u, ground.half, ground.system.b
+    _half_way(n, ground.impulses, ground, ground.column)
+    for k in range(n):
+        u[k] = b[k]
+    for j in range(ground.column.size):
+        for k in range(n):
+            u[k] += half[j, k] * ground.column[j]
+    return residual(ground.system, contacts, joints, ground.impulses, u)
 
 
 @kernel
-def _take_back(count, frictional, ground):
-    """The displacement that takes overlaps back, into `shift`; answers whether there is any."""
+def _take_back(count, frictional, n, has_matrix, ground):
+    """The displacement that takes overlaps back, into `shift`; answers whether there is any.
+
+    `has_matrix`: G of the n rows is whole, not its diagonal alone.
+    """
     touching, G, problem, work = ground.contacts, ground.system.G, ground.overlap, ground.solver
     deepest = 0.0
     for i in range(count):
         deepest = min(deepest, touching.gap[i])
     if deepest > -SHUT:
         return False
+    if not has_matrix:
+        delassus(n, ground)
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap = touching.gap[i]
@@ -259,16 +285,22 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     n = first + joints
     for i in range(count - frictional):
         ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
-    delassus(n, ground)
+    half_rows(n, ground)
     hold_across(frictional, ground.system.G)
     _warm(count, frictional, n, touch, robot)
-    share, left = 1.0, 0.0
+    share, left, has_matrix = 1.0, 0.0, False
     for attempt in range(_HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, ground)
-        left = solve(
-            ground.system, frictional, count - frictional + joints, ground.impulses, ground.solver, TOLERANCE,
-            ground.work,
-        )  # fmt: skip
+        left = _left_as_before(frictional, count - frictional + joints, ground)
+        if left > TOLERANCE:
+            if not has_matrix:
+                delassus(n, ground)
+                hold_across(frictional, ground.system.G)
+                has_matrix = True
+            left = solve(
+                ground.system, frictional, count - frictional + joints, ground.impulses, ground.solver, TOLERANCE,
+                ground.work,
+            )  # fmt: skip
         if not springs or _work(n, ground) <= 0.0:
             break
         share = 0.5 * share if attempt < _HALVINGS else 0.0
@@ -277,4 +309,4 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):
         ground.free[j] += ground.column[j]
-    return _take_back(count, frictional, ground)
+    return _take_back(count, frictional, n, has_matrix, ground)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from engine.cpu.constraints.contact_law import EPS
 from engine.cpu.constraints.joint_constraints import bounds, is_row
-from engine.cpu.rigid_body import ltdl
 from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
 from engine.cpu.runtime.native import inline, kernel
 from engine.model import FREE, PRISMATIC, REVOLUTE
@@ -183,25 +182,50 @@ def joint_rows(first, law_first, q, rows, ground):
 
 
 @kernel
-def delassus(n, ground):
-    """W = J L⁻¹, whose transpose into `half`, and G = W D⁻¹ Wᵀ."""
-    G, M, half, row = ground.system.G, ground.dense.M, ground.half, ground.column
+def half_rows(n, ground):
+    """W = J L⁻¹, whose transpose into `half`, and the diagonal of G = W D⁻¹ Wᵀ."""
+    G, M, half, rows, above = ground.system.G, ground.dense.M, ground.half, ground.rows, ground.above
     nv = ground.free.size
+    for j in range(nv):
+        for k in range(n):
+            half[j, k] = rows[k, j]
+    for i in range(nv - 1, -1, -1):
+        j = above[i]
+        while j >= 0:
+            share = M[i, j]
+            for k in range(n):
+                half[j, k] -= share * half[i, k]
+            j = above[j]
+    diagonal = ground.solver.step
     for k in range(n):
-        for j in range(nv):
-            row[j] = ground.rows[k, j]
-        ltdl.solve_transposed(M, ground.above, row)
-        for j in range(nv):
-            half[j, k] = row[j]
-        for i in range(n):
-            G[k, i] = 0.0
+        diagonal[k] = 0.0
     for j in range(nv):
         inverse = 1.0 / M[j, j]
         for k in range(n):
-            share = half[j, k] * inverse
-            if share != 0.0:
+            diagonal[k] += inverse * half[j, k] * half[j, k]
+    for k in range(n):
+        G[k, k] = diagonal[k]
+
+
+@kernel
+def delassus(n, ground):
+    """G = W D⁻¹ Wᵀ, three velocities at a time for the sake of memory."""
+    G, M, half, nv = ground.system.G, ground.dense.M, ground.half, ground.free.size
+    for k in range(n):
+        for i in range(n):
+            G[k, i] = 0.0
+    for first in range(0, nv, 3):
+        second, third = min(first + 1, nv - 1), min(first + 2, nv - 1)
+        x, y, z = 1.0 / M[first, first], 1.0 / M[second, second], 1.0 / M[third, third]
+        if second == first:
+            y = 0.0
+        if third == second:
+            z = 0.0
+        for k in range(n):
+            a, b, c = half[first, k] * x, half[second, k] * y, half[third, k] * z
+            if a != 0.0 or b != 0.0 or c != 0.0:
                 for i in range(n):
-                    G[k, i] += share * half[j, i]
+                    G[k, i] += a * half[first, i] + b * half[second, i] + c * half[third, i]
 
 
 @inline
