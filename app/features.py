@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from app.camera_views import CameraViews
 from app.contact_view import ContactView
+from app.controller_view import ControllerView
 from app.dragging import Dragging
 from app.ghost_view import GhostView
 from app.ground_view import GroundView
@@ -32,6 +33,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     CameraViews,
     RobotView,
     Dragging,
+    ControllerView,
     WrenchView,
     TimeView,
     RunExports,

@@ -50,6 +50,15 @@ class FindingsView:
         self._dock.show()
         self._dock.raise_()
 
+    def show_controller_fault(self, message: str) -> None:
+        """Show why a controller drives the robot no more."""
+        self._run_stopped = True
+        cure = "correct the file and save it: it is read again; played on meanwhile, the joints are not driven"
+        diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
+        self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
+        self._dock.show()
+        self._dock.raise_()
+
     def forget_stop(self) -> bool:
         """After a run that ended by itself: show the file's findings again. Answers whether there was such a run."""
         if not self._run_stopped:

@@ -62,6 +62,9 @@ class Loop:
                 self._turn()
             except engine.Diverged as stop:
                 self._stop(Stopped(str(stop)))
+            except engine.ControllerError:  # which has been told
+                self._steps_asked = 0
+                self.pause()
             except Exception as fault:  # the thread must live on, and the user must hear of it
                 self._survive(fault)
 

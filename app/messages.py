@@ -20,6 +20,9 @@ SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "pos
 """What a snapshot takes on each device, in the order in which it is done."""
 
 
+TRUST = "--trust-xacro"
+
+
 class Snapshot:
     """The state at one moment, in buffers that are used again; of a batch, that of the robot which is looked at."""
 
@@ -194,10 +197,33 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Findings:
+    """The diagnostics of one file, and what became of it."""
+
+    path: str
+    diagnostics: tuple[engine.Diagnostic, ...]
+    refused: bool
+
+    @property
+    def wants_trust(self) -> bool:
+        """Whether the file was refused for what only a trusted xacro file may do, as its cure then says."""
+        return self.refused and any(TRUST in each.cure for each in self.diagnostics)
+
+
+@dataclass(frozen=True)
 class Stopped:
     """The run ended by itself: the state is no longer finite, or a fault in the program."""
 
     message: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class ControllerChanged:
+    """The file whose function drives the robot from now on, none where empty; or why it does not, and the traceback."""
+
+    path: str
+    fault: str = ""
     detail: str = ""
 
 
@@ -222,4 +248,6 @@ class Configured:
     refusal: str = ""
 
 
-Event = Loaded | Preparing | GpuLookedFor | Compiling | Refused | Stopped | LimitsReached | Configured
+Event = (
+    Loaded | Preparing | GpuLookedFor | Compiling | Refused | Stopped | LimitsReached | Configured | ControllerChanged
+)

@@ -7,7 +7,7 @@ at once; `poll` brings in what has happened since, and `frame` the newest state.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import engine
 from app import run_files
+from app.controlling import ControllerControls, Controlling
 from app.coordinates import Coordinate, coordinates
 from app.forces import ForceControls, Forces
 from app.ghost import Ghost, GhostControls
@@ -23,7 +24,9 @@ from app.gpu_search import GpuSearch
 from app.messages import (
     Compiling,
     Configured,
+    ControllerChanged,
     Event,
+    Findings,
     GpuLookedFor,
     Latest,
     Loaded,
@@ -45,21 +48,6 @@ RECENT = 10
 DEVICES = ("auto", "cpu", "cuda")
 ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.values() for name in names))
 """Those that step somewhere."""
-TRUST = "--trust-xacro"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """The diagnostics of one file, and what became of it."""
-
-    path: str
-    diagnostics: tuple[engine.Diagnostic, ...]
-    refused: bool
-
-    @property
-    def wants_trust(self) -> bool:
-        """Whether the file was refused for what only a trusted xacro file may do, as its cure then says."""
-        return self.refused and any(TRUST in each.cure for each in self.diagnostics)
 
 
 class Workbench:
@@ -105,12 +93,14 @@ class Workbench:
         self._frames: Latest | None = None
         self.probe = Probe()
         """Samples what is plotted."""
-        forces, ghost, self._recorder = Forces(), Ghost(), Recorder()
+        controlling, forces, ghost, self._recorder = Controlling(), Forces(), Ghost(), Recorder()
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
-        self._worker = Worker(attachments=(forces, self.probe, self._recorder, ghost))
+        self._worker = Worker(attachments=(controlling, forces, self.probe, self._recorder, ghost))
         self.ghost = GhostControls(ghost, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
+        controlling.tell = self._worker.tell
+        self.controller = ControllerControls(controlling, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None
 
@@ -405,6 +395,9 @@ class Workbench:
                     self.compiling = event.seconds
                 case Stopped():
                     self.playing, self.loading = False, ""
+                case ControllerChanged():
+                    self.controller.take(event)
+                    self.playing = self.playing and not event.fault
         return events
 
     def _adopt(self, event: Loaded) -> None:
@@ -420,6 +413,7 @@ class Workbench:
         self._gpu.begin()
         self._grabbed = None
         self.forces.clear()
+        self.controller.unload()
         self._frames, self.newest = event.frames, None
         self.replay.leave()
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
@@ -443,4 +437,5 @@ class Workbench:
 
     def close(self) -> None:
         """End the simulation's thread, and wait until it has."""
+        self.controller.close()
         self._worker.close()

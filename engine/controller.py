@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import linecache
 import multiprocessing
+import os
 import random
 import signal
+import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -33,6 +35,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Model
 from engine.validation import Array
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as Connection
+else:
+    from multiprocessing.connection import Connection
 
 FIRST, PATIENCE = 30.0, 2.0
 """Seconds that loading with the first answer may take, and every later answer."""
@@ -75,35 +82,43 @@ class Controller:
     def __init__(self, path: str | Path, model: Model, patience: float | None = PATIENCE):
         """`patience` is how many seconds an answer may take; None for as long as it takes."""
         self.path, self.model, self._patience = Path(path), model, patience
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._number = 0  # of the last question
         self._asked, self._limit = 0.0, 0.0
         self._period: float | None = None
-        self._ready = self._answered = False
+        self._ready = self._answered = self._loading = self._waiting = False
         self.load()
 
     def load(self) -> None:
-        """Execute the file as it is now, in the same process if that is idle; what was asked before is dropped."""
-        if self._pipe is None or not self._ready:
+        """Execute the file as it is now, in the same process unless that is at work; what was asked is dropped."""
+        if self._pipe is None or self._loading or self._waiting:
             self.end()
             self._start()
         self._ready = self._answered = False
-        self._asked = perf_counter()
+        self._loading, self._waiting, self._asked = True, False, perf_counter()
         self._limit = self._asked + FIRST
         self._send(("load", str(self.path.resolve()), self.model))
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, there = context.Pipe()
-        self._process = context.Process(target=_serve, args=(there,), name="controller", daemon=True)
-        self._process.start()
+        # As here, where pytest or a user's script may have put folders in front; -P: nothing from the current folder.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path)}
+        self._pipe, there = multiprocessing.Pipe()
+        options: dict[str, Any] = {"pass_fds": (there.fileno(),)}
+        if sys.platform == "win32":
+            os.set_handle_inheritable(there.fileno(), True)
+            startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [there.fileno()]})
+            options = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(there.fileno())],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, **options,
+        )  # fmt: skip
         there.close()
 
     def ask(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
         """Have the function called with the time t, s, q (nq,) and v (nv,); what was asked before is dropped."""
         self._number += 1
-        self._asked = perf_counter()
+        self._waiting, self._asked = True, perf_counter()
         self._limit = self._asked + (self._patience or 0.0) if self._answered else self._asked + FIRST
         self._send(("control", self._number, float(t), np.array(q, float), np.array(v, float)))
 
@@ -115,7 +130,7 @@ class Controller:
             if heard is None:
                 return None
             if isinstance(heard, _Answer) and heard.number == self._number:
-                self._answered = True
+                self._answered, self._waiting = True, False
                 return heard.tau
 
     def wait(self) -> None:
@@ -176,7 +191,7 @@ class Controller:
             self.end()
             raise ControllerError(*heard)
         if isinstance(heard, _Ready):
-            self._ready, self._period = True, heard.period
+            self._ready, self._loading, self._period = True, False, heard.period
         return heard  # type: ignore[no-any-return]
 
     def _failed(self, message: str) -> ControllerError:
@@ -187,8 +202,9 @@ class Controller:
         """End the process, whatever it is doing."""
         if self._process is not None:
             self._process.kill()
-            self._process.join()
-            self._process.close()
+            self._process.wait()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
         if self._pipe is not None:
             self._pipe.close()
         self._process, self._pipe, self._ready = None, None, False
@@ -200,10 +216,21 @@ class Controller:
         self.end()
 
 
-def _serve(pipe: Connection) -> None:
-    """What the process does."""
+def main() -> None:
+    """What the process runs; its parent's end, however it comes, closes its standard input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
     sys.stdout = sys.stderr  # what a file prints is no output of the program's
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _serve(Connection(int(sys.argv[1])))
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)
+    os._exit(1)
+
+
+def _serve(pipe: Connection) -> None:
+    """Load and ask, as the program says."""
     control: Callable[..., Any] | None = None
     path, nv = "", 0
     while True:

@@ -1,0 +1,129 @@
+"""A user's controller in the window: chosen, read again when saved, told of when it fails, ended when it hangs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtWidgets import QFileDialog
+from windows import gaps, press, wait
+
+import engine
+from app.controller_view import ControllerView
+
+ROBOT = engine.find_robot("double_pendulum")
+
+
+@pytest.fixture
+def choose(monkeypatch, tmp_path):
+    """Writes a controller and has the file dialog answer it."""
+
+    def choose(window, text: str) -> Path:
+        path = tmp_path / "mine.py"
+        path.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+        window.features[ControllerView].action.trigger()
+        return path
+
+    return choose
+
+
+def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    assert not view.end_action.isEnabled()
+    choose(window, "def control(t, q, v):\n    return [3 + t, -1]\n")
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    assert not bench.settings.held
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.newest.tau[1] == -1 and bench.newest.tau[0] > 3.1)
+    # It is held for one step.
+    assert bench.newest.tau[0] == pytest.approx(3 + bench.newest.time - bench.settings.dt, abs=1e-9)
+    view.end_action.trigger()
+    wait(qtbot, lambda: not bench.newest.tau.any())
+    wait(qtbot, lambda: view.label.isHidden())
+
+
+def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench = window.workbench
+    text = "    global n\n    n += 1\n    return [random.random() - v[0], n / 99]\n"
+    path = choose(window, "PERIOD = 0.004\nimport random\nn = 0\ndef control(t, q, v):\n" + text)
+    wait(qtbot, lambda: bool(bench.controller.path))
+    seen = []
+    for _ in range(2):
+        for _ in range(10):
+            bench.step()
+        wait(qtbot, lambda: bench.time > 9.5 * bench.settings.dt)
+        seen.append((bench.newest.q.copy(), bench.newest.v.copy()))
+        press(qtbot, window, window.run.reset)
+        wait(qtbot, lambda: bench.newest.time == 0)
+    np.testing.assert_array_equal(seen[0], seen[1])
+    dt, model = bench.settings.dt, bench.model
+    alone = engine.Simulation(model, dt=dt, integrator=bench.settings.integrator, q=bench.initial)
+    with engine.Controller(path, model) as controller:
+        controller.wait()
+        every = controller.every(dt)
+        for step in range(10):
+            if step % every == 0:
+                alone.tau[0] = controller(alone.time, alone.q[0], alone.v[0])
+            alone.step()
+    np.testing.assert_array_equal(seen[0], (alone.q[0], alone.v[0]))
+
+
+def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    path = choose(window, "def control(t, q, v):\n    return [1, 1] if t < 0.05 else missing\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bool(bench.controller.fault))
+    assert "mine.py, line 2: NameError" in bench.controller.fault
+    assert not bench.playing
+    assert view.label.text() == "mine.py has failed"
+    assert "NameError" in view.label.toolTip()
+    shown = [each.fault for each in window.diagnostics.diagnostics]
+    assert any("mine.py, line 2" in message for message in shown)
+    path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.newest.tau.tolist() == [2, -2])
+
+
+def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench = window.workbench
+    choose(window, "def control(t, q, v):\n    return [5, 1 / 0 if t > 0.02 else 5]\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bool(bench.controller.fault))
+    before = bench.time
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > before + 0.1)
+    assert not bench.newest.tau.any()
+
+
+def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench = window.workbench
+    choose(window, "def control(t, q, v):\n    while t > 0.03:\n        pass\n    return q\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > 0.02)
+    assert np.median(gaps(qtbot, 50)) < 0.05
+    began = time.perf_counter()
+    press(qtbot, window, window.run.reset)  # obeyed, although no answer has come
+    wait(qtbot, lambda: bench.newest.time < 0.02)
+    assert time.perf_counter() - began < 1.5
+    wait(qtbot, lambda: bool(bench.controller.fault))
+    assert "has not come to an end" in bench.controller.fault
+    assert not bench.playing
+
+
+def test_no_file_runs_by_opening_a_robot(qtbot, opened, choose):
+    window = opened(ROBOT)
+    bench = window.workbench
+    choose(window, "def control(t, q, v):\n    return q\n")
+    wait(qtbot, lambda: bool(bench.controller.path))
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: not bench.loading and bench.model.name == "arm7" and not bench.controller.path)
+    assert bench._worker._loop._attachments[0]._controller is None
