@@ -26,7 +26,7 @@ from engine.model.layout import pack
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
-from engine.selection import capabilities, choice
+from engine.selection import capabilities, choice, touching
 from engine.step_settings import DIVERGED, EFFORT_LIMIT, INTEGRATORS, KD, KP, StepSettings, gains
 from engine.stepper import Stepper
 from engine.validation import Array
@@ -54,7 +54,8 @@ class Simulation:
     numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
     With "implicit", an effort that is within its limit as a step begins may pass it in that step.
 
-    `scene` is what the robots stand on, on the CPU; `contacts` and `contact_wrench` tell what touched in the last step.
+    `scene` is what the robots stand on; `contacts` and `contact_wrench` tell what touched in the last step. On a GPU
+    robots touch it by "abia" alone; "auto" takes the CPU, in double precision.
 
     `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
     `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
@@ -101,14 +102,12 @@ class Simulation:
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
-        if scene is not None:
-            device = _beside(scene, device)
-        self.device, where = _place(model, device, algorithm, batch, dtype)
+        able = touching.able(advancing(model), scene)
+        self.device, where = _place(model, touching.place(scene, device, dtype), algorithm, batch, dtype, able)
+        touching.require(model, scene, self.device, algorithm)
         if self.device == "cpu" and dtype != "float64":
-            other = "device='cuda' in either" if scene is None else "and a scene is touched there alone"
-            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', {other}")
-        names = advancing(model)[self.device]
-        self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, names, work="step")
+            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
+        self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, able[self.device], work="step")
         self.why = why + where
         _check(model, batch, self.algorithm, parameters)
         self.parameters = None if parameters is None else parameters.copy()
@@ -214,17 +213,12 @@ class Simulation:
         return self._stepper.contacts()
 
     @property
-    def contact_wrench(self) -> Array:
+    def contact_wrench(self) -> Any:
         """(batch, links, 6): the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame."""
-        found = self.contacts
-        total = np.zeros((self.batch, len(self.model.link_names), 6))
-        if found is not None:
-            acting = np.arange(found.link.shape[1]) < found.number[:, None]
-            robots, places = np.nonzero(acting)
-            np.add.at(total, (robots, found.link[robots, places]), found.wrench[robots, places] / self.dt)
-            robots, places = np.nonzero(acting & (found.other >= 0))
-            np.add.at(total, (robots, found.other[robots, places]), found.other_wrench[robots, places] / self.dt)
-        return total
+        found, shape = self.contacts, (self.batch, len(self.model.link_names), 6)
+        if self.device == "cuda":
+            return arrays.sums_by_link(found, shape, self.dtype, self.dt)
+        return np.zeros(shape) if found is None else found.wrenches(shape, self.dt)
 
     @property
     def time(self) -> float:
@@ -346,21 +340,12 @@ class Simulation:
         return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
 
 
-def _beside(scene: Scene, device: str) -> str:
-    """The device on which robots touch a scene, if it may be that one."""
-    if not isinstance(scene, Scene):
-        raise TypeError(f"scene is a {type(scene).__name__}; expected an engine.Scene, for example engine.Scene()")
-    if device == "cuda":
-        raise ValueError("a scene was given and device='cuda'; robots touch it on the CPU alone: take device='cpu'")
-    return "cpu" if device == "auto" else device
-
-
-def _place(model: Model, device: str, algorithm: str, batch: int, dtype: str) -> choice.Place:
+def _place(
+    model: Model, device: str, algorithm: str, batch: int, dtype: str, able: dict[str, tuple[str, ...]]
+) -> choice.Place:
     """The device to simulate on, and why where it was chosen."""
-    able = advancing(model)
-    if dtype != "float64":
-        able["cpu"] = ()
-    return choice.place(model, device, algorithm, batch, dtype, able, "step")
+    served = able if dtype == "float64" else able | {"cpu": ()}
+    return choice.place(model, device, algorithm, batch, dtype, served, "step")
 
 
 def advancing(model: Model) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 RESTS = 1e-6
 """m/s: what is slower along a surface sticks."""
+RESTS_SINGLE = 1e-4
+"""The same in single precision."""
 TOLERANCE = 1e-9
 """The residual that a step's impulses are asked to reach."""
+TOLERANCE_SINGLE = 2e-5
+"""The same in single precision."""
 
 
 class Touches(NamedTuple):
@@ -40,8 +44,26 @@ class Touches(NamedTuple):
     other: NDArray[np.int64]
     other_wrench: Array
 
+    def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
+        """Those of all contacts of arrays on the host, over dt, added up by link: (batch, links, 6), N m and N."""
+        total = np.zeros(shape)
+        acting = np.arange(self.link.shape[1]) < self.number[:, None]
+        robots, places = np.nonzero(acting)
+        np.add.at(total, (robots, self.link[robots, places]), self.wrench[robots, places] / dt)
+        robots, places = np.nonzero(acting & (self.other >= 0))
+        np.add.at(total, (robots, self.other[robots, places]), self.other_wrench[robots, places] / dt)
+        return total
+
     def states(self, robot: int) -> tuple[Literal["open", "stick", "slip"], ...]:
         """Of each contact of a robot: "open" where nothing presses, "slip" where it moves along, or "stick"."""
-        pressing = np.sum(self.impulse[robot] * self.normal[robot], -1)
-        moving = np.where(self.slip[robot] > RESTS, "slip", "stick")
-        return tuple(np.where(pressing <= 0, "open", moving)[: self.number[robot]].tolist())
+        impulse, normal, slip, number = (
+            _on_host(x[robot]) for x in (self.impulse, self.normal, self.slip, self.number)
+        )
+        pressing = np.sum(impulse * normal, -1)
+        moving = np.where(slip > (RESTS if slip.dtype == np.float64 else RESTS_SINGLE), "slip", "stick")
+        return tuple(np.where(pressing <= 0, "open", moving)[:number].tolist())
+
+
+def _on_host(x: Any) -> np.ndarray:
+    """A NumPy array of what may stand on a GPU."""
+    return np.asarray(x.get() if hasattr(x, "get") else x)

@@ -85,6 +85,18 @@ def of_robots(dtype: str, folder: Path):
             frozen = dataclasses.replace(settings, freezes=True)
             yield lambda settings=frozen: robot_stepper.RobotStepper(settings)
         yield lambda settings=settings: pushed(robot_stepper.RobotStepper, settings)
+    heights = engine.HeightField(np.zeros((3, 3)), 0.1)
+    for name, integrator, scene in (
+        ("quadruped", "implicit", engine.Scene()),
+        ("humanoid", "rk4", engine.Scene(ground=heights, restitution=0.5)),
+        ("snake50", "semi-implicit", engine.Scene(friction=0.0)),
+    ):
+        standing = engine.load(engine.find_robot(name), floating=name == "snake50")
+        gains = np.zeros((1, standing.nv))
+        settings = StepSettings(
+            standing, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None, name == "humanoid", scene
+        )
+        yield lambda settings=settings: robot_stepper.RobotStepper(settings)
     for robot, integrator in ((following, "implicit"), (engine.tree(9, spherical=0.5, floating=True), "rk4")):
         gains = (robot.q_of_v >= 0).astype(float)[None]
         settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", True, dtype, True, gains, gains, None)
@@ -142,6 +154,7 @@ def on_chip(monkeypatch):
     def make(chip: str) -> None:
         cupy = ModuleType("cupy")
         cupy.asarray, cupy.empty, cupy.zeros, cupy.ndarray = np.asarray, np.empty, np.zeros, np.ndarray
+        cupy.broadcast_to = np.broadcast_to
         cupy.cuda = SimpleNamespace(get_current_stream=lambda: None, alloc_pinned_memory=Pinned)
         monkeypatch.setitem(sys.modules, "cupy", cupy)
         monkeypatch.setattr(device, "properties", lambda: CHIPS[chip] | {"sharedMemPerMultiprocessor": 167936})

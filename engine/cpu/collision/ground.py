@@ -15,9 +15,8 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.cpu.runtime.native import inline, kernel
 from engine.scene.points import KEPT
+from engine.scene.thresholds import NEAR
 
-NEAR = 1e-3
-"""m: what is this near the ground takes part in a step; with it what comes to the ground within two steps."""
 _FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their places
 
 

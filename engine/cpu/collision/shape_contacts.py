@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.cpu.collision import found as narrow
 from engine.cpu.collision.found import Found
-from engine.cpu.collision.ground import NEAR, put
+from engine.cpu.collision.ground import put
 from engine.cpu.collision.pairs import pair_contacts
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
@@ -20,6 +20,7 @@ from engine.model.poses import body_poses
 from engine.scene import Pairs, Scene
 from engine.scene import pairs as scene_pairs
 from engine.scene.shapes import Shapes, shapes
+from engine.scene.thresholds import NEAR
 
 _TOUCHES = 1e-6
 """m: what is this near in the neutral pose touches there."""

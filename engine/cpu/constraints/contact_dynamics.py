@@ -22,7 +22,6 @@ from engine.cpu.constraints.contact_law import residual
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
 from engine.cpu.constraints.contact_rows import (
-    SHUT,
     bodies_of,
     contact_rows,
     delassus,
@@ -50,10 +49,8 @@ from engine.cpu.rigid_body.spatial import (
     sub,
 )  # fmt: skip
 from engine.cpu.runtime.native import inline, kernel
+from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
-
-_BACK = 0.5  # β, the share of an overlap that a step takes back
-_HALVINGS = 4
 
 
 @inline
@@ -156,7 +153,7 @@ def _take_back(count, frictional, n, has_matrix, ground):
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap = touching.gap[i]
-        problem.b[i] = _BACK * gap if gap < 0.0 else gap
+        problem.b[i] = BACK * gap if gap < 0.0 else gap
         work.impulses[i] = 0.0
         for j in range(count):
             problem.G[i, j] = G[k, 3 * j if j < frictional else 2 * frictional + j]
@@ -289,7 +286,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     hold_across(frictional, ground.system.G)
     _warm(count, frictional, n, touch, robot)
     share, left, has_matrix = 1.0, 0.0, False
-    for attempt in range(_HALVINGS + 2):
+    for attempt in range(HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, ground)
         left = _left_as_before(frictional, count - frictional + joints, ground)
         if left > TOLERANCE:
@@ -303,7 +300,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
             )  # fmt: skip
         if not springs or _work(n, ground) <= 0.0:
             break
-        share = 0.5 * share if attempt < _HALVINGS else 0.0
+        share = 0.5 * share if attempt < HALVINGS else 0.0
     _remember(count, frictional, n, touch, robot)
     touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
     _apply(n, ground.impulses, ground, ground.column)

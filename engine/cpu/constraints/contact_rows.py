@@ -7,15 +7,8 @@ from engine.cpu.constraints.joint_constraints import bounds, is_row
 from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
 from engine.cpu.runtime.native import inline, kernel
 from engine.model import FREE, PRISMATIC, REVOLUTE
+from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
 from engine.step_settings import FRICTION
-
-IMPACT = 0.015
-"""m/s: what comes in slower rests, whatever its restitution."""
-SHUT = 1e-8
-"""m, and rad or m of a joint: what is no gap, no overlap and no way to a limit. The corners of a flat foot differ by
-less, from rounding, and no velocity of a rigid foot would shut gaps that are no plane's."""
-_HELD = 1e-5  # m/rad, or of a slide's way: what moves along a normal by less is held there
-_REACH = 10.0  # rad/s or m/s around v_f, within which a joint's limit takes part
 
 
 @inline
@@ -125,7 +118,7 @@ def _moves(row):
     most = 0.0
     for j in range(row.size):
         most = max(most, abs(row[j]))
-    return most > _HELD
+    return most > HELD
 
 
 @inline
@@ -167,7 +160,7 @@ def joint_rows(first, law_first, q, rows, ground):
             continue
         low, high = bounds(rows, j, q)
         friction, after = rows.joints[FRICTION, j], ground.free[j]
-        if friction > 0.0 or after < low + _REACH or after > high - _REACH:
+        if friction > 0.0 or after < low + REACH or after > high - REACH:
             row = ground.rows[first + found]
             for k in range(row.size):
                 row[k] = 0.0

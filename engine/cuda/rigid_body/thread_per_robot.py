@@ -50,10 +50,12 @@ class _Shape(NamedTuple):
         return cls(_IN_SHARED, min(room, _REGISTERS // (_PER_THREAD[itemsize] * WARP)), shared)
 
 
-def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0) -> str:
+def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0, paths: bool = False) -> str:
     """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
     places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
-    return "\n".join([*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices)])
+    return "\n".join(
+        [*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices, paths)]
+    )
 
 
 class _Many:

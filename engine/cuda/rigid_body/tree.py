@@ -28,10 +28,11 @@ class Layout:
     """How the numbers of one robot stand in its slots.
 
     A body whose joint mimics another's has that one's places in q and v; `factor` and `offset` make its coordinate of
-    that. With `matrices`, the rows of M (`joint_space`) stand so many times behind the slots of the tree passes.
+    that. With `matrices`, the rows of M (`joint_space`) stand so many times behind the slots of the tree passes; with
+    `paths` they are known without standing there.
     """
 
-    def __init__(self, model: Model, additions: bool = False, matrices: int = 0):
+    def __init__(self, model: Model, additions: bool = False, matrices: int = 0, paths: bool = False):
         self.parent, self.kind, q_start, v_start = pack(model).topology.T
         self.coupling = coupling = pack_coupling(model)
         self.q_start, self.v_start = coupling.q_index[q_start], coupling.v_index[v_start]
@@ -52,7 +53,8 @@ class Layout:
         self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
         self.branch_start = int(widths.sum())
         self.matrix = self.branch_start + _BRANCH_SLOTS * len(branching)
-        self.rows = joint_space.rows(model) if matrices else None
+        self.rows = joint_space.rows(model) if matrices or paths else None
+        self.matrices = matrices
         self.slots = self.matrix + (matrices * self.rows.numbers if self.rows else 0)
         self.nq, self.nv, self.tree_nq, self.tree_nv = model.nq, model.nv, model.tree_nq, model.tree_nv
         self.serial = not elsewhere.any() and int((self.parent < 0).sum()) == 1
@@ -73,7 +75,7 @@ class Layout:
 
     def result(self) -> np.ndarray:
         """(nv,): where a result stands: with M as its right-hand side, else where the forces of leaders do."""
-        if self.rows:
+        if self.rows and self.matrices:
             return np.asarray(self.matrix + self.rows.start)
         return np.asarray(self.effort()[np.repeat(~self.follows, NV[self.kind])])
 
@@ -82,9 +84,9 @@ class Layout:
         return np.concatenate([first + np.arange(n) for first, n in zip(start, NV[self.kind], strict=True)])
 
 
-def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0) -> str:
-    """The C++ text that says `model` to tree.cuh, and with `matrices` to ltdl.cuh."""
-    at = Layout(model, additions, matrices)
+def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0, paths: bool = False) -> str:
+    """The C++ text that says `model` to tree.cuh, and with `matrices` or `paths` to ltdl.cuh."""
+    at = Layout(model, additions, matrices, paths)
     n = len(at.parent)
     numbers = {
         "BODIES": n,
@@ -94,7 +96,7 @@ def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 
         "TREE_NV": at.tree_nv,
         "SLOTS": at.slots,
         "MATRIX": at.matrix,
-        "MATRIX_SLOTS": at.rows.numbers if at.rows else 0,
+        "MATRIX_SLOTS": at.rows.numbers if at.rows and matrices else 0,
         "BRANCH_START": at.branch_start,
         "ONE_KIND": int(at.kind[0]) if len(set(at.kind)) == 1 else -1,
         "CONSTANT_BYTES": constant_bytes(model, dtype),

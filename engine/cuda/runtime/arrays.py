@@ -60,6 +60,20 @@ def zeros_like(x: Any) -> Any:
     return cupy.zeros_like(to_device(x))
 
 
+def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: float) -> Any:
+    """A CuPy array of that shape (batch, links, 6): the wrenches of `touches`, if any, over dt, added up by link."""
+    import cupy
+
+    total = cupy.zeros(shape, dtype)
+    if touches is None:
+        return total
+    robots = cupy.arange(shape[0])
+    for place in range(touches.link.shape[1]):  # of which no robot has two on a link
+        acts = (place < touches.number)[:, None]
+        total[robots, touches.link[:, place]] += cupy.where(acts, touches.wrench[:, place] / dt, 0)
+    return total
+
+
 def are(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
     """Whether these are just what kernels take: contiguous CuPy arrays of a batch; what is not is seen to elsewhere."""
     kind = _array_type()

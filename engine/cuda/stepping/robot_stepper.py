@@ -1,4 +1,4 @@
-"""Steps of any number of robots, a thread each: one launch of robot_step.cu for any number of steps."""
+"""Steps of any number of robots, a thread each: one launch of robot_step.cu, or of contact_step.cu, for any number."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from engine.cuda.constraints.contacts import Contacts, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
 from engine.cuda.runtime import compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
 from engine.model.layout import CONSTANTS
+from engine.scene import Touches
 from engine.step_settings import INTEGRATORS, StepSettings
+from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
 
 
 class RobotStepper(Stepper):
-    """Robots advanced by ABIA or JSIIA, a thread a robot."""
+    """Robots advanced by ABIA or JSIIA, a thread a robot; those by ABIA may touch a ground."""
 
     def __init__(self, settings: StepSettings):
         import cupy
@@ -26,12 +29,14 @@ class RobotStepper(Stepper):
         super().__init__(settings, shape.bytes)
         self._workspace = cupy.empty(shape.workspace, self._type)
         self._constants, self._joint_table = self._tables()
+        if shape.contacts:
+            shape.contacts.make()
         self._compile()
 
     def _compile(self) -> None:
         shape, settings = self._shape, self._settings
         preamble = "\n".join([shape.preamble, *header.flags(self._facts)])
-        module = compiler.load("stepping/robot_step.cu", [shape.kernel], preamble)
+        module = compiler.load(shape.source, [shape.kernel], preamble)
         self._advance = module.function(shape.kernel)
         if shape.joint_table_bytes:
             module.symbol("joint_table_memory").copy_from_device(self._joint_table.data, shape.joint_table_bytes)
@@ -52,7 +57,31 @@ class RobotStepper(Stepper):
         shape = self._shape
         tables = self._constants, self._joint_table, self._workspace
         given = self._batch, *steps, *state, *tables, *self._report, self._body_wrenches, self.frozen
-        self._start(self._advance, shape.grid, shape.threads, given, shape.shared)
+        touched = shape.contacts.arguments if shape.contacts else ()
+        self._start(self._advance, shape.grid, shape.threads, (*given, *touched), shape.shared)
+
+    def start(self, q: Array, v: Array) -> None:
+        if self._shape.contacts:
+            self._stream.synchronize()
+            self._shape.contacts.forget()
+        super().start(q, v)
+
+    def memory(self) -> tuple[Array, ...]:
+        self._stream.synchronize()
+        return self._shape.contacts.memory() if self._shape.contacts else ()
+
+    def resume(self, q: Array, v: Array, frozen: Any, memory: tuple[Array, ...]) -> None:
+        super().resume(q, v, frozen, memory)
+        if self._shape.contacts:
+            self._shape.contacts.remember(memory)
+            self._current_stream().synchronize()
+
+    def contacts(self) -> Touches | None:
+        return self._shape.contacts.touches() if self._shape.contacts else None
+
+    @property
+    def _on_ground(self) -> bool:
+        return self._shape.contacts is not None
 
 
 def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:
@@ -80,7 +109,7 @@ class _Shape:
         nq, nv = model.nq, model.nv
         joint_space = settings.algorithm == "jsiia"
         matrices = joint_space * (1 + constrained)
-        layout = tree.Layout(model, additions, matrices)
+        layout, touching = tree.Layout(model, additions, matrices), touches_something(settings)
         constrained_slots = constrained * (1 + (nv > 64) + joint_space)
         state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
@@ -91,7 +120,10 @@ class _Shape:
         self.grid = -(-settings.batch // self.threads)
         self.shared = slots * size * self.threads if in_shared else 0
         self.workspace = 0 if in_shared else slots * self.threads * self.grid
-        self.kernel = f"advance<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
+        self.contacts = Contacts(settings, self.threads, self.grid) if touching else None
+        name = "advance_touching" if touching else "advance"
+        self.source = "stepping/contact_step.cu" if touching else "stepping/robot_step.cu"
+        self.kernel = f"{name}<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
         facts = {
             "OWN_JOINT_TABLE": len(joints) > 1,
             "OWN_CONSTANTS": settings.parameters is not None,
@@ -105,12 +137,13 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions, matrices),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices, touching),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",
+                *([self.contacts.preamble] if self.contacts else []),
             ]
         )
         own = settings.batch if settings.parameters is not None else 1
         constants = own * CONSTANTS * (len(model.parent) + 1)
-        self.bytes = size * (self.workspace + joints.size + constants)
+        self.bytes = size * (self.workspace + joints.size + constants) + (self.contacts.bytes if self.contacts else 0)

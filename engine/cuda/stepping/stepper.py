@@ -13,6 +13,7 @@ from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
+from engine.scene import Touches
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
 from engine.validation import Array
 
@@ -155,9 +156,14 @@ class Stepper(ABC):
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
         return 0 if first == _NEVER else first
 
-    def contacts(self) -> None:
-        """Nothing is touched here."""
-        return
+    def contacts(self) -> Touches | None:
+        """What touched in the last step; None where nothing can."""
+        return None
+
+    @property
+    def _on_ground(self) -> bool:
+        """Whether there is something to touch."""
+        return False
 
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first robots; 0 where nothing is timed."""
@@ -167,7 +173,7 @@ class Stepper(ABC):
         """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
         cycles, nanoseconds = counters[: phases.COUNT].astype(float), counters[phases.COUNT]
         seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
-        names = phases.of("cuda", self._settings.algorithm)
+        names = phases.of("cuda", self._settings.algorithm, self._on_ground)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:

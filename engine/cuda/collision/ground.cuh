@@ -1,0 +1,193 @@
+// Contacts between the points of a robot and the ground: the text of engine/cpu/collision/ground.py.
+#pragma once
+
+#include "collision/height_field.cuh"
+
+// The sine of a rim's tilt, below which its points keep their places.
+constexpr double FLAT = 1e-3;
+
+// Where on a rim about `axis` its point `number` of three lies: the lowest, and a third of the way to each side. A rim that
+// lies flat keeps its points.
+template <typename Real>
+__device__ __forceinline__ Vector<Real> rim_direction(Vector<Real> axis, Vector<Real> n, int number) {
+    Vector<Real> across = dot(axis, n) * axis - n;
+    Real length = sqrt(dot(across, across));
+    if (length < Real(FLAT)) across = tangents(axis).first, length = 1;
+    const Vector<Real> e = (1 / length) * across;
+    if (number == 0) return e;
+    const Real turn = number == 1 ? Real(0.8660254037844386) : Real(-0.8660254037844386);
+    return Real(-0.5) * e + turn * cross(axis, e);
+}
+
+// The place of point k in the world, its sphere's lowest one.
+template <typename Real>
+__device__ __forceinline__ Vector<Real> surface_point(const Surroundings<Real>& scene, int k, int number,
+                                                      const Placed<Real>& body, Vector<Real> n) {
+    Vector<Real> x = body.p + mul(body.R, scene.vector_of_point(k, point::POSITION));
+    if constexpr (HAS_RIMS) {
+        const Real rim = scene.of_point(k, point::RIM);
+        if (rim > 0) {  // in the body, where a flat rim's points keep their places
+            const Vector<Real> axis = scene.vector_of_point(k, point::AXIS);
+            x = x + mul(body.R, rim * rim_direction(axis, mul_t(body.R, n), number % 3));
+        }
+    }
+    return x - scene.of_point(k, point::RADIUS) * n;
+}
+
+// Where a point touches, the normal of the ground there, and the gap.
+template <typename Real> struct Nearest {
+    Vector<Real> x, n;
+    Real gap;
+};
+template <typename Real, class Room>
+__device__ __forceinline__ Nearest<Real> nearest(const Surroundings<Real>& scene, int k, int number,
+                                                 const Placed<Real>& body, const Room& room) {
+    if constexpr (HEIGHT_FIELD) {
+        if (scene.of_point(k, point::RADIUS) > 0) {
+            const int row = room_at::NEAREST + near::NUMBERS * number;
+            return {room.vector(row + near::PLACE), room.vector(row + near::NORMAL), room(row + near::GAP)};
+        }
+        const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(k, point::POSITION));
+        const Vector<Real> x = surface_point(scene, k, number, body, under(scene, centre).n);
+        const Under<Real> there = under(scene, x);
+        return {x, there.n, there.gap};
+    } else {
+        const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
+        const Vector<Real> x = surface_point(scene, k, number, body, n);
+        return {x, n, dot(n, x) - scene.ground[3]};
+    }
+}
+
+// Twice the signed area of a triangle, seen along n.
+template <typename Real>
+__device__ __forceinline__ Real area(Vector<Real> a, Vector<Real> b, Vector<Real> c, Vector<Real> n) {
+    return dot(n, cross(b - a, c - a));
+}
+
+// How much a further point adds to the `count` contacts that stand from `first` on: distance, then area.
+template <typename Real, class Room>
+__device__ __forceinline__ Real worth(const Room& room, int first, int count, Vector<Real> x, Vector<Real> n) {
+    const Vector<Real> a = room.vector(first + contact::PLACE), d = x - a;
+    if (count == 1) return dot(d, d);
+    const Vector<Real> b = room.vector(first + contact::NUMBERS + contact::PLACE);
+    const Real here = area(a, b, x, n);
+    if (count == 2) return fabs(here);
+    const Vector<Real> c = room.vector(first + 2 * contact::NUMBERS + contact::PLACE);
+    const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: by the widest side's area
+    return fmax(fmax(turn * here, turn * area(b, c, x, n)), turn * area(c, a, x, n));
+}
+
+template <typename Real, class Room>
+__device__ __forceinline__ void put_contact(const Room& room, int slot, int k, int s, const Nearest<Real>& at,
+                                            const Placed<Real>& body) {
+    const int c = room_at::FOUND + contact::NUMBERS * slot;
+    room(c + contact::POINT) = Real(k), room(c + contact::SHAPE) = Real(s), room(c + contact::GAP) = at.gap;
+    room.store(c + contact::PLACE, at.x), room.store(c + contact::NORMAL, at.n);
+    room.store(c + contact::INSIDE, mul_t(body.R, at.x - body.p));
+    const Tangents<Real> t = tangents(at.n);
+    room.store(c + contact::FRAME, mul_t(body.R, at.n));
+    room.store(c + contact::FRAME + 3, mul_t(body.R, t.first));
+    room.store(c + contact::FRAME + 6, mul_t(body.R, t.second));
+}
+
+// Where the spheres of a shape are nearest to a height field; of a plane there is nothing to search.
+template <typename Real, class Room>
+__device__ __forceinline__ void search(const Surroundings<Real>& scene, int first, int many, const Placed<Real>& body,
+                                       Real dt, const Room& room) {
+    if constexpr (HEIGHT_FIELD) {
+        const Real speed = sqrt(dot(body.velocity, body.velocity));
+#pragma unroll 1
+        for (int number = 0; number < many; number += KEPT) {
+            const Real radius = scene.of_point(first + number, point::RADIUS);
+            if (!(radius > 0)) return;
+            const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(first + number, point::POSITION));
+            near_sphere(scene, room, room_at::NEAREST + near::NUMBERS * number, centre, radius, Real(NEAR) + 2 * dt * speed);
+        }
+    }
+}
+
+// The contacts of shape s from slot `total` on; answers how many there are. Of more than KEPT points the deepest is kept, then
+// what is farthest from it, and what widens their area most.
+template <typename Real, class Room>
+__device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
+                                              const Room& room, int total) {
+    const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
+    const int place = room_at::FOUND + contact::NUMBERS * total;
+    search(scene, first, many, body, dt, room);
+    const auto comes = [&](const Nearest<Real>& at) {
+        const Real closing = -dot(at.n, body.velocity + cross(body.omega, at.x - body.p));
+        return at.gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
+    };
+    int kept = 0;
+    if (many <= KEPT) {
+#pragma unroll 1
+        for (int number = 0; number < many; ++number) {
+            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body, room);
+            if (comes(at)) put_contact(room, total + kept++, first + number, s, at, body);
+        }
+        return kept;
+    }
+    Vector<Real> across = {0, 0, 1};
+#pragma unroll 1
+    while (kept < KEPT) {
+        Real best = kept == 0 ? Real(-1e30) : Real(0);
+        int found = -1;
+#pragma unroll 1
+        for (int number = 0; number < many; ++number) {
+            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body, room);
+            if (!comes(at)) continue;
+            bool taken = false;
+            for (int c = 0; c < kept; ++c)
+                taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
+            if (taken) continue;
+            const Real worth_here = kept == 0 ? -at.gap : worth(room, place, kept, at.x, across);
+            if (worth_here > best) best = worth_here, found = number;
+        }
+        if (found < 0) break;
+        const Nearest<Real> at = nearest<Real>(scene, first + found, found, body, room);
+        put_contact(room, total + kept, first + found, s, at, body);
+        if (kept == 0) across = at.n;
+        ++kept;
+    }
+    return kept;
+}
+
+// How many contacts may act within a step from the poses that `kinematics` left and the velocities of `joints`.
+template <typename Real, class Joints, class Robot, class Room>
+__device__ __forceinline__ int touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
+                                       const Room& room) {
+    const auto& at = joints.at;
+    Placed<Real> body = {};
+    Motion<Real> V = {};
+    int total = 0;
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        const int k = v_start(i), above = parent(i);
+        const Pose<Real> T = pose<Real>(i, at, robot);
+        if (above < 0) {
+            V = {}, body.R = T.R, body.p = T.p;
+        } else {
+            if (above != i - 1) {
+                const int slot = branch_slot(above);
+                V = at.motion(slot), body.p = at.vector(slot + 6);
+                body.R = {at.vector(slot + 9), at.vector(slot + 12), at.vector(slot + 15)};
+            }
+            V = motion_to_child(T, V);
+            body.p = body.p + mul(body.R, T.p), body.R = matmul(body.R, T.R);
+        }
+        if (kind(i) == REVOLUTE) V.o.z += joints.v(i, k);
+        else if (kind(i) == PRISMATIC) V.v.z += joints.v(i, k);
+        else V = V + rates<Real>(i, [&](int j) { return joints.v(i, k + j); });
+        if (branches(i)) {
+            const int slot = branch_slot(i);
+            at.store(slot, V), at.store(slot + 6, body.p);
+            at.store(slot + 9, body.R.x), at.store(slot + 12, body.R.y), at.store(slot + 15, body.R.z);
+        }
+        if (SHAPE_START[i] == SHAPE_START[i + 1]) continue;
+        body.omega = mul(body.R, V.o), body.velocity = mul(body.R, V.v);
+#pragma unroll 1
+        for (int s = SHAPE_START[i]; s < SHAPE_START[i + 1]; ++s)
+            total += shape_contacts(scene, s, body, joints.dt, room, total);
+    }
+    return total;
+}

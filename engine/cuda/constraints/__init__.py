@@ -1,0 +1,1 @@
+"""Joint limits, joint friction and contacts as rows, and their solvers."""

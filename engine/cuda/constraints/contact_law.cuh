@@ -1,0 +1,107 @@
+// The law of contact and of joint friction and limits, at velocity level, and how far impulses are from it: the text of
+// engine/cpu/constraints/contact_law.py, see there for the equations. Rows are those of contact_room.cuh: three for each of
+// `contacts` with friction, then `joints` more.
+#pragma once
+
+#include "collision/contact_room.cuh"
+#include "constraints/active_set.cuh"
+
+template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-30;
+template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
+// The residual that a step's impulses are asked to reach.
+template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
+constexpr int ETA_SEARCH = 40;  // steps of the search for a sliding contact's η, at most: Newton's takes some four
+
+// A system of rows in a robot's room; n of them in all.
+template <typename Real, class Room> struct System {
+    Room room;
+    int contacts, joints;
+
+    __device__ __forceinline__ int rows() const { return 3 * contacts + joints; }
+    // G, which is symmetric, by its lower triangle.
+    __device__ __forceinline__ Real& G(int i, int j) const {
+        return room(room_at::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
+    }
+    __device__ __forceinline__ Real& own(int k) const { return room(room_at::OWN + k); }  // G's diagonal
+    __device__ __forceinline__ Real& b(int k) const { return room(room_at::B + k); }
+    __device__ __forceinline__ Real mu(int i) const { return room(room_at::MU + i); }
+    // f, lo and hi of a joint row.
+    __device__ __forceinline__ Real& law(int j, int which) const { return room(room_at::LAW + 3 * j + which); }
+    // The present iterate: impulses λ and velocities u = G λ + b.
+    __device__ __forceinline__ Real& impulse(int k) const { return room(room_at::TRIED + k); }
+    __device__ __forceinline__ Real& u(int k) const { return room(room_at::U + k); }
+
+    // The mean of G's diagonal over the three rows of a contact that begin at k.
+    __device__ __forceinline__ Real size(int k) const { return (own(k) + own(k + 1) + own(k + 2)) / 3; }
+};
+
+// The point of K = {|t| ≤ μ n} next to z = (n, t₁, t₂).
+template <typename Real> __device__ __forceinline__ Vector<Real> project(Vector<Real> z, Real mu) {
+    const Real t = sqrt(z.y * z.y + z.z * z.z);
+    if (t <= mu * z.x) return z;
+    if (z.x + mu * t <= 0) return {0, 0, 0};
+    const Real n = (z.x + mu * t) / (1 + mu * mu), along = mu * n / t;
+    return {n, along * z.y, along * z.z};
+}
+
+// clamp(soft(y, g f), lo, hi).
+template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real gf, Real low, Real high) {
+    return clip(y > gf ? y - gf : y < -gf ? y + gf : Real(0), low, high);
+}
+
+// How far λ and u are from the law, relative to the greatest |b|; nought only where they obey it.
+template <typename Real, class Room> __device__ __forceinline__ Real residual(const System<Real, Room>& system) {
+    const int n = system.rows(), first = 3 * system.contacts;
+    Real worst = 0, most = TINY<Real>;
+#pragma unroll 1
+    for (int i = 0; i < system.contacts; ++i) {
+        const int k = 3 * i;
+        const Real size = system.size(k), r = 1 / size, mu = system.mu(i);
+        const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)};
+        const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
+        const Real s = mu * sqrt(u.y * u.y + u.z * u.z);
+        const Vector<Real> d = x - project(Vector<Real>{x.x - r * (u.x + s), x.y - r * u.y, x.z - r * u.z}, mu);
+        const Real left = sqrt(dot(d, d)) * size;
+        worst = left > worst || !(left == left) ? left : worst;
+    }
+#pragma unroll 1
+    for (int k = first; k < n; ++k) {
+        const int j = k - first;
+        const Real g = system.own(k), u = system.u(k);
+        const Real left = fabs(u - joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)));
+        worst = left > worst || !(left == left) ? left : worst;
+    }
+#pragma unroll 1
+    for (int k = 0; k < n; ++k) most = fmax(most, fabs(system.b(k)));
+    return worst / most;
+}
+
+// λ of one contact with u = D λ + w, exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).
+template <typename Real>
+__device__ __forceinline__ Vector<Real> one_contact(const Symmetric<Real>& D, Vector<Real> w, Real mu) {
+    if (w.x >= 0) return {0, 0, 0};
+    const Real n = D.xx, p = D.xy, q = D.xz;
+    const Real s11 = D.yy - p * p / n, s12 = D.yz - p * q / n, s22 = D.zz - q * q / n;
+    const Real c1 = w.y - p * w.x / n, c2 = w.z - q * w.x / n;
+    const Real size = sqrt(c1 * c1 + c2 * c2), floor = 8 * EPS<Real> * (D.yy + D.zz);  // where it cannot move along
+    Real low = 0, high = size * (n + mu * sqrt(p * p + q * q)) / (-mu * w.x), eta = 0, x = 0, y = 0, impulse = 0, t = 0;
+#pragma unroll 1
+    for (int k = 0; k < ETA_SEARCH; ++k) {
+        const Real a11 = s11 + floor + eta, a22 = s22 + floor + eta, inverse = 1 / (a11 * a22 - s12 * s12);
+        x = (s12 * c2 - a22 * c1) * inverse, y = (s12 * c1 - a11 * c2) * inverse;
+        impulse = -(w.x + p * x + q * y) / n, t = sqrt(x * x + y * y);
+        const Real h = mu * impulse - t;
+        if ((k == 0 && h >= 0) || fabs(h) <= 4 * EPS<Real> * t) break;
+        (h > 0 ? high : low) = eta;
+        const Real dx = (s12 * y - a22 * x) * inverse, dy = (s12 * x - a11 * y) * inverse;  // dλ_t/dη = −(S + η)⁻¹ λ_t
+        const Real rate = -(p * dx + q * dy) / n, turn = (x * dx + y * dy) / t;
+        const Real slope = mu * (rate * t - impulse * turn) / (t * t);
+        Real step = slope > 0 ? eta - (mu * impulse / t - 1) / slope : low - 1;
+        if (!(low < step && step < high)) step = (low + high) / 2;
+        if (fabs(step - eta) <= 2 * EPS<Real> * step) break;
+        eta = step;
+    }
+    impulse = fmax(impulse, Real(0));
+    if (t > mu * impulse) x = x * mu * impulse / t, y = y * mu * impulse / t;
+    return {impulse, x, y};
+}

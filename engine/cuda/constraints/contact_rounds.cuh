@@ -1,0 +1,219 @@
+// The contact solver: rounds of one exact Gauss–Seidel sweep and one semismooth Newton step from a warm start, then the interior
+// point. The texts of engine/cpu/constraints/contact_rounds.py, linear_systems.py and contact_solver.py.
+//
+// All of it is for robots whose impulses of the step before do not obey the law any more, so nothing here is written into
+// the step itself.
+#pragma once
+
+#include "constraints/contact_law.cuh"
+
+// ε^0.6, times 1/r on G's diagonal in Newton's matrix: redundant contacts leave it regular.
+template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
+
+// The matrix that is solved with, (ROWS, ROWS), and which row came to each place.
+template <typename Real, class Room> __device__ __forceinline__ Real& entry(const Room& room, int i, int j) {
+    return room(room_at::A + i * ROWS + j);
+}
+
+// A, its leading n × n block, into L and U in place; answers whether every pivot is a number other than nought.
+template <typename Real, class Room> __device__ __noinline__ bool factorise(Room room, int n) {
+#pragma unroll 1
+    for (int k = 0; k < n; ++k) {
+        Real best = fabs(entry<Real>(room, k, k));
+        int row = k;
+        for (int i = k + 1; i < n; ++i) {
+            const Real size = fabs(entry<Real>(room, i, k));
+            if (size > best) best = size, row = i;
+        }
+        room(room_at::PIVOT + k) = Real(row);
+        if (!(best > 0)) return false;
+        if (row != k) {
+            for (int j = 0; j < n; ++j) {
+                const Real upper = entry<Real>(room, k, j), lower = entry<Real>(room, row, j);
+                entry<Real>(room, k, j) = lower, entry<Real>(room, row, j) = upper;
+            }
+        }
+        const Real inverse = 1 / entry<Real>(room, k, k);
+#pragma unroll 1
+        for (int i = k + 1; i < n; ++i) {
+            const Real below = entry<Real>(room, i, k);
+            if (below == 0) continue;
+            const Real share = below * inverse;
+            entry<Real>(room, i, k) = share;
+#pragma unroll 4
+            for (int j = k + 1; j < n; ++j) entry<Real>(room, i, j) -= share * entry<Real>(room, k, j);
+        }
+    }
+    return true;
+}
+
+// The numbers from slot `b` on into the solution, by what `factorise` left.
+template <typename Real, class Room> __device__ __noinline__ void substitute(Room room, int n, int b) {
+#pragma unroll 1
+    for (int k = 0; k < n; ++k) {
+        const int row = int(room(room_at::PIVOT + k));
+        const Real upper = room(b + k), lower = room(b + row);
+        room(b + k) = lower, room(b + row) = upper;
+    }
+#pragma unroll 1
+    for (int i = 0; i < n; ++i) {
+        Real total = room(b + i);
+#pragma unroll 4
+        for (int k = 0; k < i; ++k) total -= entry<Real>(room, i, k) * room(b + k);
+        room(b + i) = total;
+    }
+#pragma unroll 1
+    for (int k = n - 1; k >= 0; --k) {
+        Real total = room(b + k);
+#pragma unroll 4
+        for (int j = k + 1; j < n; ++j) total -= entry<Real>(room, k, j) * room(b + j);
+        room(b + k) = total / entry<Real>(room, k, k);
+    }
+}
+
+// u where impulse k grows by d.
+template <typename Real, class Room>
+__device__ __forceinline__ void move(const System<Real, Room>& system, int k, Real d) {
+    const int n = system.rows();
+#pragma unroll 4
+    for (int j = 0; j < k; ++j) system.u(j) += system.G(k, j) * d;
+#pragma unroll 4
+    for (int j = k; j < n; ++j) system.u(j) += system.G(j, k) * d;
+}
+
+// u = G λ + b.
+template <typename Real, class Room> __device__ __noinline__ void velocities(System<Real, Room> system) {
+    const int n = system.rows();
+    for (int k = 0; k < n; ++k) system.u(k) = system.b(k);
+#pragma unroll 1
+    for (int k = 0; k < n; ++k) {
+        const Real impulse = system.impulse(k);
+        if (impulse != 0) move(system, k, impulse);
+    }
+}
+
+// One Gauss–Seidel sweep; λ and u = G λ + b stay together.
+template <typename Real, class Room> __device__ __noinline__ void sweep(System<Real, Room> system) {
+    const int n = system.rows(), first = 3 * system.contacts;
+#pragma unroll 1
+    for (int i = 0; i < system.contacts; ++i) {
+        const int k = 3 * i;
+        const Symmetric<Real> D = {system.G(k, k), system.G(k + 1, k), system.G(k + 2, k),
+                                   system.G(k + 1, k + 1), system.G(k + 2, k + 1), system.G(k + 2, k + 2)};
+        const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
+        const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)};
+        const Vector<Real> z = one_contact(D, u - mul(D, x), system.mu(i)), d = z - x;
+        if (d.x != 0) move(system, k, d.x);
+        if (d.y != 0) move(system, k + 1, d.y);
+        if (d.z != 0) move(system, k + 2, d.z);
+        system.impulse(k) = z.x, system.impulse(k + 1) = z.y, system.impulse(k + 2) = z.z;
+    }
+#pragma unroll 1
+    for (int k = first; k < n; ++k) {
+        const int j = k - first;
+        const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k);
+        const Real d =
+            (joint_law(u - g * impulse, g * system.law(j, 0), system.law(j, 1), system.law(j, 2)) - u) / g;
+        system.impulse(k) = impulse + d;
+        if (d != 0) move(system, k, d);
+    }
+}
+
+// Row `place` of A: the rows of G from k on, weighted.
+template <typename Real, class Room>
+__device__ __forceinline__ void combine(const System<Real, Room>& system, int place, int k, Real a, Real b, Real c) {
+    const int n = system.rows();
+#pragma unroll 2
+    for (int j = 0; j < n; ++j)
+        entry<Real>(system.room, place, j) = a * system.G(k, j) + b * system.G(k + 1, j) + c * system.G(k + 2, j);
+}
+
+// Row k of A: that of G, or nought; and a number added to its diagonal.
+template <typename Real, class Room>
+__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own) {
+    const int n = system.rows();
+#pragma unroll 4
+    for (int j = 0; j < n; ++j) entry<Real>(system.room, k, j) = of_G ? system.G(k, j) : Real(0);
+    entry<Real>(system.room, k, k) += own;
+}
+
+// Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says.
+template <typename Real, class Room>
+__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu) {
+    const Room& room = system.room;
+    const auto right = [&](int c) -> Real& { return room(room_at::STEP + k + c); };
+    const auto A = [&](int i, int j) -> Real& { return entry<Real>(room, k + i, k + j); };
+    const Real size = system.size(k), r = 1 / size;
+    const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
+    const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)}, z = x - r * u;
+    const Real t = sqrt(z.y * z.y + z.z * z.z);
+    if (z.x <= 0) {
+#pragma unroll 1
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, false, Real(1));
+        right(0) = -x.x, right(1) = -x.y, right(2) = -x.z;
+    } else if (t <= mu * z.x) {
+#pragma unroll 1
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, REGULAR<Real> * size);
+        right(0) = -u.x, right(1) = -u.y, right(2) = -u.z;
+    } else {
+        const Real e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
+        const Real d11 = 1 - curve * f * f, d12 = curve * e * f, d22 = 1 - curve * e * e;
+        combine(system, k, k, r, Real(0), Real(0));
+        combine(system, k + 1, k, r * mu * e, r * (1 - d11), -r * d12);
+        combine(system, k + 2, k, r * mu * f, -r * d12, r * (1 - d22));
+        A(0, 0) += REGULAR<Real>;
+        A(1, 0) += -mu * e + REGULAR<Real> * mu * e;
+        A(1, 1) += d11 + REGULAR<Real> * (1 - d11);
+        A(1, 2) += d12 - REGULAR<Real> * d12;
+        A(2, 0) += -mu * f + REGULAR<Real> * mu * f;
+        A(2, 1) += d12 - REGULAR<Real> * d12;
+        A(2, 2) += d22 + REGULAR<Real> * (1 - d22);
+        right(0) = -r * u.x, right(1) = disk * e - x.y, right(2) = disk * f - x.z;
+    }
+}
+
+// A semismooth Newton step, with u = G λ + b; answers whether it was possible.
+template <typename Real, class Room> __device__ __noinline__ bool newton_step(System<Real, Room> system) {
+    const int n = system.rows(), first = 3 * system.contacts;
+    const Room& room = system.room;
+#pragma unroll 1
+    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i));
+#pragma unroll 1
+    for (int k = first; k < n; ++k) {  // a joint slides, or its velocity is prescribed
+        const int j = k - first;
+        const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
+        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
+        const bool slides = fabs(y) > g * f && low < p && p < high;
+        plain_row(system, k, !slides, slides ? Real(1) : REGULAR<Real> * g);
+        room(room_at::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
+    }
+    if (!factorise<Real>(room, n)) return false;
+    substitute<Real>(room, n, room_at::STEP);
+    for (int k = 0; k < n; ++k) system.impulse(k) += room(room_at::STEP + k);
+    velocities(system);
+    return true;
+}
+
+// The present iterate into BEST.
+template <typename Real, class Room> __device__ __forceinline__ void keep(const System<Real, Room>& system) {
+    for (int k = 0; k < system.rows(); ++k) system.room(room_at::BEST + k) = system.impulse(k);
+}
+
+// `many` rounds from the present impulses, with Newton steps or sweeps alone; answers the residual of the best of them.
+template <typename Real, class Room>
+__device__ __noinline__ Real rounds(System<Real, Room> system, int many, bool newton) {
+    velocities(system);
+    Real least = residual(system);
+    keep(system);
+#pragma unroll 1
+    for (int turn = 0; turn < (newton ? 2 * many : many) && !(least <= CONTACT_TOLERANCE<Real>); ++turn) {
+        if (newton && turn % 2 == 1) {
+            if (!newton_step(system)) break;
+        } else {
+            sweep(system);
+        }
+        const Real left = residual(system);
+        if (left < least) least = left, keep(system);
+    }
+    return least;
+}

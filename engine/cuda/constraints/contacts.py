@@ -1,0 +1,187 @@
+"""What robots touch on a GPU: its tables, the memory that their contacts take, and where these are told."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.cuda.rigid_body import joint_space
+from engine.cuda.runtime import arrays, header
+from engine.model import Model
+from engine.model.joints import NV
+from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
+from engine.scene.points import KEPT
+from engine.scene.touches import TOLERANCE, TOLERANCE_SINGLE
+from engine.step_settings import StepSettings
+from engine.validation import Array
+
+_CONTACT, _SPHERE_PLACE = 21, 7  # numbers of a contact and of a sphere's place, see contact_room.cuh
+_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _SEEN = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
+
+
+def touches_something(settings: StepSettings) -> bool:
+    """Whether there is a ground, and robots have shapes that can touch it."""
+    scene = settings.scene
+    return scene is not None and scene.ground is not None and points(settings.model, scene).capacity > 0
+
+
+class Contacts:
+    """The contacts of a batch, whose kernel has `threads` in each of `grid` blocks; for `touches_something` alone.
+
+    `preamble` is the C++ text that says them to contact_room.cuh, `bytes` the memory that `make` takes.
+    """
+
+    def __init__(self, settings: StepSettings, threads: int, grid: int):
+        assert settings.scene is not None
+        self._model, self._batch, self._dtype = settings.model, settings.batch, settings.dtype
+        self._scene: Scene = settings.scene
+        self._points: Points = points(settings.model, settings.scene)
+        self._order = np.argsort(self._points.body, kind="stable")
+        self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
+        self._threads, self._room = threads, threads * grid * self._numbers["ROOM_SLOTS"]
+        self.preamble = self._preamble()
+        size, capacity = np.dtype(self._dtype).itemsize, self._points.capacity
+        self.bytes = size * self._room + self._batch * (4 * (1 + capacity) + size * (2 + capacity * _SEEN))
+
+    def make(self) -> None:
+        """Take the memory and copy the tables."""
+        import cupy
+
+        batch, capacity, dtype = self._batch, self._points.capacity, self._dtype
+        tables = self._shape_table(), self._point_table(), self._ground_table()
+        self._tables = tuple(arrays.to_device(np.ascontiguousarray(x, dtype)) for x in tables)
+        self._memory = arrays.empty((self._room,), dtype)
+        self._number, self._link = cupy.zeros(batch, np.int32), cupy.zeros((batch, capacity), np.int32)
+        self._seen = cupy.zeros((batch, capacity, _SEEN), dtype)
+        self._residual, self._worst = cupy.zeros(batch, dtype), cupy.zeros(batch, dtype)
+        shape = batch, capacity
+        self._ground = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1, np.int32)), shape)
+        self._nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), dtype), (*shape, 6))
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the kernel takes of them, after what all steps take."""
+        return *self._tables, self._memory, self._number, self._link, self._seen, self._residual, self._worst
+
+    def forget(self) -> None:
+        """Nothing has touched yet, and no impulse is remembered."""
+        for told in (self._number, self._link, self._seen, self._residual, self._worst):
+            told.fill(0)
+
+    def touches(self) -> Touches:
+        """Those of the last step, as they lie on the GPU."""
+        seen = self._seen
+        return Touches(
+            self._number, self._link, seen[..., _PLACE:_NORMAL], seen[..., _NORMAL:_GAP], seen[..., _GAP],
+            seen[..., _IMPULSE:_SLIP], seen[..., _SLIP], seen[..., _WRENCH:], self._residual, self._worst,
+            self._ground, self._nothing,
+        )  # fmt: skip
+
+    def memory(self) -> tuple[Array, ...]:
+        """What the next step starts from, and what was told of the last, on the host."""
+        return tuple(np.array(arrays.to_host(x)) for x in self._left)
+
+    def remember(self, memory: tuple[Array, ...]) -> None:
+        """What `memory` was."""
+        import cupy
+
+        for array, before in zip(self._left, memory, strict=True):
+            array[:] = cupy.asarray(before)
+
+    @property
+    def _left(self) -> tuple[Any, ...]:
+        blocks = self._memory.reshape(-1, self._numbers["ROOM_SLOTS"], self._threads)
+        kept = blocks[:, : 4 * self._numbers["CONTACTS"] + self._model.nv]  # MEMORY and JOINT_MEMORY
+        return kept, self._number, self._link, self._seen, self._residual, self._worst
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The counts, by the names that kernels have for them."""
+        found, rows = self._points, joint_space.rows(self._model)
+        C, nv, depth, matrix = found.capacity, self._model.nv, int(rows.level.max()), rows.numbers
+        J = self._joint_rows
+        N, laws = (3 if np.any(found.friction > 0) else 1) * C + J, J + C
+        spheres = 0
+        if isinstance(self._scene.ground, HeightField):
+            count = np.diff(found.first)
+            spheres = int(np.max(count * (found.radius[found.first[:-1]] > 0), initial=0))
+        kept = 4 * C + nv + _CONTACT * C + _SPHERE_PLACE * spheres
+        room = kept + matrix + 3 * nv + N * depth + 8 * N + 2 * C + 3 * laws + J
+        solver = N * (N + 1) // 2 + 2 * N + N * N + 10 * N + 22 * laws
+        return {
+            "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": depth, "KEPT": KEPT, "SPHERE_PLACES": spheres,
+            "FACTOR_SLOTS": matrix, "ROOM_SLOTS": room + solver, "HALVINGS": thresholds.HALVINGS,
+        }  # fmt: skip
+
+    def _preamble(self) -> str:
+        found = self._points
+        flags = {
+            "SOME_RUB": bool(np.any(found.friction > 0)),
+            "ALL_RUB": bool(np.all(found.friction > 0)),
+            "HAS_RESTITUTION": bool(np.any(found.restitution > 0)),
+            "HAS_RIMS": bool(np.any(found.rim > 0)),
+            "HEIGHT_FIELD": isinstance(self._scene.ground, HeightField),
+        }
+        reals = {
+            "NEAR": thresholds.NEAR, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH, "BACK": thresholds.BACK,
+            "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
+            "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
+        }  # fmt: skip
+        body = found.body[self._order]
+        tables = {
+            "SHAPE_START": np.searchsorted(body, np.arange(len(self._model.parent) + 1)),
+            "SHAPE_BODY": body,
+            "SHAPE_TIP": (self._model.v_start + NV[self._model.kind] - 1)[body],
+            "COMMON": _common(self._model),
+        }
+        return "\n".join(
+            [
+                *header.numbers(self._numbers),
+                *header.flags(flags),
+                *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
+                *(_table(name, values) for name, values in tables.items()),
+            ]
+        )
+
+    def _shape_table(self) -> Array:
+        """(shapes, 17), in the order of their bodies: see `shape` in contact_room.cuh."""
+        found, model, order = self._points, self._model, self._order
+        link = found.link[order]
+        columns = (
+            found.first[:-1][order, None], np.diff(found.first)[order, None], link[:, None],
+            found.friction[order, None], found.restitution[order, None], model.link_rotation[link].reshape(-1, 9),
+            model.link_position[link],
+        )  # fmt: skip
+        return np.concatenate(columns, 1).astype(float)
+
+    def _point_table(self) -> Array:
+        """(points, 8): see `point` in contact_room.cuh."""
+        found = self._points
+        return np.concatenate([found.position, found.radius[:, None], found.axis, found.rim[:, None]], 1)
+
+    def _ground_table(self) -> Array:
+        """What the ground is: see `Surroundings` in contact_room.cuh."""
+        ground = self._scene.ground
+        if isinstance(ground, Plane):
+            return np.array([*ground.normal, ground.offset])
+        assert ground is not None
+        corner, heights = ground.corner, ground.heights
+        return np.concatenate([[*corner[:2], ground.cell, *heights.shape], (heights + corner[2]).ravel()])
+
+
+def _common(model: Model) -> np.ndarray:
+    """(nv, nv): how many velocities the paths from two of them to the root have in common."""
+    parent = joint_space.rows(model).parent
+    common = np.zeros((model.nv, model.nv), np.int64)
+    for k, above in enumerate(parent):
+        if above >= 0:
+            common[k, :k] = common[above, :k]
+        common[k, k] = 1 + (common[above, above] if above >= 0 else 0)
+        common[:k, k] = common[k, :k]
+    return common
+
+
+def _table(name: str, values: np.ndarray) -> str:
+    return f"[[maybe_unused]] __device__ constexpr int {name}[] = {{{', '.join(map(str, values.ravel().tolist()))}}};"

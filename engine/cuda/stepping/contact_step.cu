@@ -1,0 +1,25 @@
+// Simulation steps of robots on the ground, a thread a robot; see advance_robot in robot_step.cuh for the first parameters, and
+// contact_room.cuh and contact_dynamics.cuh for what robots touch and where that is told.
+#include "stepping/robot_step.cuh"
+#include "stepping/contact_dynamics.cuh"
+
+template <typename Real, int THREADS, int BLOCKS, bool SHARED>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+advance_touching(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+                 const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
+                 int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
+                 const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
+                 long long* phases, const Real* __restrict__ wrenches, bool* frozen,
+                 const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
+                 Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
+                 Real* told_worst) {
+    const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (robot >= batch) return;
+    const Touching<Real, THREADS> touch = {
+        {shapes, points, ground}, {room + size_t(blockIdx.x) * ROOM_SLOTS * THREADS + threadIdx.x},
+        {told_number, told_link, told_contacts, told_residual, told_worst}, robot, told_number[robot], told_residual[robot],
+        first > 0 ? told_worst[robot] : Real(0)};
+    advance_robot<Real, THREADS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
+                                         record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,
+                                         phases, wrenches, frozen, touch);
+}

@@ -1,0 +1,345 @@
+// Simulation steps, as many as are asked for in one launch, a thread a robot: the text of
+// engine/cpu/stepping/integrators.py. The state of a robot stands in the slots of its thread from the first step to the
+// last. robot_step.cu has the kernel of robots that touch nothing, contact_step.cu that of those on the ground.
+#pragma once
+
+#include "constraints/joint_space.cuh"
+#include "stepping/divergence.cuh"
+#include "stepping/joint_motion.cuh"
+
+extern "C" {
+__constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
+}
+
+// A robot's constants where nothing falls.
+template <class Robot> struct Weightless : Robot {
+    __device__ __forceinline__ auto gravity() const { return decltype(this->vector(0, 0)){}; }
+};
+
+// Poses, and the modes to begin with.
+template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints) {
+    kinematics<Real>(joints.at, joints);
+    if constexpr (Joints::CONSTRAINED) initial_active_set(joints);
+}
+
+// Round `number` of a step: v⁺ (of a stage q̈) into `joints.v_next`; answers whether it is the last. After BLOCK_PIVOTS
+// rounds of moving all joints at once, those of the descent, whose velocity is `feasible`.
+template <typename Real, class Joints, class Robot, class Feasible>
+__device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, const Watch& watch, int number,
+                                      const Feasible& feasible) {
+    const bool descending = number > BLOCK_PIVOTS;
+    bool changed = false;
+    const auto settle = [&](int i, int k, Real qdd, Real reaction) {
+        if (joints.settle(i, k, qdd, reaction, descending)) changed = true;
+    };
+    if constexpr (JOINT_SPACE) {
+        if (number == 0) {
+            bias_forces<Real>(joints, robot);
+            watch.lap(phase::BIAS);
+            assemble<Real>(joints.at, MATRIX, robot);
+            watch.lap(phase::MASS_MATRIX);
+        }
+        joint_space_accelerations<Real>(joints, settle);
+        watch.lap(phase::SOLVE);
+    } else {
+        bias<Real>(joints.at, joints, robot);
+        watch.lap(phase::BIAS);
+        inertia_recursion<Real>(joints.at, joints, robot);
+        watch.lap(phase::INERTIA_RECURSION);
+        accelerations<Real>(joints.at, joints, robot, settle);
+        watch.lap(phase::ACCELERATION);
+    }
+    if constexpr (!Joints::CONSTRAINED) return true;
+    if (!descending) {
+        if (changed && number == BLOCK_PIVOTS) begin_descent<Real>(joints, feasible);
+        return !changed;
+    }
+    if (active_set_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + DESCENT * NV) return false;
+    accept(joints, feasible);
+    return true;
+}
+
+// All rounds.
+template <typename Real, class Joints, class Robot, class Feasible>
+__device__ __forceinline__ void solve(const Joints& joints, const Robot& robot, const Watch& watch,
+                                      const Feasible& feasible) {
+    watch.lap(phase::INTEGRATION);
+    begin<Real>(joints);
+    watch.lap(phase::KINEMATICS);
+#pragma unroll 1
+    for (int number = 0; !round<Real>(joints, robot, watch, number, feasible); ++number) {}
+}
+
+// The numbers of a joint, from slot `first` on.
+template <typename Real, int PITCH> struct Numbers {
+    Slots<Real, PITCH> at;
+    int first;
+
+    __device__ __forceinline__ Real& operator()(int j) const { return at(first + j); }
+};
+template <typename Real, int PITCH>
+__device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>& at, int first) {
+    return {at, first};
+}
+
+// q moved by v for dt.
+template <typename Real, int PITCH> __device__ __forceinline__ void advance_q(const Slots<Real, PITCH>& at, Real dt) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
+        advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(at, V + v_start(i)), dt);
+    }
+}
+
+// How many velocities a body has.
+__device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
+
+// Whether every velocity is one that a robot may have: v⁺ before it is taken, and v.
+template <typename Real, int PITCH>
+__device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
+    bool sound = true;
+    for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
+        for (int k = v_start(i); k < v_start(i) + dofs(i); ++k) sound &= fabs(joints.v_next(i, k)) < Real(DIVERGED);
+    }
+    return sound;
+}
+template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at) {
+    bool sound = true;
+    for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
+    return sound;
+}
+
+// Semi-implicit Euler, once v⁺ is known: q⁺ = q ⊕ dt v⁺.
+template <typename Real, int PITCH>
+__device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>& joints) {
+    EACH_BODY
+    for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
+        const int k = v_start(i);
+#pragma unroll
+        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
+    }
+    advance_q(joints.at, joints.dt);
+}
+
+// What a stage adds to the sums, and the next stage `ahead` of the step's beginning.
+template <typename Real, class Stage>
+__device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real ahead) {
+    const auto& at = stage.at;
+    const auto move = [&](int q, Real rate) {
+        at(Q_SUM + q) += weight * rate;
+        at(Q_STAGE + q) = at(Q + q) + ahead * rate;
+    };
+#pragma unroll 1
+    for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
+        const int q = q_start(i), k = v_start(i);
+        joint_rates<Real, HAS_BALLS>(kind(i), numbers(at, Q_STAGE + q), numbers(at, V_STAGE + k),
+                                     [&](int j, Real rate) { move(q + j, rate); });
+        for (int j = 0; j < dofs(i); ++j) {
+            const Real rate = stage.v_next(i, k + j);
+            at(V_SUM + k + j) += weight * rate;
+            at(V_STAGE + k + j) = at(V + k + j) + ahead * rate;
+        }
+    }
+}
+
+// What robots touch where there is nothing; contact_dynamics.cuh has the other kind.
+struct TouchesNothing {
+    static constexpr bool ANY = false;
+};
+
+// A step under contacts, if there are any: whether there were, and whether the velocity is sound. v_f is `given`, or to be
+// computed; `tells`: who asks for the contacts will find these.
+struct Touched {
+    bool any, sound;
+};
+template <class Touch, class Joints, class Robot>
+__device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
+                                                 bool given, bool tells) {
+    const int count = touch.find(joints, robot);
+    watch.lap(phase::COLLISION);
+    if (count == 0) {
+        touch.part();
+        return {false, true};
+    }
+    const bool sound = touch.step(joints, robot, count, given, tells);
+    watch.lap(phase::CONTACT);
+    return {true, sound};
+}
+
+// The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints
+// then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it. Where anything
+// touches, that velocity takes the coordinates from where the step began: the step is of first order there. With
+// FREEZES it answers whether the velocity is sound, and else leaves the state as it was.
+template <typename Real, int PITCH, class Robot, class Touch>
+__device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
+                                         const Watch& watch, const Feasible<Real, PITCH>& feasible, Touch& touch,
+                                         bool tells) {
+    const auto& at = step.at;
+    const Real dt = step.dt;
+    const Joints<Real, PITCH, Role::STAGE> stage = {step, at, step.table, dt, step.rate};
+    for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k), at(Q_SUM + k) = 0;
+    for (int k = 0; k < NV; ++k) at(V_STAGE + k) = at(V + k), at(V_SUM + k) = 0;
+#pragma unroll 1
+    for (int number = 0; number < 4; ++number) {
+        solve<Real>(stage, robot, watch, feasible);
+        add_stage<Real>(stage, number == 0 || number == 3 ? 1 : 2, number < 2 ? dt / 2 : dt);
+    }
+    if constexpr (Touch::ANY) {
+        for (int k = 0; k < NV; ++k) touch.free_velocity(k) = at(V + k) + dt / 6 * at(V_SUM + k);
+        kinematics<Real>(at, step);
+        const Touched found = touching_step(touch, step, robot, watch, true, tells);
+        if (found.any) return found.sound;
+    }
+    for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k) + dt / 6 * at(Q_SUM + k);
+    for (int k = 0; k < NV; ++k) {
+        const Real before = at(V + k);
+        at(V + k) = before + dt / 6 * at(V_SUM + k);
+        if constexpr (FREEZES) at(V_SUM + k) = before;
+    }
+    for (int i = 0; i < BODIES; ++i) normalise_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q_STAGE + q_start(i)));
+    if constexpr (HAS_CONSTRAINTS) {
+        const Joints<Real, PITCH, Role::CORRECTION> correction = {step, at, step.table, dt, step.rate};
+        solve<Real>(correction, Weightless<Robot>{robot}, watch, feasible);
+        for (int i = 0; i < BODIES; ++i) {
+            if (follows(i)) continue;
+            const int k = v_start(i), q = q_start(i);
+            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
+            if (kind(i) == FREE) continue;
+            if constexpr (HAS_BALLS) {
+                if (is_ball(i)) {
+                    const bool held = correction.locked(k) || correction.locked(k + 1) || correction.locked(k + 2);
+                    if (held) store(at, Q_STAGE + q, quaternion_step(quaternion<Real>(at, Q + q), at.vector(V + k), dt));
+                    continue;
+                }
+            }
+            const Real there = at(Q_STAGE + q);
+            const bool outside = HAS_LIMITS && !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
+            if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
+        }
+    }
+    if constexpr (FREEZES) {
+        if (!is_sound<Real>(at)) {
+            for (int k = 0; k < NV; ++k) at(V + k) = at(V_SUM + k);
+            return false;
+        }
+    }
+    for (int k = 0; k < NQ; ++k) at(Q + k) = at(Q_STAGE + k);
+    return true;
+}
+
+// Of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones, those after `first` up to
+// `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
+// state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
+// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. With FREEZES such a
+// robot stays as it was before that step, from then on, and `frozen` (batch,) tells. `constants` and
+// `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
+// on the bodies in their own frames.
+//
+// `touch` is what the thread's robot touches, TouchesNothing where that is nothing.
+template <typename Real, int THREADS, bool SHARED, class Touch>
+__device__ __forceinline__ void
+advance_robot(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+              const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
+              int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
+              const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
+              long long* phases, const Real* __restrict__ wrenches, bool* frozen,
+              Touch touch) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (robot >= batch) return;
+    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
+    const Slots<Real, THREADS> at = {block + threadIdx.x};
+    const JointTable<Real> table =
+        OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
+                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
+                                                            : joint_table, 0};
+    const auto own_robot = [&] {
+        if constexpr (OWN_CONSTANTS) return Constants<Real, true>{constants + robot, batch};
+        else return robot_of_all<Real>(constants);
+    }();
+    const auto external = [&] {
+        if constexpr (HAS_WRENCHES) return External<Real, true>{{wrenches + robot, batch}};
+        else return External<Real, false>{};
+    }();
+    const Joints<Real, THREADS, Role::STEP> joints = {external, at, table, dt, 1 / dt};
+    for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
+    for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
+    if constexpr (HAS_GAINS) {
+        for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
+    }
+    Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
+    const Feasible<Real, THREADS> feasible = {LONG ? &at(FEASIBLE) : local};
+    int until = every - first % every, number = 0;
+    size_t sample = robot * (steps / every + 1);
+    const auto record = [&] {
+        if (record_q) for (int k = 0; k < NQ; ++k) record_q[sample * NQ + k] = at(Q + k);
+        if (record_v) for (int k = 0; k < NV; ++k) record_v[sample * NV + k] = at(V + k);
+        ++sample;
+    };
+    const size_t end = sample + last / every + 1;
+    if (first == 0) record();
+    else sample += first / every + 1;
+    const bool rests = FREEZES && frozen[robot];
+    // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
+#pragma unroll 1
+    for (int step = rests ? last : first; step < last;) {
+        const Watch watch = {phases, robot == 0 && step == steps - 1};
+        if (number == 0) {
+            if (controls) {
+                const Real* row = controls + ((control_rows > 1 ? robot : 0) * steps + step) * NV;
+                for (int k = 0; k < NV; ++k) at(TAU + k) = row[k];
+            }
+            watch.start();
+            if constexpr (!HAS_STAGES) {
+                begin<Real>(joints);
+                watch.lap(phase::KINEMATICS);
+            }
+        }
+        bool settled = true, sound = true, touched = false;
+        const bool tells = step + 1 == last;
+        if constexpr (HAS_STAGES) {
+            sound = rk4_step(joints, own_robot, watch, feasible, touch, tells);
+        } else {
+            if constexpr (Touch::ANY) {
+                if (number == 0) {
+                    const Touched found = touching_step(touch, joints, own_robot, watch, false, tells);
+                    touched = found.any, sound = found.sound;
+                }
+            }
+            if (!touched) settled = round<Real>(joints, own_robot, watch, number, feasible);
+        }
+        number = settled ? 0 : number + 1;
+        if (settled) {
+            if constexpr (!HAS_STAGES) {
+                if (!touched) {
+                    if constexpr (FREEZES) sound = is_next_sound(joints);
+                    if (!FREEZES || sound) euler_step(joints);
+                }
+            }
+            watch.stop();
+            ++step;
+            if constexpr (!FREEZES) sound = is_sound<Real>(at);
+            if (!sound) {
+                if constexpr (FREEZES) {
+                    frozen[robot] = true;
+                } else {
+                    atomicMin(diverged, (unsigned long long)(done + step));
+                    *alarm = 1;
+                }
+                step = last;
+            } else if (--until == 0) {
+                until = every;
+                record();
+            }
+        }
+    }
+    if constexpr (FREEZES) {
+        while (sample < end) record();
+    }
+    for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
+    for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
+    if constexpr (Touch::ANY) touch.end();
+}

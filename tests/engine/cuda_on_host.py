@@ -1,0 +1,179 @@
+"""Kernels without barriers, a thread a robot, compiled for the host: what they compute is tested where there is no GPU.
+
+`device` makes "cuda" a device of this machine: g++ compiles the very sources, with `cuda_on_host.h` for what only a GPU
+has, NumPy stands in for CuPy, and a launch is a loop over the threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.cuda.runtime import compiler, device, header
+
+COMPILER = shutil.which("g++")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++, to compile kernels for the host")
+SHIM = Path(__file__).with_name("cuda_on_host.h")
+OPTIONS = ("-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-I{compiler.FOLDER}")
+CHIP = {
+    "major": 9, "minor": 0, "multiProcessorCount": 1, "sharedMemPerBlockOptin": 0, "sharedMemPerMultiprocessor": 0,
+}  # fmt: skip
+
+
+class Array(np.ndarray):
+    """A NumPy array with what CuPy's have besides."""
+
+    def get(self):
+        return np.array(self)
+
+    def set(self, values):
+        self[...] = values
+
+
+def _array(x, dtype=None, order=None):
+    return np.asarray(x, dtype, order=order).view(Array)
+
+
+def _zeros(shape, dtype=float):
+    return np.zeros(shape, dtype).view(Array)
+
+
+def _empty(shape, dtype=float):
+    """With numbers that nobody may count on."""
+    return np.full(shape, np.nan if np.issubdtype(dtype, np.floating) else 77, dtype).view(Array)
+
+
+class _Symbol:
+    def __init__(self, library, name: str):
+        self._address = ctypes.addressof(ctypes.c_ubyte.in_dll(library, name))
+
+    def copy_from_device(self, source, size: int) -> None:
+        ctypes.memmove(self._address, np.asarray(source).ctypes.data, size)
+
+    def buffer(self, size: int):
+        return (ctypes.c_ubyte * size).from_address(self._address)
+
+
+class Kernel:
+    """A compiled kernel: a call runs all threads, one after the other."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, grid, block, args, _shared=0):
+        values = [_value(x) for x in args]
+        pointers = (ctypes.c_void_p * len(values))(*(x.ctypes.data for x in values))
+        self._function(grid[0], block[0], pointers)
+
+
+def _value(x) -> np.ndarray:
+    return np.array([x.ctypes.data], np.uint64) if isinstance(x, np.ndarray) else np.array([x])
+
+
+class Launch:
+    """`compiler.Launch` of such a kernel."""
+
+    def __init__(self, kernel, grid, block, _arrays, rest, *_):
+        self._kernel, self._grid, self._block, self._rest = kernel, grid, block, rest
+
+    def change(self, rest):
+        self._rest = rest
+
+    def __call__(self, *arrays):
+        self._kernel((self._grid,), (self._block,), (*arrays, *self._rest))
+
+
+class Module:
+    """Sources compiled for the host."""
+
+    def __init__(self, library, names):
+        self._library, self._names = library, list(names)
+
+    def function(self, name: str) -> Kernel:
+        return Kernel(self._library[f"launch{self._names.index(name)}"])
+
+    def symbol(self, name: str) -> _Symbol:
+        return _Symbol(self._library, name)
+
+
+def text(source: str, kernels, preamble: str) -> str:
+    """The C++ text of kernels for the host."""
+    launches = "\n".join(
+        f'extern "C" void launch{k}(int grid, int block, void** x) {{ launch(&{name}, grid, block, x); }}'
+        for k, name in enumerate(kernels)
+    )
+    place = (compiler.FOLDER / source).as_posix()
+    return f'#include "{SHIM.as_posix()}"\n{header.text()}\n{preamble}\n#include "{place}"\n{launches}\n'
+
+
+def load(folder: Path, source: str, kernels, preamble: str = "") -> Module:
+    """`compiler.load` for the host, into a folder in which each text is compiled once."""
+    written = text(source, kernels, preamble)
+    library = folder / f"{hashlib.sha256(written.encode()).hexdigest()[:16]}.so"
+    if not library.exists():
+        file = library.with_suffix(".cpp")
+        file.write_text(written)
+        command = [str(COMPILER), *OPTIONS, "-o", str(library), str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+    return Module(ctypes.CDLL(str(library)), kernels)
+
+
+def _ndarray(shape, dtype, memory):
+    return (
+        np.frombuffer(memory.buffer(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape).view(Array)
+    )
+
+
+def _cupy() -> ModuleType:
+    class Stream:
+        ptr = 0
+
+        def synchronize(self) -> None:
+            """All is done at once."""
+
+    class Pinned(bytearray):
+        @property
+        def ptr(self):
+            return ctypes.addressof(ctypes.c_ubyte.from_buffer(self))
+
+    class Kind(type):
+        def __instancecheck__(cls, x):
+            return isinstance(x, Array)
+
+    class Ndarray(metaclass=Kind):
+        def __new__(cls, shape, dtype, memory):
+            return _ndarray(shape, dtype, memory)
+
+    cupy, stream = ModuleType("cupy"), Stream()
+    cupy.asarray, cupy.ndarray = _array, Ndarray
+    cupy.arange, cupy.where, cupy.zeros, cupy.empty = np.arange, np.where, _zeros, _empty
+    cupy.broadcast_to = np.broadcast_to
+    cupy.cuda = SimpleNamespace(get_current_stream=lambda: stream, alloc_pinned_memory=Pinned)
+    return cupy
+
+
+@pytest.fixture(scope="session")
+def compiled_for_host(tmp_path_factory):
+    """Where compiled sources are kept for all tests of a run."""
+    return tmp_path_factory.mktemp("host")
+
+
+@pytest.fixture
+def cuda_on_host(monkeypatch, compiled_for_host):
+    """Device "cuda" is this machine's own processor."""
+    monkeypatch.setitem(sys.modules, "cupy", _cupy())
+    monkeypatch.setattr(device, "properties", lambda: CHIP)
+    monkeypatch.setattr(device, "watched", lambda: False)
+    for name in ("require", "require_memory", "require_count"):
+        monkeypatch.setattr(device, name, lambda *_: None)
+    monkeypatch.setattr(compiler, "load", lambda *given: load(compiled_for_host, *given))
+    monkeypatch.setattr(compiler, "Launch", Launch)

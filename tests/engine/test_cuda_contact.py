@@ -1,0 +1,389 @@
+"""Contact by the GPU's kernels against the CPU's: on a GPU, and compiled for the host, where there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
+from mimics import mimics
+
+import engine
+from engine.cuda.runtime import arrays
+from engine.model import Model
+
+BODY = """<robot name="body"><link name="body">
+<inertial><mass value="2"/><inertia ixx="0.0134" iyy="0.0134" izz="0.0134" ixy="0" ixz="0" iyz="0"/></inertial>
+{}</link></robot>"""
+SHAPES = {
+    "box": '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>',
+    "ball": '<collision><geometry><sphere radius="0.1"/></geometry></collision>',
+    "dumbbell": """<collision><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>
+<collision><origin xyz="0 0.1 0" rpy="1 0 0"/><geometry><cylinder radius="0.05" length="0.2"/></geometry>
+</collision>""",
+}
+
+
+SAME, NEAR = 1e-7, 1e-5
+"""A step from the same state, and ten: either solves its impulses to a residual of 1e-9, and a robot's velocities may
+be a hundred times as far apart. Where much slips at once the law has several solutions, and either may find another."""
+NO_GAP = 5e-7
+"""m: in single precision a contact that is no more open than this is shut, which costs a velocity of as much a step."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("host", marks=needs_compiler, id="compiled for the host"),
+        pytest.param("gpu", marks=pytest.mark.gpu, id="on a GPU"),
+    ]
+)
+def cuda(request) -> None:
+    """Device "cuda" is there: a GPU, or kernels that are compiled for the host."""
+    if request.param == "host":
+        request.getfixturevalue("cuda_on_host")
+
+
+@pytest.fixture(scope="module")
+def body(tmp_path_factory) -> Callable[[str], Model]:
+    """A free body of 2 kg that touches by such shapes."""
+
+    @cache
+    def load(shape: str) -> Model:
+        path = tmp_path_factory.mktemp("bodies") / f"{shape}.urdf"
+        path.write_text(BODY.format(SHAPES[shape]))
+        return engine.load(path, floating=True)
+
+    return load
+
+
+@cache
+def robot(name: str) -> Model:
+    return engine.load(engine.find_robot(name))
+
+
+def beside(model: Model, batch: int, dtype: str = "float64", **options) -> tuple[engine.Simulation, engine.Simulation]:
+    """The same robots on the CPU and on "cuda"."""
+    options = {"algorithm": "abia", "scene": engine.Scene(), "timed": False} | options
+    ours = engine.Simulation(model, batch, device="cuda", dtype=dtype, **options)
+    return engine.Simulation(model, batch, device="cpu", **options), ours
+
+
+def standing(name: str, batch: int, dtype: str = "float64", **options):
+    """Robots on their feet, held by gains."""
+    model, scene = robot(name), engine.Scene()
+    kp, kd = engine.holding_gains(model)
+    q = engine.put_down(model, scene, model.neutral())
+    options = {
+        "dt": 2e-3 if name == "quadruped" else 1e-3,
+        "integrator": "implicit",
+        "q": q,
+        "kp": kp,
+        "kd": kd,
+    } | options
+    return beside(model, batch, dtype, **options)
+
+
+def give(simulations, **states) -> None:
+    for simulation in simulations:
+        for name, values in states.items():
+            getattr(simulation, name)[:] = simulation.array(values)
+
+
+def tumbled(model: Model, batch: int, rng, height: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
+    """States turned at random, a little above the ground."""
+    q = np.array([model.random(rng) for _ in range(batch)])
+    scene = engine.Scene()
+    q = np.array([engine.put_down(model, scene, row) for row in q])
+    q[:, 2] += height
+    return q, rng.standard_normal((batch, model.nv))
+
+
+def apart(ours, theirs) -> float:
+    """How far two arrays are from each other, relative to 1 and to the largest number."""
+    ours, theirs = np.asarray(arrays.to_host(ours), float), np.asarray(theirs)
+    return float(np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
+
+
+def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
+    """A robot's contacts of the last step."""
+    found = simulation.contacts
+    number = int(found.number[robot])
+    fields = {name: arrays.to_host(getattr(found, name))[robot] for name in found._fields}
+    point = fields["point"][:number].round(6)
+    order = np.lexsort((*point.T, fields["link"][:number]))  # of equal places any may come first
+    return {name: x if np.ndim(x) == 0 else x[:number][order] for name, x in fields.items()}
+
+
+def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> None:
+    """The same states, and the same contacts at the same places."""
+    assert apart(ours.q, cpu.q) <= within
+    assert apart(ours.v, cpu.v) <= within
+    number = arrays.to_host(ours.contacts.number)
+    np.testing.assert_array_equal(number, cpu.contacts.number)
+    for k in range(cpu.batch):
+        mine, theirs = told(ours, k), told(cpu, k)
+        np.testing.assert_array_equal(mine["link"], theirs["link"])
+        for name in ("point", "normal", "gap"):
+            np.testing.assert_allclose(mine[name], theirs[name], atol=within)
+
+
+def run(cpu: engine.Simulation, ours: engine.Simulation, steps: int, same: float = SAME) -> None:
+    """Single steps from the same state are the same steps, and whole runs of them stay together."""
+    contacts = 0
+    for part in [1] * 10 + [10] * ((steps - 10) // 10):
+        if part > 1:
+            give((ours,), q=cpu.q, v=cpu.v)
+            cpu.step()
+            ours.step()
+            alike(cpu, ours, same)
+        cpu.step(part)
+        ours.step(part)
+        alike(cpu, ours, same if part == 1 else NEAR)
+        contacts += int(cpu.contacts.number.sum())
+        assert float(ours.contacts.worst.max()) <= max(1e-9, 1.01 * float(cpu.contacts.worst.max()))
+    ours.check()
+    assert contacts > 10 * cpu.batch
+
+
+def thrown(body: Model, scene: engine.Scene, rng, **options):
+    """Bodies turned at random that fall on a scene."""
+    batch = 6
+    pair = beside(body, batch, scene=scene, **options)
+    q, v = tumbled(body, batch, rng)
+    give(pair, q=q, v=v)
+    return pair
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(("name", "push"), [("quadruped", 0.2), ("humanoid", 0.02)])
+def test_a_robot_that_stands_and_is_pushed_moves_as_on_the_cpu(name, push, rng):
+    pair = standing(name, 3)
+    give(pair, v=push * rng.standard_normal(pair[0].v.shape))
+    run(*pair, 200, SAME if name == "quadruped" else NEAR)  # where eight redundant overlaps are taken back in part
+    for k in range(3):
+        np.testing.assert_allclose(
+            told(pair[1], k)["wrench"].sum(0)[3:], told(pair[0], k)["wrench"].sum(0)[3:], atol=1e-4
+        )
+
+
+@pytest.mark.usefixtures("cuda")
+def test_the_impulses_of_a_robot_that_moves_are_those_of_the_cpu(rng):
+    cpu, ours = standing("quadruped", 4)
+    give((cpu, ours), v=0.3 * rng.standard_normal(cpu.v.shape))
+    for _ in range(20):
+        cpu.step()
+        ours.step()
+        for k in range(4):
+            mine, theirs = told(ours, k), told(cpu, k)
+            for field in ("impulse", "wrench", "slip"):
+                np.testing.assert_allclose(mine[field], theirs[field], atol=1e-8)
+        assert apart(ours.v, cpu.v) <= 1e-9
+        np.testing.assert_allclose(arrays.to_host(ours.contact_wrench), cpu.contact_wrench, atol=1e-5)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_robots_that_fall_and_tumble_move_as_on_the_cpu(rng):
+    pair = standing("quadruped", 6)
+    q, v = tumbled(robot("quadruped"), 6, rng)
+    give(pair, q=q, v=v)
+    run(*pair, 160)
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("integrator", ["rk4", "semi-implicit"])
+def test_every_integrator_touches_as_on_the_cpu(integrator, rng):
+    pair = standing("quadruped", 2, integrator=integrator, dt=2e-4)
+    give(pair, v=0.5 * rng.standard_normal(pair[0].v.shape))
+    run(*pair, 200)
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(("restitution", "friction"), [(0.5, 0.8), (1.0, 0.3), (0.0, 0.0)])
+def test_a_box_springs_back_and_slides_as_on_the_cpu(body, restitution, friction, rng):
+    scene = engine.Scene(ground=engine.slope(0.3), restitution=restitution, friction=friction)
+    run(*thrown(body("box"), scene, rng), 300)
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("shape", ["dumbbell", "box"])
+def test_round_and_edged_bodies_touch_a_height_field_as_on_the_cpu(body, shape, rng):
+    heights = 0.03 * rng.standard_normal((40, 40))
+    pair = thrown(body(shape), engine.Scene(ground=engine.HeightField(heights, 0.1)), rng)
+    q = pair[0].q.copy()
+    q[:, 2] += 0.1
+    give(pair, q=q)
+    run(*pair, 400)
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("shape", ["dumbbell", "ball"])
+def test_rims_and_spheres_touch_a_plane_as_on_the_cpu(body, shape, rng):
+    run(*thrown(body(shape), engine.Scene(), rng), 300)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_start_in_the_ground_is_taken_back_as_on_the_cpu(body):
+    model = body("box")
+    q = engine.put_down(model, engine.Scene(), model.neutral())
+    q[2] -= 5e-3
+    cpu, ours = beside(model, 1, q=q)
+    run(cpu, ours, 100)
+    assert np.abs(cpu.v).max() < 1e-6
+    assert abs(cpu.q[0, 2] - 0.05) < 1e-6
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_box_sticks_on_a_ramp_in_single_precision(body):
+    model, mu = body("box"), 0.8
+    tilt = np.arctan(mu * (1 - 1e-2))
+    scene = engine.Scene(ground=engine.slope(tilt), friction=mu)
+    q = model.neutral()
+    q[:3], q[4], q[6] = 0.05 * np.array([np.sin(tilt), 0, np.cos(tilt)]), np.sin(tilt / 2), np.cos(tilt / 2)
+    _, ours = beside(model, 1, "float32", q=q, scene=scene)
+    ours.step(500)
+    start = arrays.to_host(ours.q).copy()
+    ours.step(2000)
+    assert np.abs(arrays.to_host(ours.q) - start).max() < 1e-5
+    assert ours.contacts.states(0) == ("stick",) * 4
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("how", ["standing", "falling"])
+def test_single_precision_takes_the_steps_of_double_precision(how, rng):
+    """Step by step from the CPU's states, so that no motion grows apart from another."""
+    cpu, ours = standing("quadruped", 4, "float32")
+    if how == "falling":
+        q, v = tumbled(robot("quadruped"), 4, rng)
+        give((cpu, ours), q=q, v=v)
+    else:
+        give((cpu, ours), v=0.2 * rng.standard_normal(cpu.v.shape))
+    residuals, worst = [], []
+    for _ in range(150):
+        rounded = {"q": np.float32(cpu.q), "v": np.float32(cpu.v)}
+        give((cpu, ours), **rounded)
+        cpu.step()
+        ours.step()
+        residuals += arrays.to_host(ours.contacts.residual).tolist()
+        worst.append(apart(ours.v, cpu.v))
+    assert np.mean(np.array(residuals) <= 2e-5) > 0.98
+    assert max(residuals) <= 1e-3
+    assert np.mean(np.array(worst) <= 1e-4 + 8 * NO_GAP / cpu.dt) > 0.98  # where a leg's lever is an eighth of a metre
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice(dtype, rng):
+    push = 0.3 * rng.standard_normal((5, robot("quadruped").nv))
+    _, together = standing("quadruped", 5, dtype)
+    give((together,), v=push)
+    together.step(120)
+    ends = [arrays.to_host(x).copy() for x in (together.q, together.v, together.contacts.impulse)]
+    for number in (0, 4):
+        _, alone = standing("quadruped", 1, dtype)
+        give((alone,), v=push[number])
+        alone.step(70)
+        alone.step(50)
+        for end, mine in zip(ends, (alone.q, alone.v, alone.contacts.impulse), strict=True):
+            np.testing.assert_array_equal(arrays.to_host(mine)[0], end[number])
+    first = ends[0]
+    start = alone.model.neutral()
+    together.reset(engine.put_down(alone.model, engine.Scene(), start))
+    assert not np.any(arrays.to_host(together.contacts.number))
+    give((together,), v=push)
+    together.step(120)
+    np.testing.assert_array_equal(arrays.to_host(together.q), first)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_checkpoint_leads_on_to_the_same_bits(rng):
+    _, ours = standing("quadruped", 2)
+    give((ours,), v=0.3 * rng.standard_normal(ours.v.shape))
+    ours.step(40)
+    kept = ours.checkpoint()
+    ours.step(40)
+    end = arrays.to_host(ours.q).copy()
+    ours.reset()
+    ours.step(3)
+    ours.restore(kept)
+    ours.step(40)
+    np.testing.assert_array_equal(arrays.to_host(ours.q), end)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_thousands_of_robots_come_to_the_bits_of_one(dtype, rng):
+    batch = 8192
+    push = 0.3 * rng.standard_normal((batch, robot("quadruped").nv))
+    _, together = standing("quadruped", batch, dtype)
+    give((together,), v=push)
+    together.step(300)
+    end = arrays.to_host(together.q)
+    for number in (0, 4097, batch - 1):
+        _, alone = standing("quadruped", 1, dtype)
+        give((alone,), v=push[number])
+        alone.step(300)
+        np.testing.assert_array_equal(arrays.to_host(alone.q)[0], end[number])
+
+
+@pytest.mark.usefixtures("cuda")
+def test_wrenches_and_parameters_act_on_robots_that_touch(body, rng):
+    model, batch = body("box"), 3
+    parameters = engine.Parameters(model, batch)
+    parameters.mass[:] *= 1 + rng.random(parameters.mass.shape)
+    q = engine.put_down(model, engine.Scene(), model.neutral())
+    pair = beside(model, batch, q=q, parameters=parameters)
+    for simulation in pair:
+        simulation.wrench[:] = simulation.array(np.tile([0, 0.1, 0, 30.0, 1.0, -3.0], (batch, 1, 1)))
+    run(*pair, 200)
+    assert np.ptp(pair[0].q[:, 0]) > 1e-3
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_robot_that_diverges_holds_up_no_other_that_touches(rng):
+    push = 0.2 * rng.standard_normal((3, robot("quadruped").nv))
+    ends = []
+    for thrown_off in (False, True):
+        _, ours = standing("quadruped", 3, on_divergence="freeze")
+        give((ours,), v=push)
+        if thrown_off:
+            ours.v[1, 3] = 1e13
+        ours.step(50)
+        ends.append(arrays.to_host(ours.q).copy())
+        np.testing.assert_array_equal(arrays.to_host(ours.diverged), [False, thrown_off, False])
+    np.testing.assert_array_equal(ends[0][[0, 2]], ends[1][[0, 2]])
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_rollout_and_a_simulation_without_ground_agree_with_the_cpu(body):
+    model = body("ball")
+    q = engine.put_down(model, engine.Scene(), model.neutral())
+    q[2] += 0.01
+    given = {"dt": 1e-3, "steps": 100, "scene": engine.Scene(), "algorithm": "abia"}
+    theirs = engine.rollout(model, q, device="cpu", **given)
+    ours = engine.rollout(model, q, device="cuda", **given)
+    np.testing.assert_allclose(arrays.to_host(ours.q), theirs.q, atol=1e-12)
+    free = engine.Simulation(model, q=q, scene=engine.Scene(ground=None), device="cuda", timed=False)
+    free.step(10)
+    assert free.contacts is None
+    assert not np.any(arrays.to_host(free.contact_wrench))
+
+
+@pytest.mark.usefixtures("cuda")
+def test_the_phases_of_a_step_tell_collision_and_contact(body):
+    simulation = engine.Simulation(body("ball"), scene=engine.Scene(), device="cuda")
+    simulation.step()
+    assert list(simulation.phases)[-3:] == ["collision", "contact", "integration"]
+
+
+@pytest.mark.usefixtures("cuda")
+def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match=re.escape("jsiia does not step robots in a scene on device 'cuda'; use abia")):
+        engine.Simulation(robot("quadruped"), scene=engine.Scene(), device="cuda", algorithm="jsiia")
+    with pytest.raises(ValueError, match=r"does not touch a scene on device 'cuda', since .* mimics .*device='cpu'$"):
+        engine.Simulation(mimics(tmp_path, 2, floating=True), scene=engine.Scene(), device="cuda")
+    for scene in (engine.Scene(self_collision=True), engine.Scene(obstacles=[engine.Obstacle("sphere", (0.1,))])):
+        with pytest.raises(ValueError, match=r"on the CPU alone, on device 'cuda' only the ground; use device='cpu'$"):
+            engine.Simulation(robot("quadruped"), scene=scene, device="cuda")
