@@ -8,6 +8,7 @@
 #include "rigid_body/ltdl.cuh"
 
 constexpr int ROWS = (SOME_RUB ? 3 : 1) * CONTACTS + JOINT_ROWS;  // at most: three of a contact with friction, else one
+constexpr int LONGEST = ROWS > NV ? ROWS : NV;  // of the vectors and the matrix that the solver works in
 constexpr int LAWS = JOINT_ROWS + CONTACTS;  // rows of a joint's law: a contact without friction is one
 
 // A contact: the number of its point and shape, its gap; in the world its place and normal; in the frame of the body that
@@ -31,8 +32,8 @@ constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + 4 * CONTACTS, FOUND = JOINT_ME
               BASE = W + ROWS * DEPTH, B = BASE + ROWS, OFFSET = B + ROWS, OWN = OFFSET + ROWS, IMPULSE = OWN + ROWS,
               TRIED = IMPULSE + ROWS, U = TRIED + ROWS, BEST = U + ROWS, BEFORE = BEST + ROWS, MU = BEFORE + CONTACTS,
               LAW = MU + CONTACTS, JOINT_OF = LAW + 3 * LAWS, G = JOINT_OF + JOINT_ROWS,
-              STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + ROWS, A = PIVOT + ROWS, VECTORS = A + ROWS * ROWS,
-              PAIRS = VECTORS + 10 * ROWS, SIZE = PAIRS + 22 * LAWS;
+              STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, A = PIVOT + LONGEST, VECTORS = A + LONGEST * LONGEST,
+              PAIRS = VECTORS + 14 * LONGEST, SIZE = PAIRS + 22 * LAWS;
 }
 static_assert(room_at::SIZE == ROOM_SLOTS, "what contacts.py makes room for");
 

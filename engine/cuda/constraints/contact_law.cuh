@@ -10,6 +10,7 @@ template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-3
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
 // The residual that a step's impulses are asked to reach.
 template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
+constexpr double UNKNOWN = 1e30;  // a residual
 constexpr int ETA_SEARCH = 40;  // steps of the search for a sliding contact's η, at most: Newton's takes some four
 
 // A system of rows in a robot's room; n of them in all.

@@ -1,5 +1,5 @@
-// The contact solver: rounds of one exact Gauss–Seidel sweep and one semismooth Newton step from a warm start, then the interior
-// point. The texts of engine/cpu/constraints/contact_rounds.py, linear_systems.py and contact_solver.py.
+// The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps. The texts of
+// engine/cpu/constraints/contact_rounds.py and linear_systems.py.
 //
 // All of it is for robots whose impulses of the step before do not obey the law any more, so nothing here is written into
 // the step itself.
@@ -7,12 +7,13 @@
 
 #include "constraints/contact_law.cuh"
 
-// ε^0.6, times 1/r on G's diagonal in Newton's matrix: redundant contacts leave it regular.
+constexpr int SWEEPS = 3, NEWTON_STEPS = 3;  // of a round: its first has one sweep; steps while each leaves less than the last
+// ε^0.6, times 1/r on G's diagonal in Newton's matrix at least: redundant contacts leave it regular.
 template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
-// The matrix that is solved with, (ROWS, ROWS), and which row came to each place.
+// The matrix that is solved with, (LONGEST, LONGEST), and which row came to each place.
 template <typename Real, class Room> __device__ __forceinline__ Real& entry(const Room& room, int i, int j) {
-    return room(room_at::A + i * ROWS + j);
+    return room(room_at::A + i * LONGEST + j);
 }
 
 // A, its leading n × n block, into L and U in place; answers whether every pivot is a number other than nought.
@@ -139,7 +140,7 @@ __device__ __forceinline__ void plain_row(const System<Real, Room>& system, int 
 
 // Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says.
 template <typename Real, class Room>
-__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu) {
+__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu, Real regular) {
     const Room& room = system.room;
     const auto right = [&](int c) -> Real& { return room(room_at::STEP + k + c); };
     const auto A = [&](int i, int j) -> Real& { return entry<Real>(room, k + i, k + j); };
@@ -153,7 +154,7 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
         right(0) = -x.x, right(1) = -x.y, right(2) = -x.z;
     } else if (t <= mu * z.x) {
 #pragma unroll 1
-        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, REGULAR<Real> * size);
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, regular * size);
         right(0) = -u.x, right(1) = -u.y, right(2) = -u.z;
     } else {
         const Real e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
@@ -161,30 +162,31 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
         combine(system, k, k, r, Real(0), Real(0));
         combine(system, k + 1, k, r * mu * e, r * (1 - d11), -r * d12);
         combine(system, k + 2, k, r * mu * f, -r * d12, r * (1 - d22));
-        A(0, 0) += REGULAR<Real>;
-        A(1, 0) += -mu * e + REGULAR<Real> * mu * e;
-        A(1, 1) += d11 + REGULAR<Real> * (1 - d11);
-        A(1, 2) += d12 - REGULAR<Real> * d12;
-        A(2, 0) += -mu * f + REGULAR<Real> * mu * f;
-        A(2, 1) += d12 - REGULAR<Real> * d12;
-        A(2, 2) += d22 + REGULAR<Real> * (1 - d22);
+        A(0, 0) += regular;
+        A(1, 0) += -mu * e + regular * mu * e;
+        A(1, 1) += d11 + regular * (1 - d11);
+        A(1, 2) += d12 - regular * d12;
+        A(2, 0) += -mu * f + regular * mu * f;
+        A(2, 1) += d12 - regular * d12;
+        A(2, 2) += d22 + regular * (1 - d22);
         right(0) = -r * u.x, right(1) = disk * e - x.y, right(2) = disk * f - x.z;
     }
 }
 
-// A semismooth Newton step, with u = G λ + b; answers whether it was possible.
-template <typename Real, class Room> __device__ __noinline__ bool newton_step(System<Real, Room> system) {
+// A semismooth Newton step, with u = G λ + b; answers whether it was possible. `regular` times 1/r is added to G's diagonal in
+// the matrix alone.
+template <typename Real, class Room> __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular) {
     const int n = system.rows(), first = 3 * system.contacts;
     const Room& room = system.room;
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i));
+    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular);
 #pragma unroll 1
     for (int k = first; k < n; ++k) {  // a joint slides, or its velocity is prescribed
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
         const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
-        plain_row(system, k, !slides, slides ? Real(1) : REGULAR<Real> * g);
+        plain_row(system, k, !slides, slides ? Real(1) : regular * g);
         room(room_at::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
     }
     if (!factorise<Real>(room, n)) return false;
@@ -194,26 +196,33 @@ template <typename Real, class Room> __device__ __noinline__ bool newton_step(Sy
     return true;
 }
 
-// The present iterate into BEST.
-template <typename Real, class Room> __device__ __forceinline__ void keep(const System<Real, Room>& system) {
-    for (int k = 0; k < system.rows(); ++k) system.room(room_at::BEST + k) = system.impulse(k);
+// The residual of the present iterate, which goes into BEST if that is the least so far.
+template <typename Real, class Room>
+__device__ __noinline__ Real judged(System<Real, Room> system, Real least) {
+    const Real left = residual(system);
+    if (left < least) {
+        for (int k = 0; k < system.rows(); ++k) system.room(room_at::BEST + k) = system.impulse(k);
+    }
+    return left;
 }
 
-// `many` rounds from the present impulses, with Newton steps or sweeps alone; answers the residual of the best of them.
+// At most `many` rounds from the present impulses; answers the residual of the best of them. `damping` times the residual, times
+// 1/r, stands on G's diagonal in Newton's matrix, so that impulses which are not unique stay near the last ones.
 template <typename Real, class Room>
-__device__ __noinline__ Real rounds(System<Real, Room> system, int many, bool newton) {
+__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping) {
     velocities(system);
-    Real least = residual(system);
-    keep(system);
+    Real left = judged(system, Real(UNKNOWN)), least = fmin(left, Real(UNKNOWN));
 #pragma unroll 1
-    for (int turn = 0; turn < (newton ? 2 * many : many) && !(least <= CONTACT_TOLERANCE<Real>); ++turn) {
-        if (newton && turn % 2 == 1) {
-            if (!newton_step(system)) break;
-        } else {
-            sweep(system);
+    for (int turn = 0; turn < many && !(least <= CONTACT_TOLERANCE<Real>); ++turn) {
+        for (int k = 0; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system);
+        left = judged(system, least), least = fmin(left, least);
+        Real before = UNKNOWN;
+#pragma unroll 1
+        for (int k = 0; k < NEWTON_STEPS && !(least <= CONTACT_TOLERANCE<Real> || left >= before); ++k) {
+            before = left;
+            if (!newton_step(system, fmax(REGULAR<Real>, damping * left))) return least;
+            left = judged(system, least), least = fmin(left, least);
         }
-        const Real left = residual(system);
-        if (left < least) least = left, keep(system);
     }
     return least;
 }

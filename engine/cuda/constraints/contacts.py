@@ -109,7 +109,8 @@ class Contacts:
             spheres = int(np.max(count * (found.radius[found.first[:-1]] > 0), initial=0))
         kept = 4 * C + nv + _CONTACT * C + _SPHERE_PLACE * spheres
         room = kept + matrix + 3 * nv + N * depth + 8 * N + 2 * C + 3 * laws + J
-        solver = N * (N + 1) // 2 + 2 * N + N * N + 10 * N + 22 * laws
+        longest = max(N, nv)
+        solver = N * (N + 1) // 2 + (16 + longest) * longest + 22 * laws
         return {
             "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": depth, "KEPT": KEPT, "SPHERE_PLACES": spheres,
             "FACTOR_SLOTS": matrix, "ROOM_SLOTS": room + solver, "HALVINGS": thresholds.HALVINGS,

@@ -1,44 +1,104 @@
 // A primal–dual interior point method on the exact law, from cold, for where rounds do not reach the tolerance; and the solver
 // that tries one after the other. The texts of engine/cpu/constraints/interior_point.py and contact_solver.py, see there.
+//
+// The scaled G is H Hᵀ with H = W D^(−1/2) and a factor for each row, so that nothing has to be factored to have it, and z has
+// a number for each of the robot's velocities. H has entries along a row's path alone.
 #pragma once
 
 #include "constraints/contact_rounds.cuh"
+#include "constraints/row_paths.cuh"
 
-// Rows of the vectors, scaled; and of the pairs of a joint row: which there are (3), f lo hi (3), pairs (8), their steps (8).
+// Vectors, scaled, those of rows first; and of the pairs of a joint row: which there are (3), f lo hi (3), pairs (8), steps (8).
 namespace scaled {
-constexpr int D = 0, B = 1, IMPULSE = 2, W = 3, R = 4, BASE = 5, CORRECTION = 6, STEP = 7, U = 8, DU = 9;
+constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6, DU = 7, B = 8, OMEGA = 9, DZ = 12, Z = 13;
 }
 namespace pair {
 constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 }
-constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, INFINITE = 1e30;
-constexpr int SOLVER_ROUNDS = 4, LAST_SWEEPS = 50;
-template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 30 : 20;
+constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
+constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
+constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
+template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
-// What the method works on.
+// What the method works on: a system and the paths of its rows. HALF holds D^(−1/2).
 template <typename Real, class Room> struct Interior {
     System<Real, Room> system;
+    RowsOf rows;
 
-    __device__ __forceinline__ Real& vec(int which, int k) const { return system.room(room_at::VECTORS + which * ROWS + k); }
+    __device__ __forceinline__ Real& vec(int which, int k) const {
+        return system.room(room_at::VECTORS + which * LONGEST + k);
+    }
     __device__ __forceinline__ Real& pair(int which, int j) const { return system.room(room_at::PAIRS + which * LAWS + j); }
     __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.room, i, j); }
-    __device__ __forceinline__ Real G(int i, int j) const { return system.G(i, j) * vec(scaled::D, i) * vec(scaled::D, j); }
+    // The entry of H at level l of row i, where the path is at velocity v.
+    __device__ __forceinline__ Real H(int i, int l, int v) const {
+        return vec(scaled::D, i) * system.room(room_at::W + i * DEPTH + l) * system.room(room_at::HALF + v);
+    }
     __device__ __forceinline__ Vector<Real> three(int which, int k) const {
         return {vec(which, k), vec(which, k + 1), vec(which, k + 2)};
     }
-    // Row k of the scaled matrix times a vector.
-    __device__ __forceinline__ Real product(int k, int which) const {
-        const int n = system.rows();
-        Real total = 0;
-#pragma unroll 2
-        for (int j = 0; j < n; ++j) total += system.G(k, j) * vec(scaled::D, j) * vec(which, j);
-        return vec(scaled::D, k) * total;
+    __device__ __forceinline__ void put_three(int which, int k, Vector<Real> x) const {
+        vec(which, k) = x.x, vec(which, k + 1) = x.y, vec(which, k + 2) = x.z;
+    }
+    // Ω x of the contact whose rows begin at k.
+    __device__ __forceinline__ Vector<Real> resisted(int k, Vector<Real> x) const {
+        return x.x * three(scaled::OMEGA, k) + (x.y * three(scaled::OMEGA + 1, k) + x.z * three(scaled::OMEGA + 2, k));
+    }
+    // out ← Hᵀ x, x of rows.
+    __device__ __forceinline__ void to_velocities(int x, int out) const {
+        for (int v = 0; v < NV; ++v) vec(out, v) = 0;
+#pragma unroll 1
+        for (int i = 0; i < system.rows(); ++i) {
+            const int first = rows.tip(system.room, i);
+            const Real factor = vec(x, i);
+            for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l) vec(out, v) += factor * H(i, l, v);
+        }
+    }
+    // out ← H z, z of velocities.
+    __device__ __forceinline__ void to_rows(int z, int out) const {
+#pragma unroll 1
+        for (int i = 0; i < system.rows(); ++i) {
+            const int first = rows.tip(system.room, i);
+            Real total = 0;
+            for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l) total += H(i, l, v) * vec(z, v);
+            vec(out, i) = total;
+        }
+    }
+    // K ← factor · 1.
+    __device__ __forceinline__ void begin_matrix(Real factor) const {
+        for (int i = 0; i < NV; ++i)
+            for (int j = 0; j < NV; ++j) K(i, j) = i == j ? factor : Real(0);
+    }
+    // K += factor · hᵀ h for row i.
+    __device__ __forceinline__ void add_row(int i, Real factor) const {
+        const int first = rows.tip(system.room, i), last = ROW_LEVEL[first] - 1;
+#pragma unroll 1
+        for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l) {
+            const Real x = factor * H(i, l, v);
+            for (int w = first, e = last; w >= 0; w = ROW_PARENT[w], --e) K(v, w) += x * H(i, e, w);
+        }
+    }
+    // K += Hᵀ Ω H for the contact whose rows begin at k.
+    __device__ __forceinline__ void add_contact(int k) const {
+        const int first = rows.tip(system.room, k), last = ROW_LEVEL[first] - 1;
+#pragma unroll 1
+        for (int w = first, e = last; w >= 0; w = ROW_PARENT[w], --e) {
+            const Vector<Real> x = resisted(k, {H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
+            for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l)
+                K(v, w) += H(k, l, v) * x.x + H(k + 1, l, v) * x.y + H(k + 2, l, v) * x.z;
+        }
     }
 };
 
 // x ∘ y of the second-order cone.
 template <typename Real> __device__ __forceinline__ Vector<Real> jordan(Vector<Real> x, Vector<Real> y) {
     return {dot(x, y), x.x * y.y + y.x * x.y, x.x * y.z + y.x * x.z};
+}
+
+// x with y ∘ x = z, for y inside the cone.
+template <typename Real> __device__ __forceinline__ Vector<Real> divided(Vector<Real> y, Vector<Real> z) {
+    const Real t = sqrt(y.y * y.y + y.z * y.z), x = (y.x * z.x - y.y * z.y - y.z * z.z) / ((y.x - t) * (y.x + t));
+    return {x, (z.y - x * y.y) / y.x, (z.z - x * y.z) / y.x};
 }
 
 // The largest a with x + a d in the cone x₀ ≥ |x₁,₂|.
@@ -54,39 +114,51 @@ template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real
     return d.x < 0 ? fmin(best, -x.x / d.x) : best;
 }
 
-// The scaled b and the first iterate; answers what an impulse of 1 is there.
-template <typename Real, class Room> __device__ __noinline__ Real scale(Interior<Real, Room> in) {
+// The scaling, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, and that guess.
+template <typename Real> struct Scales { Real size, wide; };
+template <typename Real, class Room> __device__ __noinline__ Scales<Real> scales(Interior<Real, Room> in) {
     using namespace scaled;
     const auto& system = in.system;
+    const Room& room = system.room;
     const int n = system.rows(), first = 3 * system.contacts;
-    Real size = TINY<Real>;
+    Real size = TINY<Real>, wide = 1;
+    for (int v = 0; v < NV; ++v) room(room_at::HALF + v) = sqrt(room(room_at::FACTOR + diagonal(v)));
     for (int k = 0; k < n; ++k) {
         in.vec(D, k) = sqrt(1 / (k < first ? system.size(k - k % 3) : system.own(k)));
         size = fmax(size, fabs(system.b(k) * in.vec(D, k)));
     }
+    in.begin_matrix(Real(FIRST_GUESS));
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) {
-        in.vec(B, k) = system.b(k) * in.vec(D, k) / size;
-        for (int j = 0; j < n; ++j) in.K(k, j) = in.G(k, j);
-        in.K(k, k) += Real(FIRST_GUESS);
-        in.vec(STEP, k) = -in.vec(B, k);
-    }
-    Real wide = 1;
-    if (factorise<Real>(system.room, n)) {
-        substitute<Real>(system.room, n, room_at::VECTORS + STEP * ROWS);
+    for (int k = 0; k < n; ++k) in.vec(B, k) = system.b(k) * in.vec(D, k) / size, in.add_row(k, Real(1));
+    in.to_velocities(B, DZ);
+    if (factorise<Real>(room, NV)) {
+        substitute<Real>(room, NV, room_at::VECTORS + DZ * LONGEST);
+        in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
-            const Vector<Real> x = in.three(STEP, 3 * i);
-            wide = fmax(wide, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)));
+            const Vector<Real> x = in.three(B, 3 * i) - in.three(STEP, 3 * i);
+            wide = fmax(wide, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)) / Real(FIRST_GUESS));
         }
     }
-    for (int k = 0; k < first; ++k) in.vec(IMPULSE, k) = k % 3 == 0 ? wide : Real(0), in.vec(W, k) = k % 3 == 0 ? 1 : 0;
+    return {size, fmin(wide, Real(WIDEST))};
+}
+
+// The first iterate.
+template <typename Real, class Room>
+__device__ __forceinline__ void first_iterate(const Interior<Real, Room>& in, const Scales<Real>& scales) {
+    using namespace scaled;
+    const auto& system = in.system;
+    const int first = 3 * system.contacts;
+    for (int i = 0; i < system.contacts; ++i) {
+        in.put_three(IMPULSE, 3 * i, {scales.wide, 0, 0});
+        in.put_three(W, 3 * i, {1, 0, 0});
+    }
 #pragma unroll 1
     for (int j = 0; j < system.joints; ++j) {
         const Real e = in.vec(D, first + j), f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2);
         const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
-        in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / size;
-        in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / size : Real(0);
-        in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / size : Real(0);
+        in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / scales.size;
+        in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / scales.size : Real(0);
+        in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / scales.size : Real(0);
         const Real friction = rubs ? in.pair(pair::LAW, j) : Real(1);
         in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = rubs;
         in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = rubs;
@@ -94,7 +166,7 @@ template <typename Real, class Room> __device__ __noinline__ Real scale(Interior
         in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
         in.vec(IMPULSE, first + j) = Real(below) - Real(above);
     }
-    return size;
+    in.to_velocities(IMPULSE, Z);
 }
 
 // ν: the mean of the products of all pairs.
@@ -111,30 +183,30 @@ template <typename Real, class Room> __device__ __forceinline__ Real mean_gap(co
     return total / fmax(count, Real(1));
 }
 
-// The equations of the contact whose rows begin at k.
+// Ω of the contact whose rows begin at k, and De Saxcé's share of its r.
 template <typename Real, class Room>
 __device__ __forceinline__ void cone_equations(const Interior<Real, Room>& in, int k, Real mu) {
     using namespace scaled;
-    const int n = in.system.rows();
     const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
     const Real t = sqrt(w.y * w.y + w.z * w.z), slope = t > 0 ? mu / t : Real(0);
     in.vec(R, k) += mu * t;
-    const Vector<Real> r = in.three(R, k), o = jordan(p, q);
-#pragma unroll
-    for (int h = 0; h < 3; ++h) {
-        const Real first = (h == 0 ? p.x : h == 1 ? p.y : p.z) / mu;
-        const Real c1 = first * slope * w.y + (h == 0 ? p.y : h == 1 ? p.x : Real(0));
-        const Real c2 = first * slope * w.z + (h == 0 ? p.z : h == 2 ? p.x : Real(0));
-#pragma unroll 1
-        for (int j = 0; j < n; ++j) in.K(k + h, j) = first * in.G(k, j) + c1 * in.G(k + 1, j) + c2 * in.G(k + 2, j);
-        in.K(k + h, k) += REGULAR<Real> * first + mu * (h == 0 ? q.x : h == 1 ? q.y : q.z);
-        in.K(k + h, k + 1) += REGULAR<Real> * c1;
-        in.K(k + h, k + 2) += REGULAR<Real> * c2;
-        in.vec(BASE, k + h) = -(first * r.x + c1 * r.y + c2 * r.z) - (h == 0 ? o.x : h == 1 ? o.y : o.z);
-    }
-    in.K(k, k + 1) += q.y, in.K(k, k + 2) += q.z;
-    in.K(k + 1, k + 1) += q.x, in.K(k + 2, k + 2) += q.x;
+    const Vector<Real> first = divided(q, p), second = divided(q, Vector<Real>{p.y, p.x, 0}),
+                       third = divided(q, Vector<Real>{p.z, 0, p.x});
+    const Vector<Real> normal = {first.x / mu / mu, first.y / mu, first.z / mu};
+    in.put_three(OMEGA, k, normal);
+    in.put_three(OMEGA + 1, k, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal);
+    in.put_three(OMEGA + 2, k, Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal);
+}
+
+// c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought.
+template <typename Real, class Room>
+__device__ __forceinline__ void cone_target(const Interior<Real, Room>& in, int k, Real mu, Real aim) {
+    using namespace scaled;
+    const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
+    const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
+    const Vector<Real> left = Vector<Real>{aim, 0, 0} - jordan(p, q) - in.three(CORRECTION, k), x = divided(q, left);
+    in.put_three(STEP, k, Vector<Real>{x.x / mu, x.y, x.z} - in.resisted(k, in.three(R, k)));
 }
 
 // The damper that the friction of joint row j is, and that the row is as a whole.
@@ -147,18 +219,18 @@ template <typename Real, class Room> __device__ __forceinline__ Real damping(con
     return friction_damping(in, j) + below + in.pair(pair::X + 6, j) / in.pair(pair::X + 7, j);
 }
 
-// The right-hand side of joint row j, which is row k.
+// c of joint row j, which is row k: what its impulse gains where du is nought.
 template <typename Real, class Room>
-__device__ __forceinline__ Real joint_right_side(const Interior<Real, Room>& in, int j, int k, Real aim) {
+__device__ __forceinline__ Real joint_target(const Interior<Real, Room>& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
     const Real u = in.vec(scaled::U, k), apart = in.vec(scaled::IMPULSE, k) - (x(0) - x(2)) / 2 - x(4) + x(6);
     Real c = -friction_damping(in, j) * (u - aim / x(0) + aim / x(2));
     c += in.pair(pair::ON + 1, j) * (aim - x(4) * (u - in.pair(pair::LAW + 1, j))) / x(5);
     c -= in.pair(pair::ON + 2, j) * (aim + x(6) * (u - in.pair(pair::LAW + 2, j))) / x(7);
-    return (c - apart) / (1 + damping(in, j));
+    return c - apart;
 }
 
-// The steps of joint row j's pairs; answers how far they may go.
+// The steps of joint row j's impulse and pairs; answers how far they may go.
 template <typename Real, class Room>
 __device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
@@ -173,6 +245,7 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j
     d(5) = d5, d(7) = d7;
     d(4) = low * ((aim - x(4) * d5) / x(5) - x(4));
     d(6) = high * ((aim - x(6) * d7) / x(7) - x(6));
+    in.vec(scaled::STEP, k) -= damping(in, j) * in.vec(scaled::DU, k);
     Real reach = INFINITE;
     for (int which = 0; which < 8; ++which) {
         const Real here = x(which), way = d(which);
@@ -181,41 +254,38 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j
     return reach;
 }
 
-// The step of w of the contact whose rows begin at k, and its second order; answers how far it may go.
+// The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they may go.
 template <typename Real, class Room>
 __device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k, Real mu) {
     using namespace scaled;
-    const Vector<Real> w = in.three(W, k), impulse = in.three(IMPULSE, k), step = in.three(STEP, k);
+    const Vector<Real> w = in.three(W, k), impulse = in.three(IMPULSE, k), own = in.three(DU, k);
+    const Vector<Real> step = in.three(STEP, k) - in.resisted(k, own);
     const Real t = sqrt(w.y * w.y + w.z * w.z);
-    Vector<Real> du = in.three(DU, k) + in.three(R, k);
+    Vector<Real> du = own + in.three(R, k);
     if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
-    in.vec(DU, k) = du.x, in.vec(DU, k + 1) = du.y, in.vec(DU, k + 2) = du.z;
+    in.put_three(STEP, k, step), in.put_three(DU, k, du);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, dp = {mu * step.x, step.y, step.z};
-    const Vector<Real> q = {w.x / mu, w.y, w.z}, dq = {du.x / mu, du.y, du.z}, o = jordan(dp, dq);
-    in.vec(CORRECTION, k) = o.x, in.vec(CORRECTION, k + 1) = o.y, in.vec(CORRECTION, k + 2) = o.z;
+    const Vector<Real> q = {w.x / mu, w.y, w.z}, dq = {du.x / mu, du.y, du.z};
+    in.put_three(CORRECTION, k, jordan(dp, dq));
     return fmin(to_boundary(p, dp), to_boundary(q, dq));
 }
 
-// Newton's matrix, factorised, and the base of the right-hand side; answers whether that was possible.
+// Newton's matrix, factorised; answers whether that was possible.
 template <typename Real, class Room> __device__ __noinline__ bool equations(Interior<Real, Room> in) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
-#pragma unroll 1
+    in.to_rows(Z, U);
     for (int k = 0; k < n; ++k) {
-        const Real total = in.vec(B, k) + in.product(k, IMPULSE);
-        in.vec(U, k) = total, in.vec(CORRECTION, k) = 0;
-        in.vec(R, k) = k < first ? total - in.vec(W, k) : total;
+        in.vec(U, k) += in.vec(B, k), in.vec(CORRECTION, k) = 0;
+        in.vec(R, k) = k < first ? in.vec(U, k) - in.vec(W, k) : Real(0);
     }
+    in.begin_matrix(Real(1));
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) cone_equations(in, 3 * i, system.mu(i));
+    for (int i = 0; i < system.contacts; ++i) cone_equations(in, 3 * i, system.mu(i)), in.add_contact(3 * i);
 #pragma unroll 1
-    for (int k = first; k < n; ++k) {
-        const Real damper = damping(in, k - first), share = damper / (1 + damper);
-        for (int j = 0; j < n; ++j) in.K(k, j) = in.G(k, j) * share;
-        in.K(k, k) += 1 / (1 + damper);
-    }
-    return factorise<Real>(system.room, n);
+    for (int k = first; k < n; ++k) in.add_row(k, damping(in, k - first));
+    return factorise<Real>(system.room, NV);
 }
 
 // The step towards products of `aim`; answers how far it may go.
@@ -223,11 +293,13 @@ template <typename Real, class Room> __device__ __noinline__ Real direction(Inte
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
-    for (int k = 0; k < first; ++k) in.vec(STEP, k) = in.vec(BASE, k) - in.vec(CORRECTION, k) + (k % 3 == 0 ? aim : Real(0));
-    for (int j = 0; j < system.joints; ++j) in.vec(STEP, first + j) = joint_right_side(in, j, first + j, aim);
-    substitute<Real>(system.room, n, room_at::VECTORS + STEP * ROWS);
-#pragma unroll 1
-    for (int k = 0; k < n; ++k) in.vec(DU, k) = in.product(k, STEP);
+    for (int i = 0; i < system.contacts; ++i) cone_target(in, 3 * i, system.mu(i), aim);
+    for (int j = 0; j < system.joints; ++j) in.vec(STEP, first + j) = joint_target(in, j, first + j, aim);
+    for (int k = 0; k < n; ++k) in.vec(DU, k) = in.vec(STEP, k) + in.vec(IMPULSE, k);
+    in.to_velocities(DU, DZ);
+    for (int v = 0; v < NV; ++v) in.vec(DZ, v) -= in.vec(Z, v);
+    substitute<Real>(system.room, NV, room_at::VECTORS + DZ * LONGEST);
+    in.to_rows(DZ, DU);
     Real reach = INFINITE;
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) reach = fmin(reach, cone_step(in, 3 * i, system.mu(i)));
@@ -239,14 +311,15 @@ template <typename Real, class Room> __device__ __noinline__ Real direction(Inte
 // From cold, the impulses that leave least, as the present iterate. `least_centring` bounds σ from below, `longest` the share
 // of the way to the boundary.
 template <typename Real, class Room>
-__device__ __noinline__ void interior_point(System<Real, Room> system, Real least_centring, Real longest) {
-    const Interior<Real, Room> in = {system};
+__device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest) {
+    const Interior<Real, Room> in = {system, rows};
     const int n = system.rows(), first = 3 * system.contacts;
-    const Real size = scale(in);
+    const Scales<Real> found = scales(in);
+    first_iterate(in, found);
     Real least = INFINITE, length = 1;
 #pragma unroll 1
     for (int step = 0;; ++step) {
-        for (int k = 0; k < n; ++k) system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * size;
+        for (int k = 0; k < n; ++k) system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * found.size;
         velocities(system);
         const Real left = residual(system);
         if (left < least) {
@@ -264,6 +337,7 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, Real leas
         const Real reach = direction(in, centring * gap);
         length = fmin(Real(1), fmin(longest, fmax(Real(0.9), 1 - gap)) * reach);
         for (int k = 0; k < n; ++k) in.vec(scaled::IMPULSE, k) += length * in.vec(scaled::STEP, k);
+        for (int v = 0; v < NV; ++v) in.vec(scaled::Z, v) += length * in.vec(scaled::DZ, v);
         for (int k = 0; k < first; ++k) in.vec(scaled::W, k) += length * in.vec(scaled::DU, k);
         for (int j = 0; j < system.joints; ++j)
             for (int which = 0; which < 8; ++which) in.pair(pair::X + which, j) += length * in.pair(pair::DX + which, j);
@@ -272,20 +346,24 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, Real leas
 }
 
 // The impulses that obey the law in the place of a warm start in IMPULSE, and u = G λ + b; answers the residual that is left.
-template <typename Real, class Room> __device__ __noinline__ Real solve_contacts(System<Real, Room> system) {
+template <typename Real, class Room> __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows) {
     const int n = system.rows();
-    const auto& room = system.room;
+    const Room& room = system.room;
     const auto take = [&](int from, int to) {
         for (int k = 0; k < n; ++k) room(to + k) = room(from + k);
     };
     take(room_at::IMPULSE, room_at::TRIED);
-    Real least = rounds(system, SOLVER_ROUNDS, true);
+    Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS));
     take(room_at::BEST, room_at::IMPULSE);
 #pragma unroll 1
     for (int attempt = 0; attempt < 3 && !(least <= CONTACT_TOLERANCE<Real>); ++attempt) {
-        if (attempt < 2) interior_point(system, attempt == 1 ? Real(0.1) : Real(1e-4), attempt == 1 ? Real(0.9) : Real(0.99));
-        else take(room_at::IMPULSE, room_at::TRIED);
-        const Real left = rounds(system, attempt < 2 ? SOLVER_ROUNDS : LAST_SWEEPS, attempt < 2);
+        if (attempt > 0) {
+            interior_point(system, rows, attempt == 2 ? Real(0.1) : Real(1e-4), attempt == 2 ? Real(0.9) : Real(0.99));
+        } else {
+            for (int k = 0; k < n; ++k) system.impulse(k) = 0;
+        }
+        const Real left = rounds(system, attempt == 0 ? ROUNDS_FROM_NOTHING : SOLVER_ROUNDS,
+                                 Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS));
         if (left < least) least = left, take(room_at::BEST, room_at::IMPULSE);
     }
     take(room_at::IMPULSE, room_at::TRIED);

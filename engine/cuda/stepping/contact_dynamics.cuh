@@ -133,7 +133,7 @@ __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, Row
     Real share = 1, left = 0;
 #pragma unroll 1
     for (int attempt = 0; attempt < HALVINGS + 2; ++attempt) {
-        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room));
+        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows);
         if (!springs || work<Real>(room, n) <= 0) break;
         share = attempt < HALVINGS ? share / 2 : Real(0);
         springs = right_side(scene, room, rows, share, dt);
@@ -158,7 +158,7 @@ __device__ __noinline__ void take_back(Room room, RowsOf rows, bool formed) {
         for (int j = 0; j <= i; ++j)  // each is read from where it stands or from behind
             room(room_at::G + i * (i + 1) / 2 + j) = room(room_at::G + k * (k + 1) / 2 + rows.first(j));
     }
-    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, true);
+    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS));
     for (int i = 0; i < rows.count; ++i) room(room_at::OFFSET + rows.first(i)) = room(room_at::BEST + i);
     half_impulses<Real>(room, rows, last, room_at::OFFSET);
     to_velocities<Real>(room);
