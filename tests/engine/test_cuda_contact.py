@@ -225,6 +225,27 @@ def test_rims_and_spheres_touch_a_plane_as_on_the_cpu(body, shape, rng):
 
 
 @pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("axis", ["1 0 0", "0 0 1"])
+def test_what_slides_along_and_onto_the_ground_does_so_as_on_the_cpu(axis, tmp_path):
+    """Nothing moves it along the normal, or across it."""
+    path = tmp_path / "slide.urdf"
+    link = BODY.format(SHAPES["box"]).split(">", 1)[1].replace("</robot>", "")
+    path.write_text(
+        f'<robot name="slide"><link name="world"/>{link}<joint name="slide" type="prismatic"><parent link="world"/>'
+        f'<child link="body"/><origin xyz="0 0 0.05"/><axis xyz="{axis}"/><limit lower="-9" upper="9" effort="9"'
+        ' velocity="9"/></joint></robot>'
+    )
+    cpu, ours = beside(engine.load(path), 2)
+    give((cpu, ours), v=[[0.3], [-0.2]])
+    for _ in range(100):
+        cpu.step()
+        ours.step()
+        alike(cpu, ours, 1e-9)
+    assert np.abs(cpu.v - [[0.3], [-0.2]]).max() > 0.1 or axis == "1 0 0"
+    assert np.all(np.isfinite(cpu.v))
+
+
+@pytest.mark.usefixtures("cuda")
 def test_a_start_in_the_ground_is_taken_back_as_on_the_cpu(body):
     model = body("box")
     q = engine.put_down(model, engine.Scene(), model.neutral())

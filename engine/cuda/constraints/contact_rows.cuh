@@ -42,13 +42,14 @@ template <typename Real, class Room> __device__ __forceinline__ Real open_gap(co
     return gap > shut ? gap : Real(0);
 }
 
-// J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE.
+// J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE;
+// answers whether anything moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>
-__device__ __forceinline__ void jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
+__device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
     const int c = contact_slot(i);
     const Vector<Real> x = room.vector(c + contact::INSIDE);
     Force<Real> F[N];
-    Real base[N] = {}, before = 0;
+    Real base[N] = {}, before = 0, most = 0;
 #pragma unroll
     for (int r = 0; r < N; ++r) {
         const Vector<Real> d = room.vector(c + contact::FRAME + 3 * r);
@@ -63,6 +64,7 @@ __device__ __forceinline__ void jacobian(const Memory& at, const Robot& robot, c
                 room(room_at::W + (k + r) * DEPTH + level + which) = value;
                 base[r] += value * room(room_at::FREE_V + first + which);
                 if (HAS_RESTITUTION && r == 0) before += value * at(V + first + which);
+                if (MAY_HOLD && r == 0) most = fmax(most, fabs(value));
             });
         }
         if (parent(j) < 0) break;
@@ -73,6 +75,7 @@ __device__ __forceinline__ void jacobian(const Memory& at, const Robot& robot, c
 #pragma unroll
     for (int r = 0; r < N; ++r) room(room_at::BASE + k + r) = base[r];
     if constexpr (HAS_RESTITUTION) room(room_at::BEFORE + i) = before;
+    return !MAY_HOLD || most > Real(HELD);
 }
 
 // W of N rows that begin at k, in the place of J, where their paths begin at `tip`; G's diagonal, and what their impulses add to
@@ -108,6 +111,8 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
         room(room_at::HALF + v) += half;
         v = ROW_PARENT[v];
     }
+    // Where nothing moves a contact along the surface, as on an upright slide, G is kept regular there.
+    if (MAY_HOLD && N == 3 && own[N > 1 ? 1 : 0] + own[N - 1] <= EPS<Real> * own[0]) own[N > 1 ? 1 : 0] = own[N - 1] = EPS<Real> * own[0];
 #pragma unroll
     for (int r = 0; r < N; ++r) room(room_at::OWN + k + r) = own[r];
 }
@@ -166,7 +171,7 @@ template <typename Real, class Room> __device__ __noinline__ void delassus(Room 
             v = ROW_PARENT[v];
         }
 #pragma unroll 1
-        for (int m = 0; m <= k; ++m) {
+        for (int m = 0; m < k; ++m) {
             const int shared = COMMON[from * NV + rows.tip(room, m)];
             Real total = 0;
 #pragma unroll(UNROLLED)
@@ -175,6 +180,7 @@ template <typename Real, class Room> __device__ __noinline__ void delassus(Room 
             }
             room(room_at::G + k * (k + 1) / 2 + m) = total;
         }
+        room(room_at::G + k * (k + 1) / 2 + k) = room(room_at::OWN + k);
     }
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.cuda.rigid_body import joint_space
 from engine.cuda.runtime import arrays, header
-from engine.model import Model
+from engine.model import FREE, Model
 from engine.model.joints import NV
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT
@@ -123,11 +123,12 @@ class Contacts:
             "ALL_RUB": bool(np.all(found.friction > 0)),
             "HAS_RESTITUTION": bool(np.any(found.restitution > 0)),
             "HAS_RIMS": bool(np.any(found.rim > 0)),
+            "MAY_HOLD": not np.all(_hangs_from_free(self._model)[found.body]),
             "HEIGHT_FIELD": isinstance(self._scene.ground, HeightField),
         }
         reals = {
-            "NEAR": thresholds.NEAR, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH, "BACK": thresholds.BACK,
-            "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
+            "NEAR": thresholds.NEAR, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH, "HELD": thresholds.HELD,
+            "BACK": thresholds.BACK, "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
         }  # fmt: skip
         body = found.body[self._order]
@@ -170,6 +171,15 @@ class Contacts:
         assert ground is not None
         corner, heights = ground.corner, ground.heights
         return np.concatenate([[*corner[:2], ground.cell, *heights.shape], (heights + corner[2]).ravel()])
+
+
+def _hangs_from_free(model: Model) -> np.ndarray:
+    """(bodies,): whether the root under each body is free to move anywhere."""
+    free = model.kind == FREE
+    for body, parent in enumerate(model.parent):
+        if parent >= 0:
+            free[body] |= free[parent]
+    return np.asarray(free)
 
 
 def _common(model: Model) -> np.ndarray:

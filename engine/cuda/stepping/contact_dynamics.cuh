@@ -88,12 +88,20 @@ template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_
     return room(k) * n + room(k + 1) * t.first + room(k + 2) * t.second;
 }
 
-// Rows of contacts, with the impulses of the step before: J, W and G's diagonal.
+// Leave contact i out.
+template <class Room> __device__ __noinline__ void drop(Room room, RowsOf& rows, int i) {
+    if (rows.rubs(i)) --rows.rubbing;
+    --rows.count;
+    for (int k = contact_slot(i); k < contact_slot(rows.count); ++k) room(k) = room(k + contact::NUMBERS);
+}
+
+// Rows of contacts, with the impulses of the step before: J, W and G's diagonal. A contact that no joint moves along its normal is
+// left out, since no impulse of it is known.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                             const Room& room, const RowsOf& rows, int memories) {
+                                             const Room& room, RowsOf& rows, int memories) {
 #pragma unroll 1
-    for (int i = 0; i < rows.count; ++i) {
+    for (int i = 0; i < rows.count;) {
         const int k = rows.first(i), s = shape_of(room, i), law = room_at::LAW + 3 * (i - rows.frictional());
         const Vector<Real> n = room.vector(contact_slot(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
         room(room_at::IMPULSE + k) = dot(n, before);
@@ -102,17 +110,24 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
                 const Tangents<Real> t = tangents(n);
                 room(room_at::IMPULSE + k + 1) = dot(t.first, before), room(room_at::IMPULSE + k + 2) = dot(t.second, before);
                 room(room_at::MU + i) = scene.of_shape(s, shape::FRICTION);
-                jacobian<Real, 3>(joints.at, robot, room, i, k);
+                if (!jacobian<Real, 3>(joints.at, robot, room, i, k)) {
+                    drop(room, rows, i);
+                    continue;
+                }
                 half_rows<Real, 3>(room, k, SHAPE_TIP[s]);
             }
         }
         if constexpr (!ALL_RUB) {
             if (!rows.rubs(i)) {
                 room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
-                jacobian<Real, 1>(joints.at, robot, room, i, k);
+                if (!jacobian<Real, 1>(joints.at, robot, room, i, k)) {
+                    drop(room, rows, i);
+                    continue;
+                }
                 half_rows<Real, 1>(room, k, SHAPE_TIP[s]);
             }
         }
+        ++i;
     }
 }
 
@@ -214,7 +229,7 @@ template <typename Real, int PITCH> struct Touching {
         to_velocities<Real>(room);
         for (int v = 0; v < NV; ++v) room(room_at::FREE_V + v) += room(room_at::WAY + v);
         Real deepest = 0;
-        for (int i = 0; i < count; ++i) deepest = fmin(deepest, room(contact_slot(i) + contact::GAP));
+        for (int i = 0; i < rows.count; ++i) deepest = fmin(deepest, room(contact_slot(i) + contact::GAP));
         const bool overlaps = deepest < -OVERLAP<Real>;
         if (overlaps) take_back<Real>(room, rows, anew);
         return arrive(at, dt, overlaps);
