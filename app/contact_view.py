@@ -33,7 +33,7 @@ class ContactView:
         window.menus.overlays.put(self.action)
         window.framed.connect(self.show)
         self.label = QLabel()
-        self.label.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        theme.tint(self.label, "warning")
         window.statusBar().addPermanentWidget(self.label)
         self._until = 0.0
 

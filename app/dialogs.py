@@ -6,6 +6,8 @@ from PyQt6.QtCore import QRect, QSize
 from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
 
+from app import theme
+
 FILES = "Robots and runs (*.urdf *.xacro *.xml *.npz);;All files (*)"
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, that a new window takes at most
@@ -17,7 +19,7 @@ def file_dialog(parent: QWidget, folder: str) -> QFileDialog:
     dialog = QFileDialog(parent, "Open a robot", folder, FILES)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     for button in dialog.findChildren(QToolButton):
-        if not button.icon().isNull():
+        if theme.is_dark() and not button.icon().isNull():
             button.setIcon(_light(button.icon(), button.iconSize()))
     for view in dialog.findChildren(QTreeView):
         header = view.header()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from app.appearance import Appearance
 from app.camera_views import CameraViews
 from app.contact_view import ContactView
 from app.controller_view import ControllerView
@@ -40,5 +41,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GhostView,
     PlotsView,
     GroundView,
+    Appearance,
 )
 """In the order of their entries in menus."""

@@ -24,7 +24,7 @@ class Status:
 
     def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
         self.loading_label, self.note_label = QLabel(), QLabel()
-        self.note_label.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        theme.tint(self.note_label, "warning")
         self.findings_button = QToolButton()
         self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")

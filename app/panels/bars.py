@@ -292,7 +292,7 @@ def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.
         return
     bar = QRectF(track.left(), track.top() + 5, max(3.0, axis.place(row.host) * track.width()), track.height() - 10)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(engine.algorithm_color(row.algorithm)))
+    painter.setBrush(QColor(theme.legible(engine.algorithm_color(row.algorithm))))
     painter.drawRoundedRect(bar, 2, 2)
     if row.host_interval is not None:
         low, _, high = row.host_interval

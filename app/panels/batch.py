@@ -63,8 +63,8 @@ class BatchPanel(QWidget):
         self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
         self.note, self.count, self.range = QLabel(), QLabel(), QLabel()
         self.note.setWordWrap(True)
-        self.note.setStyleSheet(f"color: {theme.COLORS['faint']}")
-        self.range.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        theme.tint(self.note, "faint")
+        theme.tint(self.range, "faint")
         self.map = HeatMap()
         self._tell()
         self._arrange()
@@ -178,7 +178,7 @@ class BatchPanel(QWidget):
         self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
         lost = int(np.count_nonzero(diverged))
         self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
-        self.count.setStyleSheet(f"color: {theme.COLORS['error' if lost else 'text']}")
+        theme.tint(self.count, "error" if lost else "text")
         self.range.setText(f"{name} {self.map.low:.3g} … {self.map.high:.3g} {UNITS[name]}" if len(energy) > 1 else "")
 
     def show_drawing(self, robots: int, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """The surface of a plot: curves over time with their axes, which the mouse and the keys zoom, move and read.
 
-It is painted by hand, with lines one pixel wide that are drawn twice: Qt draws those some fifty times as fast as wider
-ones, and a plot that follows a simulation is drawn 15 times a second.
+It is painted by hand, with lines one pixel wide that are drawn again beside themselves: Qt draws those some fifty times
+as fast as wider ones, and a plot that follows a simulation is drawn 15 times a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 10, 6, 18  # px around the curves; the bottom whe
 NEAR = 20  # px around a curve within which the mouse shows its numbers
 ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
 TALL, WIDE = 30, 80  # px from one tick to the next, at least
-THICK = 0.6  # px from the first drawing of a line to the second
+THICK = 0.6  # px of the screen from one drawing of a line to the next
 FLOOR = 1e-17  # what a logarithmic axis shows of zero
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
 _Key = Qt.Key
@@ -179,12 +179,13 @@ class Canvas(QWidget):
         x, y = self.x_of(curve.time), np.clip(self.y_of(curve.value), -1e5, 1e5)
         whole = np.isfinite(y)
         ends = np.flatnonzero(np.diff(np.concatenate([[False], whole, [False]]).astype(np.int8)))
-        again = THICK if self.devicePixelRatioF() < 1.5 else THICK / 1.5
+        ratio = self.devicePixelRatioF()
+        again = [k * THICK / ratio for k in range(1, round(ratio) + 1)] if curve.dash == Qt.PenStyle.SolidLine else []
         for start, end in ends.reshape(-1, 2):
             line = pyqtgraph.functions.arrayToQPolygonF(x[start:end], y[start:end])
             painter.drawPolyline(line)
-            if curve.dash == Qt.PenStyle.SolidLine:
-                painter.drawPolyline(line.translated(0, again))
+            for below in again:
+                painter.drawPolyline(line.translated(0, below))
 
     def _draw_title(self, painter: QPainter, area: QRectF, prefix: str) -> None:
         """What the values are along their axis; the unit alone where there is no room."""

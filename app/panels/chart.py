@@ -17,10 +17,10 @@ from app.series import Series
 
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Once all colours are taken the next curves are dashed, then dotted; and how names show that."""
-STYLES = len(theme.CURVE_COLORS) * len(DASHES)
+STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT = 124  # px
 MARGIN = 0.06  # of the values' span, beyond them
-WIDTH, FIGURE_SPACE = 7, "\u2007"  # of a value in the names, so that they stay where they are
+WIDTH = 7  # figures of a value in the names, so that they stay where they are
 EMPTY = "an empty plot: tick what it shall show"
 
 
@@ -43,6 +43,7 @@ class Chart(QWidget):
         )
         self.names.setContentsMargins(8, 3, 8, 1)
         self.names.linkActivated.connect(lambda link: self.removed.emit(self.quantities[int(link)]))
+        self.names.setProperty("ground", True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -69,10 +70,10 @@ class Chart(QWidget):
 
     def tint(self, quantity: Quantity) -> str:
         """The colour of its curve."""
-        return theme.CURVE_COLORS[self._styles[quantity] % len(theme.CURVE_COLORS)]
+        return theme.curve_color(self._styles[quantity])
 
     def _dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
-        return DASHES[self._styles[quantity] // len(theme.CURVE_COLORS)]
+        return DASHES[self._styles[quantity] // theme.CURVE_COUNT]
 
     def _name(self) -> None:
         """The axis tells what all curves have in common, and the unit."""
@@ -91,8 +92,10 @@ class Chart(QWidget):
 
     def show_chosen(self, on: bool) -> None:
         """Whether it is the plot that takes the next curve."""
-        edge = theme.COLORS["accent" if on else "ground"]
-        self.names.setStyleSheet(f"background: {theme.COLORS['ground']}; border-left: 2px solid {edge}")
+        if self.names.property("chosen") != on:
+            self.names.setProperty("chosen", on)
+            self.names.style().unpolish(self.names)
+            self.names.style().polish(self.names)
 
     # What is in sight.
 
@@ -140,12 +143,11 @@ class Chart(QWidget):
                 at = line.at(time) if math.isfinite(time) else float(line.value[-1])
                 value = float(shown(quantity, line, np.array([at]))[0])
             number, _, unit = self.canvas.said(value).partition(" ")
-            words = f"{escape(self._short(quantity))} <b>{number.rjust(WIDTH, FIGURE_SPACE)} {unit}</b>"
-            dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>'
-            cross = (
-                f' <a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>' if removable else ""
-            )
-            parts.append(f'<span style="white-space:pre">{dash} {words}{cross}</span>')
+            room = "  " * (WIDTH - len(number))  # a space is about half as wide as a figure
+            words = f"{escape(self._short(quantity))} <b>{room}{number} {unit}</b>".replace(" ", "&nbsp;")
+            dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
+            cross = f'&nbsp;<a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>'
+            parts.append(dash + words + (cross if removable else ""))
         text = title + " &nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
         if text != self.names.text():
             self.names.setText(text)

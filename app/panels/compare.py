@@ -67,7 +67,7 @@ class ComparePanel(QWidget):
         self.progress.setSizePolicy(kept)
         self.status, self.findings = Elided(), QLabel()
         self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self.empty.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        theme.tint(self.empty, "faint")
         self.pages = QStackedWidget()
         for page in (self.empty, self.bars, self.growth):
             self.pages.addWidget(page)
@@ -100,7 +100,7 @@ class ComparePanel(QWidget):
         side.setLayout(left)
         line = QFrame()
         line.setFixedWidth(1)
-        line.setStyleSheet(f"background: {theme.COLORS['edge']}")
+        line.setProperty("rule", True)
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -234,7 +234,7 @@ class ComparePanel(QWidget):
     def _show_status(self, text: str, tint: str = "faint") -> None:
         self.status.setText(text)
         self.status.setToolTip(text)
-        self.status.setStyleSheet(f"color: {theme.COLORS[tint]}")
+        theme.tint(self.status, tint)
 
     def _refresh(self) -> None:
         running, found, problem = self.comparing.running, self.report.found is not None, self.form.problem()

@@ -144,7 +144,7 @@ class CompareForm(QWidget):
             view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             view.setMinimumHeight(70)
             label = QLabel(title)
-            label.setStyleSheet(f"color: {theme.COLORS['faint']}")
+            theme.tint(label, "faint")
             lists.addWidget(label, 0, column)
             lists.addWidget(view, 1, column, 1 if view is self.algorithms else 2, 1)
             lists.setColumnStretch(column, 1)

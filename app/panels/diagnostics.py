@@ -92,6 +92,7 @@ class DiagnosticsPanel(QWidget):
         for column, width in enumerate((80, 210, 420)):
             view.setColumnWidth(column, width)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
+        theme.signals.changed.connect(self._dress)
         return view
 
     def _arrange(self) -> None:
@@ -197,6 +198,9 @@ class DiagnosticsPanel(QWidget):
 
     def _open_file(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
+
+    def _dress(self) -> None:
+        self._show_excerpt(self.list.currentItem())
 
     def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:
         line = self.diagnostics[self.list.indexOfTopLevelItem(item)].line if item else None

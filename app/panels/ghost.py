@@ -84,7 +84,7 @@ class GhostPanel(QWidget):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setWordWrap(True)
         self.refusal = QLabel(wordWrap=True)
-        self.refusal.setStyleSheet(f"color: {theme.COLORS['warning']}")
+        theme.tint(self.refusal, "warning")
         self.meet = QPushButton("Meet again")
         self.meet.setToolTip("Put the ghost where the robot is now, and count the deviation from here")
         self.legend = Legend()

@@ -44,27 +44,34 @@ class GrowthPlot(pg.PlotWidget):
 
     def __init__(self) -> None:
         self._sizes = SizeAxis()
-        super().__init__(
-            background=theme.COLORS["ground"], axisItems={"bottom": self._sizes, "left": DurationAxis("left")}
-        )
+        super().__init__(axisItems={"bottom": self._sizes, "left": DurationAxis("left")})
         self.setLogMode(True, True)
         self.setMenuEnabled(False)
         self.hideButtons()
         self.setMouseEnabled(False, False)
         self.getPlotItem().setContentsMargins(4, 8, 14, 4)
         for side in ("left", "bottom"):
-            axis = self.getAxis(side)
-            axis.enableAutoSIPrefix(False)
-            axis.setTextPen(theme.COLORS["faint"])
-            axis.setPen(theme.COLORS["edge"])
+            self.getAxis(side).enableAutoSIPrefix(False)
         self.showGrid(x=True, y=True, alpha=0.12)
-        self.setLabel("left", "time of one call", color=theme.COLORS["faint"])
-        self.note = pg.TextItem(color=theme.COLORS["text"], fill=theme.COLORS["raised"], border=theme.COLORS["edge"])
+        self.note = pg.TextItem()
         self.note.setZValue(10)
         self._curves: dict[str, pg.PlotDataItem] = {}
         self._points: tuple[engine.Point, ...] = ()
         self._marks: list[pg.GraphicsObject] = []
         self.scene().sigMouseMoved.connect(self._point_at)
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the palette's colours."""
+        colors = theme.COLORS
+        self.setBackground(colors["ground"])
+        for side in ("left", "bottom"):
+            self.getAxis(side).setTextPen(colors["faint"])
+            self.getAxis(side).setPen(colors["edge"])
+        self.setLabel("left", "time of one call", color=colors["faint"])
+        self.note.setColor(colors["text"])
+        self.note.fill, self.note.border = pg.mkBrush(colors["raised"]), pg.mkPen(colors["edge"])
+        self._forget()
 
     def show_growth(self, growth: engine.Growth) -> None:
         """Show the curves as far as they are known."""
@@ -145,15 +152,23 @@ class GrowthView(QWidget):
         super().__init__()
         self.names, self.plot = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter), GrowthPlot()
         self.names.setContentsMargins(10, 6, 10, 2)
-        self.names.setStyleSheet(f"background: {theme.COLORS['ground']}")
+        self.names.setProperty("ground", True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.names)
         layout.addWidget(self.plot, 1)
+        self._growth: engine.Growth | None = None
+        theme.signals.changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        self.plot.dress()
+        if self._growth is not None:
+            self.show_growth(self._growth)
 
     def show_growth(self, growth: engine.Growth) -> None:
         """Show the curves as far as they are known."""
+        self._growth = growth
         self.plot.show_growth(growth)
         curves = dict.fromkeys(point.curve for point in growth.points)
         dots = (f'<span style="color:{_tint(name)}">●</span>&nbsp;{escape(name)}' for name in curves)
@@ -169,7 +184,7 @@ class GrowthView(QWidget):
 
 
 def _tint(curve: str) -> str:
-    return engine.algorithm_color(curve.rpartition(" on ")[0])
+    return theme.legible(engine.algorithm_color(curve.rpartition(" on ")[0]))
 
 
 def crossing_text(crossing: engine.Crossing, axis: str) -> str:

@@ -83,7 +83,7 @@ class MeasurePrompt(QWidget):
     def _show_state(self, text: str, tint: str = "faint") -> None:
         running = self.measuring.running
         self.text.setText(text)
-        self.text.setStyleSheet(f"color: {theme.COLORS[tint]}")
+        theme.tint(self.text, tint)
         self.button.setText("Stop" if running else "Measure")
         self.button.setToolTip(STOP_TIP if running else MEASURE_TIP)
         self.button.setEnabled(True)

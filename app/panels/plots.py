@@ -103,7 +103,9 @@ class PlotsPanel(QWidget):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._refresh)
         self._timer.start(REFRESH)
-        self.dress()
+        theme.tint(self.welcome, "faint")
+        self.welcome.setProperty("ground", True)
+        theme.signals.changed.connect(self.dress)
         self._arrange()
 
     def _make_tools(self) -> QHBoxLayout:
@@ -156,8 +158,8 @@ class PlotsPanel(QWidget):
 
     def dress(self) -> None:
         """Take the theme's colours."""
-        self.welcome.setStyleSheet(f"color: {theme.COLORS['faint']}; background: {theme.COLORS['ground']}")
-        self.list.dress()
+        for chart in self.charts:
+            chart.show_values(self._series, self._cursor)
         self._arrange()
 
     # What is plotted.

@@ -103,11 +103,7 @@ class QuantityList(QWidget):
         self.view.clicked.connect(self.model.toggle)
         self.search.installEventFilter(self)
         self.view.installEventFilter(self)
-        self.dress()
-
-    def dress(self) -> None:
-        """Take the theme's colours."""
-        self.count.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        theme.tint(self.count, "faint")
 
     def set_quantities(self, quantities: Sequence[Quantity]) -> None:
         """Everything there is to choose from."""

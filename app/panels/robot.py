@@ -47,6 +47,11 @@ class LinkTree(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setIndentation(14)
         self.selectionModel().currentChanged.connect(self._tell)
+        theme.signals.changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        for link in self._of_link.values():
+            self._items.itemFromIndex(link.index().siblingAtColumn(1)).setForeground(theme.color("faint"))
 
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot's links, none of them chosen."""
@@ -131,6 +136,14 @@ class Inspector(QTreeWidget):
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.header().setStretchLastSection(True)
         self._labels: tuple[tuple[str, ...], ...] = ()
+        theme.signals.changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        for place in range(self.topLevelItemCount()):
+            section = self.topLevelItem(place)
+            section.setForeground(0, theme.color("accent"))
+            for number in range(section.childCount()):
+                section.child(number).setForeground(0, theme.color("faint"))
 
     def show_sections(self, sections: Sequence[Section]) -> None:
         """Show these; where the labels are the same, the values alone change, and what is selected stays so."""

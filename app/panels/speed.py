@@ -50,9 +50,7 @@ class SpeedControl(QWidget):
         """The measured factor; NaN while there is none. Amber where it falls short of what is asked by 5 %."""
         short = factor < 0.95 * self.speed
         self.achieved.setText(f"achieved {factor:.2f} ×" if math.isfinite(factor) else "")
-        style = f"color: {theme.COLORS['warning' if short else 'faint']}"
-        if style != self.achieved.styleSheet():
-            self.achieved.setStyleSheet(style)
+        theme.tint(self.achieved, "warning" if short else "faint")
 
     def _emit(self) -> None:
         self._show_asked()

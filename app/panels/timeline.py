@@ -163,7 +163,7 @@ class Timeline(QWidget):
         """The moment that is shown, and the newest of the run, s."""
         self.time.setText(f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
         self.state.setText("" if live else "recorded")
-        self.state.setStyleSheet(f"color: {theme.COLORS['accent']}")
+        theme.tint(self.state, "accent")
 
     def show_memory(self, taken: int, budget: int) -> None:
         """Bytes that the recording takes, and may take."""

@@ -133,7 +133,7 @@ class TimingTable(QAbstractTableModel):
 
 def color_of(name: str) -> str:
     """The colour of a phase, or of a part of a frame."""
-    return theme.PHASE_COLORS[name] if name in theme.PHASE_COLORS else FRAME_COLORS[name]
+    return theme.legible(theme.PHASE_COLORS[name] if name in theme.PHASE_COLORS else FRAME_COLORS[name])
 
 
 def duration(seconds: float) -> str:
@@ -156,7 +156,7 @@ class StackedPlot(pg.PlotWidget):
     """The samples of a history over one another, newest at the right, in the unit that suits them."""
 
     def __init__(self, history: History, title: str):
-        super().__init__(background=theme.COLORS["ground"])
+        super().__init__()
         self._history, self._title, self._unit = history, title, ""
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
@@ -169,16 +169,25 @@ class StackedPlot(pg.PlotWidget):
         left = self.getAxis("left")
         left.enableAutoSIPrefix(False)
         left.setWidth(52)
-        left.setTextPen(theme.COLORS["faint"])
-        left.setPen(theme.COLORS["edge"])
         self.hideAxis("bottom")
         self.setXRange(1 - MEMORY, 0, padding=0)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
-        self._curves = [
-            self.plot(pen=None, fillLevel=0.0, brush=color) for color in reversed([*map(color_of, history.names)])
-        ]
-        self._switch = pg.InfiniteLine(pen=pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
+        self._curves = [self.plot(pen=None, fillLevel=0.0) for _ in history.names]
+        self._switch = pg.InfiniteLine()
         self.addItem(self._switch, ignoreBounds=True)
+        theme.signals.changed.connect(self.dress)
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the palette's colours."""
+        self.setBackground(theme.COLORS["ground"])
+        left = self.getAxis("left")
+        left.setTextPen(theme.COLORS["faint"])
+        left.setPen(theme.COLORS["edge"])
+        for name, curve in zip(reversed(self._history.names), self._curves, strict=True):
+            curve.setBrush(color_of(name))
+        self._switch.setPen(pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
+        self._unit = ""
 
     def refresh(self) -> None:
         stacked = np.cumsum(self._history.samples, axis=1)
@@ -242,7 +251,7 @@ class TimingPanel(QWidget):
         self.choice.setToolTip("The algorithm that the simulation advances by; it can be switched during play")
         self.device_choice.setToolTip("Where the robot is simulated; it can be switched during play")
         self.why.setWordWrap(True)
-        self.why.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        theme.tint(self.why, "faint")
         self.why.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QHBoxLayout()

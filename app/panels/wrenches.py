@@ -90,7 +90,7 @@ class WrenchPanel(QWidget):
         for column, axis in enumerate("xyz", 1):
             title = QLabel(axis)
             title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            title.setStyleSheet(f"color: {theme.COLORS['faint']}")
+            theme.tint(title, "faint")
             rows.addWidget(title, 2, column)
             rows.setColumnStretch(column, 1)
         for row, (name, boxes) in enumerate((("Force, N", self.force), ("Moment, N m", self.moment)), 3):

@@ -300,8 +300,8 @@ def test_the_mouse_reads_all_plots_at_its_time(panel):
     at = first.canvas.pointer
     assert at == pytest.approx(time, abs=0.02)
     assert second.canvas.pointer == at
-    assert f"{math.degrees(math.sin(at)):.0f} °/s" in first.names.text()
-    assert "N m" in second.names.text()
+    assert f"{math.degrees(math.sin(at)):.0f}&nbsp;°/s" in first.names.text()
+    assert "N&nbsp;m" in second.names.text()
     curve, k = first.canvas.near(QPointF(place))
     assert curve.name == "joint1 velocity"
     assert curve.time[k] == pytest.approx(time, abs=0.05)
@@ -320,7 +320,7 @@ def test_the_windows_own_moment_is_marked(panel):
     panel.draw()
     marked = colored(chart.canvas.grab().toImage(), theme.COLORS["accent"])
     assert marked > before + chart.canvas.area.height() / 2
-    assert f"{math.degrees(math.sin(13.0)):.0f} °/s" in chart.names.text()
+    assert f"{math.degrees(math.sin(13.0)):.0f}&nbsp;°/s" in chart.names.text()
     panel.show_cursor(math.nan)
     panel.draw()
     assert colored(chart.canvas.grab().toImage(), theme.COLORS["accent"]) == before
@@ -383,7 +383,7 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     picture.trigger()
     image = QImage(str(tmp_path / "run.png"))
     assert image.width() == 2 * panel.stack.width()
-    assert colored(image, theme.CURVE_COLORS[0]) > 200
+    assert colored(image, theme.curve_color(0)) > 200
     assert not list(tmp_path.glob(".*"))
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "x.csv"), ""))
     with qtbot.waitSignal(panel.message) as told:

@@ -1,0 +1,167 @@
+"""Dark and light: what is chosen, what is remembered, and that all of it can be read."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QObject, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor
+from PyQt6.QtWidgets import QApplication, QLabel
+
+import engine
+from app import theme
+from app.appearance import Appearance
+from app.panels.timing import FRAME_COLORS
+
+PALETTES = {"dark": theme.DARK, "light": theme.LIGHT}
+GROUNDS = ("ground", "panel", "raised")
+WORDS = ("text", "faint", "accent", "error", "warning", "good")
+
+
+@pytest.fixture(params=list(PALETTES))
+def dressed(request, qapp):
+    """The application in one palette after the other, dark again in the end."""
+    theme.apply(qapp, request.param == "dark")
+    yield request.param
+    theme.apply(qapp)
+
+
+@pytest.mark.parametrize("name", list(PALETTES))
+def test_words_are_read_on_every_ground(name):
+    """WCAG 2.1, level AA: 4.5 to 1."""
+    palette = PALETTES[name]
+    for word, ground in itertools.product(WORDS, GROUNDS):
+        assert theme.contrast(palette[word], palette[ground]) >= 4.5, (word, ground)
+    assert theme.contrast(palette["text"], palette["chosen"]) >= 4.5
+    assert set(theme.DARK) == set(theme.LIGHT)
+
+
+def test_contrast_is_that_of_the_guidelines():
+    assert theme.contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert theme.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    assert theme.contrast("#ffffff", "#777777") == theme.contrast("#777777", "#ffffff")
+
+
+@pytest.mark.usefixtures("dressed")
+def test_marks_are_seen_on_their_ground():
+    """WCAG 2.1, 1.4.11: 3 to 1."""
+    marks = [theme.curve_color(k) for k in range(theme.CURVE_COUNT)]
+    made_for_dark = (
+        *theme.PHASE_COLORS.values(),
+        *FRAME_COLORS.values(),
+        *map(engine.algorithm_color, ("abia", "cfa")),
+    )
+    marks += map(theme.legible, made_for_dark)
+    for mark in marks:
+        assert theme.contrast(mark, theme.COLORS["ground"]) >= theme.LEAST_CONTRAST
+
+
+# What who lacks the middle or the long cones sees: Machado, Oliveira and Fernandes 2009, severity 1, linear RGB.
+SIGHTS = {
+    "all colours": np.eye(3),
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+}
+
+
+def lab(name, sight):
+    """CIELAB of an sRGB colour under D65, as it is seen."""
+    rgb = np.array([int(name[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(SIGHTS[sight]) @ linear, 0, 1)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x = to_xyz @ linear / [0.9505, 1.0, 1.089]
+    f = np.where(x > (6 / 29) ** 3, np.cbrt(x), x / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.usefixtures("dressed")
+@pytest.mark.parametrize(("sight", "least"), [("all colours", 45.0), ("deuteranopia", 20.0), ("protanopia", 20.0)])
+def test_curves_are_told_apart(sight, least):
+    """CIE76 differences of every two colours; 2.3 can just be noticed."""
+    colors = [lab(theme.curve_color(k), sight) for k in range(theme.CURVE_COUNT)]
+    assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(colors, 2)) > least
+
+
+@pytest.mark.usefixtures("dressed")
+@pytest.mark.parametrize("name", ["play", "gravity", "plots", "warning"])
+def test_icons_have_the_palettes_colours(name):
+    image = theme.icon(name).pixmap(QSize(48, 48)).toImage()
+    seen = [image.pixelColor(x, y) for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() > 250]
+    assert len(seen) > 40
+    for color in seen[:: len(seen) // 20]:
+        assert theme.contrast(color.name(), theme.COLORS["panel"]) > 2.5
+    faded = theme.icon(name).pixmap(QSize(48, 48), theme.QIcon.Mode.Disabled).toImage()
+    assert max(faded.pixelColor(x, y).alpha() for x in range(48) for y in range(48)) < 200
+
+
+def test_an_icon_that_is_missing_is_named():
+    with pytest.raises(FileNotFoundError, match="no icon 'nothing'"):
+        theme.icon("nothing")
+
+
+def test_a_tinted_label_follows_the_palette(qtbot, qapp):
+    label = QLabel("words")
+    qtbot.addWidget(label)
+    theme.apply(qapp)
+    theme.tint(label, "warning")
+    label.show()
+    role = label.foregroundRole()
+    assert label.palette().color(role) == QColor(theme.DARK["warning"])
+    theme.apply(qapp, dark=False)
+    assert label.palette().color(role) == QColor(theme.LIGHT["warning"])
+    theme.tint(label, "faint")
+    assert label.palette().color(role) == QColor(theme.LIGHT["faint"])
+    theme.apply(qapp)
+
+
+class Hints(QObject):
+    """A system that says how it is."""
+
+    colorSchemeChanged = pyqtSignal(Qt.ColorScheme)  # noqa: N815, Qt's name
+    scheme = Qt.ColorScheme.Light
+
+    def colorScheme(self):
+        return self.scheme
+
+
+@pytest.fixture
+def system(monkeypatch, qapp):
+    hints = Hints()
+    monkeypatch.setattr(QApplication, "styleHints", lambda: hints)
+    yield hints
+    theme.apply(qapp)
+
+
+def test_the_window_follows_the_system_until_the_user_chooses(system, make_window):
+    window = make_window()
+    assert not theme.is_dark()
+    appearance = window.features[Appearance]
+    assert appearance.actions["system"].isChecked()
+    system.scheme = Qt.ColorScheme.Dark
+    system.colorSchemeChanged.emit(system.scheme)
+    assert theme.is_dark()
+    appearance.actions["light"].trigger()
+    assert not theme.is_dark()
+    system.colorSchemeChanged.emit(system.scheme)
+    assert not theme.is_dark()
+    assert window.palette().color(window.backgroundRole()).name() == theme.LIGHT["panel"]
+    window.close()
+    again = make_window()
+    assert not theme.is_dark()
+    assert again.features[Appearance].actions["light"].isChecked()
+
+
+def test_everything_can_be_dressed_while_it_is_open(opened):
+    window = opened(engine.find_robot("arm7"))
+    for dock in window.docks._docks.values():
+        dock.show()
+    window.run.play.trigger()
+    for name in ("light", "dark", "light"):
+        window.features[Appearance].actions[name].trigger()
+        picture = window.grab().toImage()
+        corner = picture.pixelColor(3, picture.height() - 3)
+        assert corner.name() == PALETTES[name]["panel"]
+    window.features[Appearance].actions["dark"].trigger()
