@@ -9,6 +9,7 @@ import numpy as np
 
 import engine
 from app.crowd import Crowd
+from app.gl.batch import Batch
 from app.messages import Settings, Snapshot
 from app.panels.batch import BatchPanel
 from app.spread import Spread
@@ -69,10 +70,14 @@ class BatchView:
         if frame.batch is None:
             self._viewport.set_poses(frame.link_poses, contacts=frame.contacts)
             return
+        self._viewport.set_poses(frame.link_poses, self.batch_of(frame), frame.robot, frame.contacts)
+
+    def batch_of(self, frame: Snapshot) -> Batch | None:
+        """How a state's robots are drawn; None for a single one."""
+        if (state := frame.batch) is None:
+            return None
         self._crowd.looked_at = frame.robot
-        state = frame.batch
-        batch = self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged)
-        self._viewport.set_poses(frame.link_poses, batch, frame.robot, frame.contacts)
+        return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged)
 
     def _tell(self) -> None:
         frame = self._frame

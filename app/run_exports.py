@@ -16,6 +16,7 @@ import engine
 from app import run_files
 from app.actions import MESSAGE, make_action
 from app.background import Background
+from app.picture_exports import PictureExports
 
 if TYPE_CHECKING:
     from app.messages import Loaded
@@ -45,7 +46,12 @@ class RunExports:
         self.table = make("Run as ta&ble (.csv)…", partial(self._ask, "csv"), tip="Time, q, v and tau of every frame")
         self.menu = QMenu("&Export", window)
         self.menu.setToolTipsVisible(True)
-        self.menu.addActions([self.trajectory, self.table])
+        self.pictures = PictureExports(window, self)
+        self.stop = make("&Stop exporting", self._stop, tip="Leave the file that is being written as it was")
+        self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
+        self.menu.addSeparator()
+        self.menu.addAction(self.stop)
+        self._finish: Callable[[], None] = lambda: None
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
         self._timer = QTimer(window)
@@ -59,6 +65,8 @@ class RunExports:
         there = run is not None and len(run) > 1 and not self.writing.running
         for action in (self.trajectory, self.table):
             action.setEnabled(there)
+        self.stop.setEnabled(self.writing.running)
+        self.pictures.refresh(self.writing.running)
 
     def _ask(self, kind: str) -> None:
         name = f"{self._bench.model.name}.{kind}"
@@ -75,27 +83,40 @@ class RunExports:
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
         looked_at = bench.replay.robot
 
-        def work(_: threading.Event) -> Written:
+        def work(_: threading.Event) -> str:
             frame = recording.frame(run, run.last)
-            try:
-                if Path(path).suffix == ".csv":
-                    whole = engine.recorded_trajectory(recording, run)
-                    engine.save_csv(path, frame.setup.model, whole, looked_at)
-                else:
-                    told = run_files.facts(frame.setup, robot, floating, folders)
-                    engine.save_run(path, recording, run, told, run_files.describe)
-            except OSError as fault:
-                return Written(f"nothing was written: {fault}")
-            return Written(f"{len(run)} frames written to {Path(path).name}")
+            if Path(path).suffix == ".csv":
+                engine.save_csv(path, frame.setup.model, engine.recorded_trajectory(recording, run), looked_at)
+            else:
+                told = run_files.facts(frame.setup, robot, floating, folders)
+                engine.save_run(path, recording, run, told, run_files.describe)
+            return f"{len(run)} frames written to {Path(path).name}"
 
         self.begin(work, f"writing {Path(path).name} …")
 
-    def begin(self, work: Callable[[threading.Event], Written], message: str) -> None:
-        """Do that in a thread, and tell of it."""
-        self.writing.run(work)
+    def begin(
+        self, work: Callable[[threading.Event], str], message: str, finish: Callable[[], None] = lambda: None
+    ) -> None:
+        """Do that in a thread, which answers what has become of it, and `finish` here; all of it is told."""
+
+        def told(stop: threading.Event) -> Written:
+            try:
+                return Written(work(stop))
+            except (OSError, RuntimeError) as fault:
+                return Written(f"nothing was written: {fault}")
+
+        self._finish = finish
+        self.writing.run(told)
         self._window.statusBar().showMessage(message)
         self._timer.start(LOOK)
         self._refresh()
+
+    def tell(self, message: str) -> None:
+        """How far the work is, from its thread."""
+        self.writing.tell(Written(message, over=False))
+
+    def _stop(self) -> None:
+        self.writing.stop()
 
     def _look(self) -> None:
         if (report := self.writing.poll()) is None:
@@ -103,6 +124,7 @@ class RunExports:
         self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)
         if report.over:
             self._timer.stop()
+            self._finish()
             self._refresh()
 
     def _play_opened(self, _: Loaded) -> None:

@@ -31,6 +31,7 @@ from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
 from app.labels import LabelLayer, paint
+from app.messages import Snapshot
 from app.overlays import Overlays
 from app.pictures import processor_draws
 from app.screens import CardScreen, ProcessorScreen, Screen
@@ -159,15 +160,13 @@ class Viewport(QWidget):
     def show_contacts(self, on: bool) -> None:
         """Whether points, normals and forces of contacts are seen over what is drawn, of this robot and later ones."""
         self._marking = on
-        self._mark()
+        self._marks = self._marks_of(self._contacts, self._center)
         self._change()
 
-    def _mark(self) -> None:
-        """Work out the marks anew."""
-        found, self._marks = self._contacts, None
-        if self._marking and found is not None:
-            point = found.point + self._center
-            self._marks = marks(point, found.normal, found.force, found.state, self._weight, self._size)
+    def _marks_of(self, found: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
+        if found is None or not self._marking:
+            return None
+        return marks(found.point + center, found.normal, found.force, found.state, self._weight, self._size)
 
     @property
     def robot_bounds(self) -> Box:
@@ -188,11 +187,7 @@ class Viewport(QWidget):
         return self._center
 
     def set_poses(
-        self,
-        link_poses: ArrayLike,
-        batch: Batch | None = None,
-        looked_at: int = 0,
-        contacts: Contacts | None = None,
+        self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0, contacts: Contacts | None = None
     ) -> None:
         """Where the links are now, (links, 4, 4), and what they touch; drawn with the next frame.
 
@@ -210,7 +205,7 @@ class Viewport(QWidget):
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
-        self._mark()
+        self._marks = self._marks_of(self._contacts, self._center)
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
@@ -280,12 +275,27 @@ class Viewport(QWidget):
         """What there is to be seen now."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        content, poses = self._scene.content if self._scene is not None else None, self._poses
-        extras = self.overlays.extras(poses, self._center)
-        if content is not None and poses is not None and self._batch is None:
+        return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
+
+    def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
+        """What there is to be seen in a picture of that size; or would be of another state, or a batch of them."""
+        if frame is None:
+            return replace(self._view(), size=size)
+        center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
+        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center))
+        if self.follow and self._poses is not None:
+            moved = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
+            view.camera.target = view.camera.target + moved
+        return view
+
+    def _seen(
+        self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
+        center: NDArray[np.float64], found: Marks | None,
+    ) -> View:  # fmt: skip
+        content, extras = self._scene.content if self._scene is not None else None, self.overlays.extras(poses, center)
+        if content is not None and poses is not None and batch is None:
             content, poses = self.overlays.seen(content, poses)
-        camera, size = replace(self.camera), (width, height)
-        return View(content, poses, camera, self._ground, size, self._batch, self._marks, extras)
+        return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
 
     def _change(self) -> None:
         """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""

@@ -82,6 +82,8 @@ class Renderer:
         """`fine` asks for the best shadows also where the processor draws, for pictures that may take their time."""
         self._fine = fine
         self.ground = 0.0
+        self.transparent = False
+        """Whether there is nothing behind the robot, neither ground nor shadow: `pixels` tells how far it covers."""
         self.software = False
         self.draw_seconds = 0.0
         self.upload_seconds = 0.0
@@ -228,7 +230,9 @@ class Renderer:
         self._drawn = canvas
 
     def pixels(self) -> NDArray[np.uint8]:
-        """(height, width, 4): blue, green, red and nothing of what `pieces` drew, in its own resolution."""
+        """(height, width, 4): blue, green, red and how far a pixel is covered, if `transparent`, of what `pieces` drew,
+        in its own resolution.
+        """
         canvas = self._drawn
         width, height = canvas.size
         if canvas.samples:
@@ -397,22 +401,25 @@ class Renderer:
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, 0, self._frame)
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, self._shadow.map.texture)
-        GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        GL.glClearColor(0.0, 0.0, 0.0, 0.0)
+        GL.glClear(GL.GL_DEPTH_BUFFER_BIT | GL.GL_COLOR_BUFFER_BIT)
         GL.glBindVertexArray(self._empty)
-        GL.glUseProgram(self._programs["backdrop"])
-        GL.glDisable(GL.GL_DEPTH_TEST)
-        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
+        if not self.transparent:
+            GL.glUseProgram(self._programs["backdrop"])
+            GL.glDisable(GL.GL_DEPTH_TEST)
+            GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
         GL.glEnable(GL.GL_DEPTH_TEST)
         # A translucent surface covers a part of each pixel's samples, so that nothing has to be sorted.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
-        GL.glColorMask(True, True, True, False)
+        GL.glColorMask(True, True, True, self.transparent)
         seen_through = self._content is not None and (self._content.see_through or not self._look.solid)
         doors = not canvas.samples and seen_through and self._batch is None
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._look.wireframe else GL.GL_FILL)
         yield from self._draw(picked, draft, "screen door" if doors else "robot")
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
-        self._ground_drawer.draw(self._world, draft, self._programs)
+        if not self.transparent:
+            self._ground_drawer.draw(self._world, draft, self._programs)
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF
+from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
@@ -134,6 +134,7 @@ class Timeline(QWidget):
         self.track = Track()
         self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
         self.time.setFont(theme.figures())
+        self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.runs = QComboBox()
         self.runs.setToolTip("Which run is shown: each reset and each branch begins another")
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
@@ -153,11 +154,29 @@ class Timeline(QWidget):
         row.addWidget(self.state)
         row.addStretch(1)
         row.addWidget(self.runs)
-        for each in apart:
-            style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-            row.addWidget(_button(each, style) if isinstance(each, QAction) else each)
+        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        self._named = [_button(each, style) if isinstance(each, QAction) else each for each in apart]
+        for button in self._named:
+            row.addWidget(button)
         row.addWidget(self.memory)
         layout.addLayout(row)
+        self._row = row
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the buttons' names out where there is no room for them."""
+        named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
+        for style, words in ((named, True), (plain, True), (plain, False)):
+            for button in self._named:
+                button.setToolButtonStyle(style)
+            self.state.setVisible(words)
+            if self._row.sizeHint().width() <= self.width():
+                return
 
     def show_time(self, at: float, end: float, live: bool) -> None:
         """The moment that is shown, and the newest of the run, s."""
@@ -180,7 +199,9 @@ class Timeline(QWidget):
             for number, name in runs:
                 self.runs.addItem(name, number)
         self.runs.setCurrentIndex(self.runs.findData(chosen))
-        self.runs.setVisible(len(runs) > 1)
+        if (len(runs) > 1) != self.runs.isVisibleTo(self):
+            self.runs.setVisible(len(runs) > 1)
+            self._fit()
 
 
 def _button(action: QAction, style: Qt.ToolButtonStyle) -> QToolButton:

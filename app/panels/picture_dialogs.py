@@ -1,0 +1,128 @@
+"""The dialogs that ask how large a picture or a film is to be, and what of the run a film shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QSpinBox,
+    QWidget,
+)
+
+SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
+RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # pictures a second
+SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+
+
+class SizeChoice(QWidget):
+    """A width and a height in pixels, or one of some sizes."""
+
+    def __init__(self, size: tuple[int, int], largest: int):
+        super().__init__()
+        self.width_box, self.height_box, self.known = QSpinBox(), QSpinBox(), QComboBox()
+        self.known.addItem(f"as shown, {size[0]} × {size[1]}", size)
+        for each in SIZES:
+            self.known.addItem(f"{each[0]} × {each[1]}", each)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for box in (self.width_box, self.height_box):
+            box.setRange(16, largest)
+            box.setSuffix(" px")
+            row.addWidget(box)
+        row.addWidget(self.known)
+        self.known.activated.connect(lambda index: self.choose(self.known.itemData(index)))
+        self.choose(size)
+
+    def choose(self, size: tuple[int, int]) -> None:
+        """That size."""
+        self.width_box.setValue(size[0])
+        self.height_box.setValue(size[1])
+
+    @property
+    def size_asked(self) -> tuple[int, int]:
+        return self.width_box.value(), self.height_box.value()
+
+
+class PictureDialog(QDialog):
+    """Asks for a picture's size, and whether nothing is to be behind the robot."""
+
+    def __init__(self, parent: QWidget, size: tuple[int, int], largest: int):
+        super().__init__(parent)
+        self.setWindowTitle("Picture")
+        self.choice, self.transparent = SizeChoice(size, largest), QCheckBox("Transparent background")
+        self.transparent.setToolTip("The robot and what is shown of it, without ground, shadow and backdrop")
+        form = QFormLayout(self)
+        form.addRow("Size", self.choice)
+        form.addRow("", self.transparent)
+        form.addRow(_buttons(self, "Save…"))
+
+
+@dataclass(frozen=True)
+class FilmOrder:
+    """What a film is to show: `start` and `end` in s of the run, `speed` in recorded seconds per second."""
+
+    size: tuple[int, int]
+    rate: float
+    speed: float
+    start: float
+    end: float
+
+
+class FilmDialog(QDialog):
+    """Asks for a film's size, pictures a second, speed, and part of the run."""
+
+    def __init__(self, parent: QWidget, size: tuple[int, int], largest: int, span: tuple[float, float]):
+        super().__init__(parent)
+        self.setWindowTitle("Video of the run")
+        self.choice, self.rate, self.speed = SizeChoice(size, largest), QComboBox(), QComboBox()
+        for rate in RATES:
+            self.rate.addItem(f"{rate:g} pictures a second", rate)
+        self.rate.setCurrentIndex(RATES.index(30.0))
+        for speed in SPEEDS:
+            self.speed.addItem(f"{speed:g} ×", speed)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
+        self.start, self.end = QDoubleSpinBox(), QDoubleSpinBox()
+        for box, value in ((self.start, span[0]), (self.end, span[1])):
+            box.setDecimals(3)
+            box.setRange(*span)
+            box.setSuffix(" s")
+            box.setValue(value)
+        part = QWidget()
+        row = QHBoxLayout(part)
+        row.setContentsMargins(0, 0, 0, 0)
+        for each in (self.start, QLabel("to"), self.end):
+            row.addWidget(each)
+        row.addStretch(1)
+        form = QFormLayout(self)
+        for name, widget in (
+            ("Size", self.choice), ("Pictures", self.rate), ("Speed", self.speed), ("From", part),
+        ):  # fmt: skip
+            form.addRow(name, widget)
+        note = QLabel("From where the camera stands now, with the overlays that are shown.")
+        note.setWordWrap(True)
+        form.addRow("", note)
+        form.addRow(_buttons(self, "Save…"))
+
+    @property
+    def order(self) -> FilmOrder:
+        """What was asked for."""
+        start = min(self.start.value(), self.end.value())
+        return FilmOrder(
+            self.choice.size_asked, self.rate.currentData(), self.speed.currentData(), start, self.end.value()
+        )
+
+
+def _buttons(dialog: QDialog, save: str) -> QDialogButtonBox:
+    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+    box.button(QDialogButtonBox.StandardButton.Save).setText(save)
+    box.accepted.connect(dialog.accept)
+    box.rejected.connect(dialog.reject)
+    return box

@@ -1,0 +1,144 @@
+"""Pictures of what is shown, and films of the run, in any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PyQt6.QtWidgets import QDialog, QFileDialog
+from test_time import load, play
+from windows import wait
+
+from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
+from app.run_exports import RunExports
+from app.studio import NO_ENCODER, times
+from app.window import Window
+
+
+@pytest.fixture
+def exports(window) -> RunExports:
+    return window.features[RunExports]
+
+
+def answer(monkeypatch, kind: type[QDialog], path: Path, fill) -> None:
+    """Have a dialog filled in and accepted, and the file's name given."""
+
+    def exec_(dialog: QDialog) -> int:
+        fill(dialog)
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(kind, "exec", exec_)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+
+
+def finish(qtbot, exports: RunExports) -> None:
+    wait(qtbot, lambda: not exports.writing.running)
+
+
+def test_a_picture_has_the_size_that_is_asked_for(qtbot, window, exports, tmp_path, monkeypatch):
+    assert not exports.pictures.picture.isEnabled()
+    load(qtbot, window)
+    path = tmp_path / "arm.png"
+    answer(monkeypatch, PictureDialog, path, lambda dialog: dialog.choice.choose((321, 234)))
+    exports.pictures.picture.trigger()
+    finish(qtbot, exports)
+    assert "321 × 234 pixels written to arm.png" in window.statusBar().currentMessage()
+    with Image.open(path) as picture:
+        assert picture.mode == "RGB"
+        assert picture.size == (321, 234)
+        assert np.ptp(np.asarray(picture)) > 100
+
+
+def test_a_picture_may_have_nothing_behind_the_robot(qtbot, window, exports, tmp_path, monkeypatch):
+    load(qtbot, window)
+    path = tmp_path / "arm.png"
+
+    def fill(dialog: PictureDialog) -> None:
+        dialog.choice.choose((400, 300))
+        dialog.transparent.setChecked(True)
+
+    answer(monkeypatch, PictureDialog, path, fill)
+    exports.pictures.picture.trigger()
+    finish(qtbot, exports)
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture)
+    assert pixels.shape == (300, 400, 4)
+    opaque, clear = (pixels[..., 3] == 255).mean(), (pixels[..., 3] == 0).mean()
+    assert 0.02 < opaque < 0.5
+    assert clear > 0.4
+    assert opaque + clear > 0.95, "what is in between are the robot's edges"
+    shown = np.asarray(window.viewport.view_of((400, 300)).poses)
+    assert shown.shape == window.viewport._poses.shape
+    pale = pixels[(pixels[..., 3] > 100) & (pixels[..., 3] < 200)]
+    assert pale[:, :3].mean() > 60, "edges are not darkened by a background"
+
+
+def order(start: float = 0.0, end: float = 0.4, rate: float = 30.0) -> FilmOrder:
+    return FilmOrder((161, 120), rate, 1.0, start, end)
+
+
+def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
+    av = pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window, "quadruped")
+    play(qtbot, window, 0.5)
+    path = tmp_path / "run.mp4"
+
+    def fill(dialog: FilmDialog) -> None:
+        assert dialog.order.end == pytest.approx(window.workbench.time, abs=1e-3)
+        dialog.choice.choose((161, 120))
+        dialog.end.setValue(0.4)
+        dialog.speed.setCurrentIndex(dialog.speed.findText("0.5 ×"))
+
+    answer(monkeypatch, FilmDialog, path, fill)
+    exports.pictures.film.trigger()
+    finish(qtbot, exports)
+    assert "25 pictures written to run.mp4" in window.statusBar().currentMessage()
+    with av.open(str(path)) as film:
+        stream = film.streams.video[0]
+        assert stream.average_rate == 30
+        pictures = [frame.to_ndarray(format="rgb24") for frame in film.decode(stream)]
+    assert len(pictures) == 25
+    assert pictures[0].shape == (120, 160, 3)
+    assert np.ptp(pictures[0]) > 100
+
+
+def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path):
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window)
+    play(qtbot, window, 0.5)
+    path = tmp_path / "run.mp4"
+    exports.pictures.save_film(str(path), order(rate=60.0, end=window.workbench.time))
+    wait(qtbot, lambda: "pictures" in window.statusBar().currentMessage())
+    exports.stop.trigger()
+    finish(qtbot, exports)
+    assert "stopped" in window.statusBar().currentMessage()
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def test_without_an_encoder_the_way_to_one_is_told(qtbot, window, exports, monkeypatch):
+    load(qtbot, window)
+    play(qtbot, window, 0.1)
+    monkeypatch.setitem(__import__("sys").modules, "av", None)
+    exports.pictures.film.trigger()
+    assert window.statusBar().currentMessage() == NO_ENCODER
+
+
+def test_views_of_a_run_follow_the_robot(qtbot, window: Window, exports):
+    recording = load(qtbot, window, "quadruped")
+    play(qtbot, window, 0.3)
+    (run,) = recording.runs
+    window.viewport.follow = True
+    views = list(exports.pictures._make_views(run, times(0.0, 0.3, 30.0, 1.0), (64, 48)))
+    assert len(views) == 10
+    root = window.viewport._root
+    for view in views:
+        away = view.camera.target - view.poses[root, :3, 3]
+        np.testing.assert_allclose(away, views[0].camera.target - views[0].poses[root, :3, 3], atol=1e-9)
+    assert any(view.marks is not None for view in views), "contacts are in it"
+
+
+def test_moments_of_a_film_are_even():
+    np.testing.assert_allclose(times(1.0, 2.0, 10.0, 1.0), np.linspace(1, 2, 11))
+    assert len(times(0.0, 2.0, 25.0, 4.0)) == 13
