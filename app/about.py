@@ -14,7 +14,7 @@ def show(parent: QWidget) -> None:
         "About Catena",
         f"<h3>Catena {_version()}</h3>"
         "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
-        "<p>Space: play or pause &nbsp; S or →: step &nbsp; R: reset<br>"
+        "<p>Space: play or pause &nbsp; S: step &nbsp; R: reset &nbsp; ← →: recorded moments &nbsp; K: name one<br>"
         "H: hold or let go &nbsp; G: gravity &nbsp; F: fit &nbsp; C: compare &nbsp; Ctrl+O: open<br>"
         "1: front &nbsp; 3: right &nbsp; 7: top &nbsp; 0: isometric &nbsp; 5: orthographic &nbsp; F11: full screen</p>"
         "<p>A click chooses a link; L: the tree of links, and what is known of the chosen one.</p>"

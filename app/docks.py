@@ -16,7 +16,7 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.BottomDockWidgetArea,
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
-SIDE_WIDTH = 360  # px that the panels on the right have at least
+SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px that the panels on the right have at least, and those on the left
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Docks:
         widget = QDockWidget(dock.title, self._window)
         widget.setObjectName(dock.title.lower())
         widget.setWidget(dock.panel)
-        if dock.area is RIGHT:
-            widget.setMinimumWidth(SIDE_WIDTH)
+        if dock.area in (LEFT, RIGHT):
+            widget.setMinimumWidth(SIDE_WIDTH if dock.area is RIGHT else LEFT_WIDTH)
         self._window.addDockWidget(dock.area, widget)
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())

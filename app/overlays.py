@@ -147,6 +147,8 @@ class Overlays(QObject):
         return Extras(look, found, kinds, tuple(self._labels(poses)), self._world)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
+        if self._chosen < 0 and "names" not in self.kinds:
+            return
         names, anchors = self._explainer.names, self._explainer.anchors
         links = range(len(names)) if "names" in self.kinds else range(0)
         for link in (self._chosen, *(each for each in links if each != self._chosen)):

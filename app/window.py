@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PyQt6.QtCore import QByteArray, QEvent, QSettings, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -90,6 +90,7 @@ class Window(QMainWindow):
         self._make_docks()
         self._make_status_bar()
         self.features = {kind: kind(self) for kind in FEATURES}
+        self._tools_width = self.toolbar.sizeHint().width()
         self._connect()
         self._time_due = 0.0
         self._restore_layout()
@@ -326,6 +327,15 @@ class Window(QMainWindow):
                 event.accept()
                 return True
         return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where the tools have too little room, they show their icons alone."""
+        super().resizeEvent(event)
+        style, roomy = Qt.ToolButtonStyle, event.size().width() >= self._tools_width
+        wanted = style.ToolButtonTextUnderIcon if roomy else style.ToolButtonIconOnly
+        if wanted != self.toolbar.toolButtonStyle():
+            self.toolbar.setToolButtonStyle(wanted)
+            self.toolbar.setStyleSheet("" if roomy else "QToolButton { min-width: 22px; }")
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, and end every thread."""

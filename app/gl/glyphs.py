@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,9 +85,11 @@ class Explainer:
         found[first] = np.einsum("nji,nj->ni", R, self._center - p)
         return found
 
-    def glyphs(self, kinds: Iterable[str], poses: Floats) -> dict[str, Copies]:
+    def glyphs(self, kinds: Sequence[str], poses: Floats) -> dict[str, Copies]:
         """Those kinds for links at (links, 4, 4), by mesh."""
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
+        if not kinds:
+            return {}
         bodies = poses[self._links] @ self._in_link
         for kind in kinds:
             if kind == "frames":

@@ -186,3 +186,13 @@ def test_the_drives_torque_of_a_held_arm_is_its_weight(qtbot, arm):
     frame = arm.workbench.newest
     loads = engine.static_loads(arm.workbench.model, frame.q)
     np.testing.assert_allclose(frame.effort, loads, atol=0.05 * np.abs(loads).max())
+
+
+def test_in_a_small_window_panel_picture_and_tools_have_their_room(qtbot, arm):
+    arm.resize(1000, 650)
+    wait(qtbot, lambda: (arm.width(), arm.height()) == (1000, 650))
+    panel = arm.features[RobotView].panel
+    assert panel.width() >= 240
+    assert arm.viewport.width() >= 240
+    last = arm.toolbar.widgetForAction(arm.toolbar.actions()[-1])
+    wait(qtbot, lambda: last.isVisible() and last.geometry().right() < 1000)

@@ -325,8 +325,8 @@ def test_about_names_the_version(window, monkeypatch):
     keys = {action.shortcut().toString() for action in window.actions()} | {
         window.docks["Compare"].toggleViewAction().shortcut().toString()
     }
-    assert {key for key in keys if len(key) == 1} == set("SRGFCH13570")
-    assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFCH13570")
+    assert {key for key in keys if len(key) == 1} == set("SRGFCHK13570")
+    assert all(f"{key}: " in said[0] or f"{key} or " in said[0] for key in "SRGFCHK13570")
 
 
 def test_a_thousand_rows_are_painted_only_in_sight(opened):
