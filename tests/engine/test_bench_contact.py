@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 
 from engine.bench.peers.peer import Missing
-from engine.bench.suites import contact, contact_cases
+from engine.bench.suites import contact, contact_cases, contact_gpu
 from engine.bench.suites.command import SUITES
+from engine.cuda.runtime import clock
 
 
 def test_a_histogram_counts_every_step_in_its_bin_up_to_the_bound():
@@ -49,3 +51,23 @@ def test_what_a_case_measures_is_measured():
     assert max(found.values()) <= 1.0
     for name, must in contact.MUSTS["ramp-box"].items():
         assert must.met(contact_cases.ramp("box", 0.8)[name]) == "aim"
+
+
+@needs_compiler
+@pytest.mark.usefixtures("cuda_on_host")
+def test_the_suite_of_the_gpu_measures_and_judges_batches(monkeypatch):
+    monkeypatch.setattr(contact_gpu, "WORKS", tuple(work._replace(batch=3) for work in contact_gpu.WORKS[:5]))
+    monkeypatch.setattr(contact_gpu, "BATCHES", (7,))
+    monkeypatch.setattr(contact_gpu, "RATES", {"quadruped-standing-3-float32": (1e9, 1e10)})
+    for name, count in (("SETTLE", 20), ("STEPS", 20), ("RUNS", 2), ("ALIKE", 20)):
+        monkeypatch.setattr(contact_gpu, name, count)
+    monkeypatch.setattr(clock, "synchronize", lambda: None)
+    monkeypatch.setattr(clock, "device_seconds", lambda call: call() or 1e-3)
+    rows = list(SUITES["contact-gpu"].run(1.0, {}))
+    assert [row for row in rows if "failure" in row] == []
+    assert rows[0]["rate"] == pytest.approx(3 * 20 / 1e-3)
+    assert rows[0]["contacts"] == 4
+    assert rows[0]["goal"]["met"] == "nothing"
+    assert rows[-1]["robots that differ"] == {"float32": 0, "float64": 0}
+    assert all(SUITES["contact-gpu"].line(row) for row in rows)
+    assert SUITES["contact-gpu"].show(rows).count("\n") == len(rows) + 1

@@ -56,14 +56,13 @@ def stopping(mu: float, speed: float, inertia: float, dt: float, angles: Array) 
     return np.array(ways)
 
 
-def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Callable[[int], None], Any]:
-    """What makes a robot on a free base, held by gains (nv,), stand for so many steps more; and MuJoCo's data of it.
-
-    Raises Missing.
-    """
+def on_plane(urdf: Path, kp: Array, kd: Array, dt: float, mu: float, elliptic: bool = True) -> tuple[Any, Any]:
+    """MuJoCo's model of a robot on a free base over a plane, held by gains (nv,), and data of it. Raises Missing."""
     mujoco = _mujoco()
     spec = mujoco.MjSpec.from_file(str(urdf))
-    spec.option.timestep, spec.option.cone, spec.option.impratio = dt, mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    spec.option.timestep = dt
+    if elliptic:
+        spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     for geom in spec.geoms:
         geom.contype, geom.conaffinity, geom.friction = 1, 2, [mu, 0, 0]
@@ -77,6 +76,15 @@ def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Ca
         actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
         actuator.gainprm[0], actuator.biasprm[1], actuator.biasprm[2] = p, -p, -d
     model = spec.compile()
-    data = mujoco.MjData(model)
+    return model, mujoco.MjData(model)
+
+
+def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Callable[[int], None], Any]:
+    """What makes a robot on a free base, held by gains (nv,), stand for so many steps more; and MuJoCo's data of it.
+
+    Raises Missing.
+    """
+    mujoco = _mujoco()
+    model, data = on_plane(urdf, kp, kd, dt, mu)
     mujoco.mj_step(model, data, 1000)
     return lambda steps: mujoco.mj_step(model, data, steps), data

@@ -22,6 +22,7 @@ from engine.bench.suites import (
     against,
     batches,
     contact,
+    contact_gpu,
     cpu,
     gpu,
     grid,
@@ -74,14 +75,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the GPU beside its peers (gpu), a simulation's steps (steps), robots that branch (trees), "
         "how many rounds they take (rounds), "
         "how times grow on it, how a step's do on both devices (step-growth), "
-        "what the automatic choice costs (regret), robots on the ground against what was asked (contact)",
+        "what the automatic choice costs (regret), robots on the ground against what was asked (contact), "
+        "and batches of them on the GPU beside MuJoCo Warp (contact-gpu)",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
         help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
-        "trees or contact",
+        "trees, contact or contact-gpu",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -262,6 +264,7 @@ SUITES: Mapping[str, Suite] = {
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
     "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
     "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
+    "contact-gpu": Suite(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.markdown, None, contact_gpu.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
@@ -270,4 +273,4 @@ SUITES: Mapping[str, Suite] = {
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, their rounds, and
-times over links and robots there, of calls and of steps; robots on the ground."""
+times over links and robots there, of calls and of steps; robots on the ground, on a core and on the GPU."""

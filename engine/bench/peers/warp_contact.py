@@ -1,0 +1,91 @@
+"""MuJoCo Warp on the ground, where it is installed: batches of robots that stand by gains, or fall limp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.bench.peers import mujoco_contact
+from engine.bench.peers.peer import require
+from engine.model import Model
+from engine.validation import Array
+
+HOW = "one GPU, captured graph of ten steps, events, float32, pyramidal cones, Newton's solver, implicitfast"
+TOGETHER = 10
+"""Steps of a graph."""
+CONTACTS, ROWS = 32, 192
+"""Room for each robot: contacts, and rows of constraints."""
+
+
+class OnGround:
+    """`batch` robots of a URDF on a plane, at q (batch, nq) as `model` has it, or as MuJoCo lets one settle.
+
+    Raises Missing where MuJoCo Warp is not installed.
+    """
+
+    def __init__(
+        self, urdf: Path, kp: Array, kd: Array, dt: float, mu: float, batch: int, model: Model, q: Array | None
+    ):
+        require("mujoco_warp", "MuJoCo Warp")
+        theirs, data = mujoco_contact.on_plane(urdf, kp, kd, dt, mu, elliptic=False)
+        import warp
+
+        warp.config.log_level = warp.LOG_WARNING  # standard output is ours
+        import mujoco
+        import mujoco_warp
+
+        self._library, self._warp, self._batch = mujoco_warp, warp, batch
+        if q is None:
+            mujoco.mj_step(theirs, data, 1000)
+        else:
+            mujoco.mj_forward(theirs, data)
+        self._model = mujoco_warp.put_model(theirs)
+        self._data = mujoco_warp.put_data(theirs, data, nworld=batch, nconmax=CONTACTS, njmax=ROWS)
+        self._start = np.tile(data.qpos, (batch, 1)) if q is None else _theirs(mujoco, theirs, model, q)
+        self._reset()
+        for _ in range(TOGETHER):
+            mujoco_warp.step(self._model, self._data)
+        with warp.ScopedCapture() as capture:
+            for _ in range(TOGETHER):
+                mujoco_warp.step(self._model, self._data)
+        self._graph = capture.graph
+
+    def _reset(self) -> None:
+        self._data.qpos.assign(self._start.astype(np.float32))
+        self._data.qvel.zero_()
+        self._data.qacc_warmstart.zero_()
+
+    def seconds(self, steps: int, runs: int) -> float:
+        """Of a step of all robots: the median of so many runs of so many steps from the start, by events."""
+        warp, times = self._warp, []
+        for _ in range(runs):
+            self._reset()
+            warp.synchronize()
+            start, end = (warp.Event(enable_timing=True) for _ in range(2))
+            warp.record_event(start)
+            for _ in range(steps // TOGETHER):
+                warp.capture_launch(self._graph)
+            warp.record_event(end)
+            times.append(float(warp.get_event_elapsed_time(start, end)) * 1e-3 / (steps // TOGETHER * TOGETHER))
+        return float(np.median(times))
+
+    def heights(self) -> tuple[float, float]:
+        """The least and the greatest height of the bases, m: whether they stand, or lie, on the ground."""
+        heights = self._data.qpos.numpy()[:, 2]
+        return float(heights.min()), float(heights.max())
+
+
+def _theirs(mujoco: Any, theirs: Any, model: Model, q: Array) -> Array:
+    """Our coordinates (batch, nq) as MuJoCo orders them: w before x, y, z, and joints by their names."""
+    out = np.tile(theirs.qpos0, (len(q), 1))
+    names = {joint.name: joint for joint in model.joints}
+    for j in range(theirs.njnt):
+        place, own = int(theirs.jnt_qposadr[j]), names[theirs.joint(j).name].q
+        if theirs.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
+            out[:, place : place + 3] = q[:, own][:, :3]
+            out[:, place + 3 : place + 7] = q[:, own][:, [6, 3, 4, 5]]
+        else:
+            out[:, place] = q[:, own][:, 0]
+    return out

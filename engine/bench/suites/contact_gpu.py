@@ -1,0 +1,215 @@
+"""Robots on the ground on the GPU against what was asked: steps a second, standing and falling, and MuJoCo Warp's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import files
+from engine.bench.peers import warp_contact
+from engine.bench.peers.peer import Missing
+from engine.bench.results import NONE, Rows
+from engine.bench.suites.contact_cases import DT, robot
+from engine.cuda.runtime import arrays, clock, device
+from engine.holding import holding_gains
+from engine.scene import Scene, put_down
+from engine.simulation import Simulation
+from engine.validation import Array
+
+SETTLE, STEPS, RUNS = 500, 400, 5
+"""Steps before those that stand are timed; of a run, one launch; runs, of which the median counts."""
+HEIGHT = 0.2
+"""m above the ground from which robots fall, limp, in random postures and turned at random."""
+ALIKE = 200
+"""Steps after which robots alone and in a batch must have come to the same bits."""
+LAWFUL = {"float32": 2e-5, "float64": 1e-9}
+"""The residual that is asked of a step."""
+
+
+class Work(NamedTuple):
+    """A batch of robots of one name that stand, fall, or stand where there is no ground to touch ("plain")."""
+
+    robot: str
+    how: str
+    batch: int
+    dtype: str
+
+    @property
+    def key(self) -> str:
+        """The row's."""
+        return f"{self.robot}-{self.how}-{self.batch}-{self.dtype}"
+
+
+BATCHES = (8192, 65536)
+WORKS = (
+    *(Work("quadruped", "standing", batch, dtype) for dtype in ("float32", "float64") for batch in BATCHES),
+    *(Work("quadruped", "falling", batch, "float32") for batch in BATCHES),
+    *(Work("humanoid", "standing", batch, dtype) for dtype in ("float32", "float64") for batch in BATCHES),
+    *(Work(name, "plain", 65536, "float32") for name in ("quadruped", "humanoid")),
+)
+MOST_ROWS = len(WORKS) + 1
+RATES: Mapping[str, tuple[float, float]] = {
+    "quadruped-standing-8192-float32": (60e6, 120e6), "quadruped-standing-65536-float32": (120e6, 300e6),
+}  # fmt: skip
+"""Must and aim: steps a second of all robots."""
+RATIOS: Mapping[str, tuple[float, float]] = {
+    work.key: (4.0, 10.0) for work in WORKS if work.dtype == "float32" and work.key not in RATES and work.how != "plain"
+}
+"""Must and aim: times MuJoCo Warp."""
+
+
+def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
+    """A row for each case not finished: the `rate` of all robots by the GPU's clock, residuals, and Warp's rate.
+
+    Every case has its runs, however long. Raises `device.NoGpu` where there is none. A row that fails holds `failure`
+    in words.
+    """
+    device.require()
+    parts = [(work.key, partial(_measured, work)) for work in WORKS] + [("alike", _alike)]
+    for key, measure in parts:
+        if key in finished:
+            yield finished[key]
+            continue
+        try:
+            row = measure()
+        except Exception as error:  # the row tells it, and the others are measured all the same
+            row = {"failure": f"{type(error).__name__}: {error}"}
+        yield {"key": key, **row}
+
+
+def simulation(work: Work, q: Array | None = None) -> Simulation:
+    """The robots, put down on the ground and held by gains, or limp at q."""
+    model, scene = robot(work.robot), Scene()
+    kp, kd = holding_gains(model)
+    held = work.how != "falling"
+    return Simulation(
+        model, work.batch, DT[work.robot], "implicit", "abia", q=put_down(model, scene, model.neutral()) if held else q,
+        kp=kp if held else 0 * kp, kd=kd if held else 0 * kd, scene=None if work.how == "plain" else scene,
+        device="cuda", dtype=work.dtype, timed=False,
+    )  # fmt: skip
+
+
+def fallen(name: str, batch: int) -> Array:
+    """States (batch, nq) of robots in random postures, turned at random, above the ground; a few hundred differ."""
+    rng, model, scene = np.random.default_rng(5), robot(name), Scene()
+    few = np.array([put_down(model, scene, model.random(rng)) for _ in range(min(batch, 512))])
+    few[:, 2] += HEIGHT
+    return np.asarray(np.resize(few, (batch, model.nq)))
+
+
+def _measured(work: Work) -> dict[str, Any]:
+    falls = work.how == "falling"
+    q = fallen(work.robot, work.batch) if falls else None
+    robots = simulation(work, q)
+    if not falls:
+        robots.v[:] = robots.array(0.05 * np.random.default_rng(5).standard_normal(robots.v.shape))
+        robots.step(SETTLE)
+        robots.check()
+    times, residuals, numbers = [], np.zeros(0), np.zeros(0)
+    for _ in range(RUNS):
+        if falls:
+            robots.reset(q)
+        clock.synchronize()
+        times.append(clock.device_seconds(lambda: robots.step(STEPS)))
+        if (found := robots.contacts) is not None:
+            residuals, numbers = (np.array(arrays.to_host(x), float) for x in (found.worst, found.number))
+    robots.check()
+    step = float(np.median(times)) / STEPS
+    row: dict[str, Any] = work._asdict() | {"us": step * 1e6, "rate": work.batch / step}
+    if residuals.size:
+        row |= {
+            "contacts": float(numbers.mean()),
+            "worst": float(residuals.max()),
+            "robots within tolerance in all steps, %": 100 * float(np.mean(residuals <= LAWFUL[work.dtype])),
+        }
+    if work.dtype == "float32" and work.how != "plain":
+        row["peer"] = _beside(work, q, row["rate"])
+    return row | _verdict(row, work.key)
+
+
+def _beside(work: Work, q: Array | None, ours: float) -> dict[str, Any]:
+    model = robot(work.robot)
+    kp, kd = holding_gains(model)
+    held = work.how != "falling"
+    try:
+        path, mu = files.find_robot(work.robot), Scene().friction
+        gains = (kp, kd) if held else (0 * kp, 0 * kd)
+        peer = warp_contact.OnGround(path, *gains, DT[work.robot], mu, work.batch, model, q)
+        seconds = peer.seconds(STEPS, RUNS)
+    except Missing as reason:
+        return {"missing": str(reason)}
+    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
+    rate = work.batch / seconds
+    return {"rate": rate, "ratio": ours / rate, "how": warp_contact.HOW, "heights apart": peer.heights()}
+
+
+def _verdict(row: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """What was asked of a row, and whether it meets "aim", "must" or "nothing"; {} where nothing was."""
+    if key in RATES:
+        found, (must, aim), quantity = row["rate"], RATES[key], "rate"
+    elif key in RATIOS and "ratio" in row.get("peer", {}):
+        found, (must, aim), quantity = row["peer"]["ratio"], RATIOS[key], "ratio"
+    else:
+        return {}
+    met = "aim" if found >= aim else "must" if found >= must else "nothing"
+    return {"goal": {"quantity": quantity, "must": must, "aim": aim, "met": met}}
+
+
+def _alike() -> dict[str, Any]:
+    """Robots of a batch of 8192 that are pushed, and the same alone: how many end in other bits, in either type."""
+    differ = {}
+    for dtype in LAWFUL:
+        work = Work("quadruped", "standing", BATCHES[0], dtype)
+        push = 0.3 * np.random.default_rng(6).standard_normal((work.batch, robot(work.robot).nv))
+        together = simulation(work)
+        together.v[:] = together.array(push)
+        together.step(ALIKE)
+        end, places = arrays.to_host(together.q), range(0, work.batch, work.batch // 7)
+        count = 0
+        for place in places:
+            alone = simulation(work._replace(batch=1))
+            alone.v[:] = alone.array(push[place])
+            alone.step(ALIKE)
+            count += not np.array_equal(arrays.to_host(alone.q)[0], end[place])
+        differ[dtype] = count
+    return {"robots that differ": differ, "compared": len(places)}
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in words, as it is said once it is there."""
+    if "failure" in row:
+        return f"{row['key']}: failed: {row['failure']}"
+    if "rate" not in row:
+        return f"{row['key']}: robots that differ {row['robots that differ']} of {row['compared']}"
+    told = f"{row['rate'] / 1e6:,.1f} M steps/s, {row['us']:.4g} µs a step of all"
+    if "worst" in row:
+        share = row["robots within tolerance in all steps, %"]
+        told += f"; {row['contacts']:.3g} contacts, residual {row['worst']:.1e}, {share:.4g} % within tolerance"
+    if peer := row.get("peer"):
+        theirs = f"{peer['rate'] / 1e6:,.1f} M, ours {peer['ratio']:.3g} ×" if "rate" in peer else peer["missing"]
+        told += f"; MuJoCo Warp {theirs}"
+    if goal := row.get("goal"):
+        told += f"; {goal['met']} met of {goal['quantity']} must {goal['must']:g}, aim {goal['aim']:g}"
+    return f"{row['key']}: {told}"
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """A table: rates, residuals, Warp's rates and what was asked."""
+    heads = ("robots", "M steps/s", "µs a step of all", "contacts", "worst residual", "Warp, M steps/s", "ratio", "met")
+    lines = [heads, ("---", *("---:",) * 6, "---")]
+    for row in rows:
+        if "rate" not in row:
+            continue
+        peer, goal = row.get("peer", {}), row.get("goal", {})
+        contacts, worst = (f"{row[name]:.2g}" if name in row else "" for name in ("contacts", "worst"))
+        theirs = f"{peer['rate'] / 1e6:.1f}" if "rate" in peer else peer.get("missing", "")
+        ratio = f"{peer['ratio']:.1f}" if "ratio" in peer else ""
+        name = f"{row['batch']} × {row['robot']}, {row['how']}, {row['dtype']}"
+        lines.append(
+            (name, f"{row['rate'] / 1e6:.1f}", f"{row['us']:.4g}", contacts, worst, theirs, ratio, goal.get("met", ""))
+        )
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
