@@ -297,9 +297,13 @@ class Recording:
     def _make_room(self) -> None:
         """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest."""
         while self._bytes > self._budget and len(self._runs) > 1:
-            self._runs.pop(0)
-            kept = {id(frame): frame for run in self._runs for frame in run._frames if frame is not None}
-            self._bytes = sum(StoredFrame(*frame).bytes for frame in kept.values())
+            gone = self._runs.pop(0)._frames
+            kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
+            self._bytes -= sum(
+                StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept
+            )
+            if len(self._runs) == 1:
+                self._runs[0]._shared = -1
         while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
             self._bytes -= self._runs[0]._drop()
 

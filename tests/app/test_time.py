@@ -181,6 +181,51 @@ def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
             np.testing.assert_array_equal(getattr(computed, name), recorded, err_msg=f"{name} of frame {index}")
 
 
+def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
+    """A robot that stands is pulled by the mouse's spring, pushed in numbers, and driven by a file."""
+    recording, bench = load(qtbot, window, "quadruped"), window.workbench
+    file = tmp_path / "controller.py"
+    file.write_text(
+        "import numpy as np\n\ndef control(t, q, v):\n    return 0.5 * np.sin(9 * t) * (np.arange(18) > 5)\n"
+    )
+    bench.controller.load(str(file))
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    for number in range(10):
+        until = bench.time + 0.06
+        wait(qtbot, lambda until=until: bench.time >= until)
+        if number == 2:
+            bench.forces.grab(3, np.zeros(3), np.array([0.3, 0.2, 0.4]), 1.0)
+            wait(qtbot, lambda: bench.newest is not None and bench.newest.pull is not None)  # there is code for it
+        if number in (3, 4, 5):
+            bench.forces.pull(np.array([0.3 + 0.05 * number, 0.2, 0.4]))
+        if number == 6:
+            bench.forces.let_go()
+        if number == 7:
+            bench.forces.set(0, np.array([0.0, 0.0, 1.0, 2.0, 0.0, 5.0]), world=True)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: not bench.playing and present(window) == bench.time)
+    (run,) = recording.runs
+    frames = [recording.frame(run, index).checkpoint for index in range(run.first, run.last + 1)]
+    pulls = [frame.wrench for frame in frames if frame.wrench is not None and np.any(frame.wrench)]
+    assert len(pulls) > 10
+    assert len({frame.tau.tobytes() for frame in frames}) > 10
+    for index, computed in recording.resimulate(run, 0):
+        for name in ("q", "v", "tau", "wrench"):
+            one, other = getattr(computed, name), getattr(frames[index], name)
+            assert (one is None) == (other is None)
+            np.testing.assert_array_equal(one, other, err_msg=f"{name} of frame {index}")
+    middle = next(k for k, frame in enumerate(frames) if frame.wrench is not None and np.any(frame.wrench))
+    bench.replay.show(middle, run)
+    window.refresh()
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    bench.forces.clear()
+    bench.controller.unload()
+    play(qtbot, window, 0.05)
+    branch = recording.runs[-1]
+    assert not np.any(recording.frame(branch, branch.last).checkpoint.wrench), "no hand pulls in the branch"
+
+
 def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window):
     recording = load(qtbot, window)
     play(qtbot, window, 0.2)

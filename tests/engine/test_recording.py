@@ -225,6 +225,26 @@ def test_the_oldest_frames_go_when_there_is_no_room(rng):
     assert len(run) > 1
 
 
+def test_the_bytes_of_shared_frames_are_told_once(rng):
+    recording, simulation = engine.Recording(), standing("arm7")
+
+    recording.begin(simulation)
+    for number in range(6):
+        drive(simulation, recording, 0.3, rng)
+        run = recording.runs[-1 - number % 2]
+        frame = recording.frame(run, run.first + len(run) // 2)
+        recording.branch(run, frame.index)
+        simulation = frame.setup.simulation()
+        simulation.restore(frame.checkpoint)
+    known = {id(x): x for run in recording.runs for x in run._frames}
+    assert recording.bytes == sum(frame[-1] for frame in known.values())
+    for budget in range(recording.bytes, 10_000, -20_000):
+        recording.budget = budget
+        known = {id(x): x for run in recording.runs for x in run._frames if x is not None}
+        assert recording.bytes == sum(frame[-1] for frame in known.values()) <= budget
+    assert len(recording.runs) == 1
+
+
 def test_the_bytes_told_are_those_taken(rng):
     """Within a fifth of what the allocator gave."""
     import tracemalloc
