@@ -7,7 +7,8 @@ It starts in this order, and for these reasons:
 3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
    contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
 4. The look, then the window, whose modules import PyOpenGL and the engine.
-5. Ctrl-C, or the end of the desktop's session, closes the window as its button does, so that the simulation's
+5. What takes care of faults: they leave a report, and what a run left that ended badly is offered.
+6. Ctrl-C, or the end of the desktop's session, closes the window as its button does, so that the simulation's
    thread ends too. The window's own timer lets Python see the signal.
 """
 
@@ -92,14 +93,17 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
         os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
 
     import engine
-    from app import theme
+    from app import recovery, theme
     from app.window import Window
 
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
+    care = recovery.begin()
     window = Window(QSettings(), package_dirs)
     window.workbench.robot_of_runs = robot_of_runs
     window.show()
+    if care is not None:
+        recovery.Recovery(window, care.reports, care.left)
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))

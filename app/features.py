@@ -18,10 +18,12 @@ from app.controller_view import ControllerView
 from app.dragging import Dragging
 from app.ghost_view import GhostView
 from app.ground_view import GroundView
+from app.log_view import LogView
 from app.overlay_view import OverlayView
 from app.plots_view import PlotsView
 from app.robot_view import RobotView
 from app.run_exports import RunExports
+from app.shortcuts_sheet import ShortcutsSheet
 from app.time_view import TimeView
 from app.wrench_view import WrenchView
 
@@ -42,5 +44,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     PlotsView,
     GroundView,
     Appearance,
+    ShortcutsSheet,
+    LogView,
 )
 """In the order of their entries in menus."""

@@ -1,0 +1,130 @@
+"""A run of the program that ends badly leaves a report, and what was open; the next run finds both. Free of Qt.
+
+Reports are written where a fault is not caught: in the window's thread, in any other, and, by the interpreter itself,
+where machine code fails. What is open is noted in `session.json`, which a run that ends well takes away.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import platform
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import engine
+
+KEPT = 20  # reports
+SESSION, FAULT = "session.json", "fault.txt"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a run left that did not end well: its session, and its report if there is one."""
+
+    session: dict[str, Any]
+    report: Path | None
+
+
+class Reports:
+    """The reports in a folder, and the session of this run."""
+
+    def __init__(self, folder: Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.told: Callable[[], str] = str
+        """Answers what the window has told so far."""
+        self.heard: Callable[[str, Path], None] = lambda _fault, _report: None
+        """Is called after a report was written, from the thread that failed."""
+        self._fault: IO[str] | None = None
+
+    def install(self) -> None:
+        """Have faults reported that nobody catches."""
+        self._fault = (self.folder / FAULT).open("w", encoding="utf-8")
+        faulthandler.enable(self._fault)
+        sys.excepthook = self._caught
+        threading.excepthook = self._caught_in_thread
+
+    def _caught(self, kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+        sys.__excepthook__(kind, fault, trace)
+        if issubclass(kind, Exception):
+            self.heard(f"{kind.__name__}: {fault}", self.write(fault, "the window's thread"))
+
+    def _caught_in_thread(self, args: threading.ExceptHookArgs) -> None:
+        sys.__excepthook__(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+        if args.exc_value is not None and issubclass(args.exc_type, Exception):
+            name = args.thread.name if args.thread is not None else "a thread"
+            self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self.write(args.exc_value, name))
+
+    def write(self, fault: BaseException, where: str) -> Path:
+        """A report of a fault; answers where it is."""
+        now = datetime.now().astimezone()
+        path = self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt"
+        trace = "".join(traceback.format_exception(fault))
+        parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.told())
+        with engine.replacing(path) as file:
+            file.write("\n\n".join(parts).encode())
+        self._forget_the_oldest()
+        return path
+
+    def _forget_the_oldest(self) -> None:
+        for path in self.reports()[:-KEPT]:
+            path.unlink(missing_ok=True)
+
+    def reports(self) -> list[Path]:
+        """The oldest first."""
+        return sorted(self.folder.glob("report-*.txt"))
+
+    def remember(self, session: dict[str, Any]) -> None:
+        """Note what is open."""
+        with engine.replacing(self.folder / SESSION) as file:
+            file.write(json.dumps(session).encode())
+
+    def left(self) -> Left | None:
+        """What the run before left, if it did not end well; to be asked before `install`, and told but once."""
+        path, fault = self.folder / SESSION, self.folder / FAULT
+        try:
+            session = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            session = None
+        path.unlink(missing_ok=True)
+        if not isinstance(session, dict):
+            return None
+        if fault.is_file() and fault.stat().st_size:
+            now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
+            fault.replace(self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt")
+        since = float(session.get("begun", 0.0))
+        written = [each for each in self.reports() if each.stat().st_mtime >= since]
+        return Left(session, written[-1] if written else None)
+
+    def end(self) -> None:
+        """This run has ended well."""
+        (self.folder / SESSION).unlink(missing_ok=True)
+        if self._fault is not None:
+            faulthandler.disable()
+            self._fault.close()
+            self._fault = None
+            (self.folder / FAULT).unlink(missing_ok=True)
+            sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
+
+
+def _machine() -> str:
+    versions = []
+    for name in ("numpy", "PyQt6", "PyQt6-Qt6", "PyOpenGL", "llvmlite"):
+        try:
+            versions.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"{name} ?")
+    return f"Python {platform.python_version()} on {platform.platform()}\n{', '.join(versions)}"
+
+
+def _version() -> str:
+    return str(engine.__version__)

@@ -1,0 +1,111 @@
+"""What Help offers: the sheet of keys, which is made from the actions, and the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QAction, QGuiApplication, QKeySequence
+from PyQt6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QTreeWidget
+from windows import wait
+
+import engine
+from app.log_view import KEPT, LogView
+from app.plots_view import PlotsView
+from app.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
+
+
+def rows(tree):
+    """Names and keys of all lines below the heads."""
+    heads = [tree.topLevelItem(k) for k in range(tree.topLevelItemCount())]
+    return {(head.child(k).text(0), head.child(k).text(1)) for head in heads for k in range(head.childCount())}
+
+
+def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    sheet = window.features[ShortcutsSheet]
+    assert sheet.dialog.isVisible()
+    tree = sheet.dialog.findChild(QTreeWidget)
+    listed = rows(tree)
+    keys = {key for _, told in listed for key in told.split(" or ")}
+    for action in window.findChildren(QAction):
+        for key in action.shortcuts():
+            assert key.toString(QKeySequence.SequenceFormat.NativeText) in keys
+    assert {("Play", "Space"), ("Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
+    qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
+    assert rows(tree) == {("Plots", "P")}
+    sheet.dialog.close()
+
+
+def test_no_two_actions_have_the_same_key(window):
+    keys = Counter(key.toString() for action in window.findChildren(QAction) for key in action.shortcuts())
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_actions_with_keys_are_in_menus(window):
+    assert [each.name for each in shortcuts(window) if each.menu == OTHER] == []
+
+
+def test_the_sheet_follows_a_key_that_changes(window):
+    window.run.play.setShortcuts([QKeySequence("Ctrl+Shift+Y")])
+    assert {each.name: each.keys for each in shortcuts(window)}["Play"] == "Ctrl+Shift+Y"
+
+
+def test_no_letter_that_is_typed_into_a_field_is_taken_for_a_key(qtbot, opened):
+    window = opened()
+    panel = window.features[PlotsView].panel
+    qtbot.keyClick(window, Qt.Key.Key_P)
+    panel.list.search.setFocus()
+    letters = "".join(
+        sorted(
+            {
+                key.toString().lower()
+                for a in window.findChildren(QAction)
+                for key in a.shortcuts()
+                if len(key.toString()) == 1
+            }
+        )
+    )
+    assert "p" in letters
+    before = window.workbench.settings
+    for letter in letters:
+        qtbot.keyClick(panel.list.search, letter)
+    assert panel.list.search.text() == letters
+    assert panel.isVisible()
+    assert window.workbench.settings == before
+
+
+def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):
+    window = opened(engine.find_robot("double_pendulum"))
+    log = window.features[LogView]
+    window.statusBar().showMessage("something passes")
+    window.statusBar().clearMessage()
+    broken = tmp_path / "broken.urdf"
+    broken.write_text("<robot name='x'>")
+    window.open(broken)
+    wait(qtbot, lambda: any("refused" in entry.text for entry in log.entries))
+    log.action.trigger()
+    text = log.dialog.findChild(QPlainTextEdit)
+    copy, clear, _ = log.dialog.findChildren(QPushButton)
+    for words in ("double_pendulum.urdf", "something passes", f"refused {broken}"):
+        assert words in text.toPlainText()
+    assert str(log.entries[0].when.year) in text.toPlainText()
+    window.statusBar().showMessage("while it is open")
+    assert "while it is open" in text.toPlainText()
+    qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == log.text == text.toPlainText()
+    qtbot.mouseClick(clear, Qt.MouseButton.LeftButton)
+    assert text.toPlainText() == log.text == ""
+    log.dialog.close()
+
+
+def test_the_log_is_bounded_and_does_not_repeat_itself(window):
+    log = window.features[LogView]
+    log.entries.clear()
+    for _ in range(3):
+        log.add("again")
+    assert len(log.entries) == 1
+    for number in range(KEPT + 10):
+        log.add(f"message {number}")
+    assert len(log.entries) == KEPT
+    assert log.entries[-1].text == f"message {KEPT + 9}"

@@ -1,0 +1,141 @@
+"""Runs that end badly: the report that they leave, and what the next one offers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from PyQt6.QtCore import QTimer
+from windows import wait
+
+import engine
+from app.crash import FAULT, KEPT, SESSION, Left, Reports
+from app.log_view import LogView
+from app.recovery import Recovery
+
+
+@pytest.fixture
+def reports(tmp_path) -> Reports:
+    reports = Reports(tmp_path / "reports")
+    yield reports
+    reports.end()
+
+
+def raised(words):
+    try:
+        raise RuntimeError(words)
+    except RuntimeError as fault:
+        return fault
+
+
+def test_a_report_says_what_where_and_on_which_machine(reports):
+    reports.told = lambda: "12:00 opened arm7"
+    path = reports.write(raised("the wheel came off"), "the window's thread")
+    text = path.read_text()
+    for words in ("the wheel came off", "test_recovery.py", engine.__version__, "numpy", "12:00 opened arm7"):
+        assert words in text
+    assert "the window's thread" in text.splitlines()[0]
+
+
+def test_only_the_newest_reports_are_kept(reports):
+    paths = [reports.write(raised(str(number)), "a test") for number in range(KEPT + 3)]
+    assert reports.reports() == paths[3:]
+
+
+def test_a_run_that_ended_well_leaves_nothing(reports):
+    reports.remember({"robot": "arm7.urdf", "begun": 0.0})
+    reports.install()
+    reports.end()
+    assert Reports(reports.folder).left() is None
+    assert list(reports.folder.iterdir()) == []
+    assert sys.excepthook is sys.__excepthook__
+
+
+def test_a_run_that_did_not_is_told_of_once(reports):
+    reports.remember({"robot": "arm7.urdf", "begun": 0.0})
+    report = reports.write(raised("x"), "a test")
+    following = Reports(reports.folder)
+    assert following.left() == Left({"robot": "arm7.urdf", "begun": 0.0}, report)
+    assert following.left() is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]"])
+def test_a_session_that_cannot_be_read_is_none(reports, text):
+    (reports.folder / SESSION).write_text(text)
+    left = reports.left()
+    assert left is None
+
+
+def test_machine_code_that_fails_is_reported(tmp_path):
+    """The process dies as by a fault of a kernel's; the next one finds where it was."""
+    code = f"""
+import faulthandler
+from pathlib import Path
+from app.crash import Reports
+reports = Reports(Path({str(tmp_path)!r}))
+reports.install()
+reports.remember({{"robot": "arm7.urdf", "begun": 0.0}})
+faulthandler._sigsegv()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, check=False)
+    assert done.returncode != 0
+    assert (tmp_path / FAULT).stat().st_size > 0
+    left = Reports(tmp_path).left()
+    assert left is not None
+    assert "Segmentation fault" in left.report.read_text()
+    assert left.session["robot"] == "arm7.urdf"
+
+
+def test_the_window_lives_on_after_a_fault_and_tells_of_it(qtbot, window, reports, monkeypatch):
+    monkeypatch.setattr(sys, "__excepthook__", lambda *_: None)
+    Recovery(window, reports, None)
+    hook, thread_hook = sys.excepthook, threading.excepthook
+    reports.install()
+    try:
+        sys.excepthook(ValueError, raised("in a slot"), None)
+        thread = threading.Thread(target=lambda: 1 / 0, name="simulation")
+        thread.start()
+        thread.join()
+        wait(qtbot, lambda: "division by zero" in window.features[LogView].text)
+    finally:
+        sys.excepthook, threading.excepthook = hook, thread_hook
+    told = window.features[LogView].text
+    assert "in a slot" in told
+    assert all(report.name in told for report in reports.reports())
+    assert "Help › Log" in window.statusBar().currentMessage()
+    assert len(reports.reports()) == 2
+    assert "in simulation" in reports.reports()[-1].read_text()
+
+
+def test_what_is_open_is_noted_and_a_close_forgets_it(qtbot, window, reports):
+    Recovery(window, reports, None)
+    window.open(engine.find_robot("double_pendulum"))
+    session = reports.folder / SESSION
+    wait(qtbot, lambda: "robot" in json.loads(session.read_text()))
+    assert json.loads(session.read_text())["robot"].endswith("double_pendulum.urdf")
+    window.close()
+    assert not session.exists()
+
+
+def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
+    robot = str(engine.find_robot("double_pendulum"))
+    report = reports.write(raised("x"), "a test")
+    recovery = Recovery(window, reports, Left({"robot": robot, "floating": False}, report))
+    box = recovery.box
+    assert box.isVisible()
+    assert "double_pendulum.urdf" in box.informativeText()
+    assert report.name in box.informativeText()
+    again = next(button for button in box.buttons() if "again" in button.text())
+    QTimer.singleShot(0, again.click)
+    wait(qtbot, lambda: window.workbench.model is not None)
+    assert window.workbench.model.name == "double_pendulum"
+
+
+def test_a_run_that_had_nothing_open_offers_no_robot(window, reports):
+    recovery = Recovery(window, reports, Left({}, None))
+    assert [button.text().replace("&", "") for button in recovery.box.buttons()] == ["Close"]
+    recovery.box.close()
