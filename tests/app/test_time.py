@@ -10,6 +10,7 @@ from windows import wait, wait_loaded
 
 import engine
 from app.panels.timeline import spacing
+from app.spread import Spread
 from app.time_view import TimeView
 from app.window import Window
 
@@ -300,3 +301,29 @@ def test_resets_before_any_step_leave_no_runs(qtbot, window):
 @pytest.mark.parametrize(("span", "most", "step"), [(60.0, 7, 10.0), (0.3, 6, 0.05), (1.0, 1, 1.0), (3600.0, 8, 500.0)])
 def test_times_on_the_track_are_round(span, most, step):
     assert spacing(span, most) == pytest.approx(step)
+
+
+def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
+    recording = load(qtbot, window)
+    window.workbench.set_spread(Spread(robots=5, pose=0.3, mass=0.1))
+    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
+    wait(qtbot, lambda: not window.workbench.compiling)
+    play(qtbot, window, 0.3)
+    (run,) = recording.runs
+    scrub(qtbot, time_view, 0.5)
+    frame = window.workbench.replay.frame
+    assert frame.checkpoint.q.shape == (5, 7)
+    wait(qtbot, lambda: window.batch_view._frame.recorded)
+    assert len(window.viewport._batch) == 5
+    window.workbench.look_at(3)
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    shown = window.workbench.replay.frame
+    wait(qtbot, lambda: window.batch_view._frame.time == shown.time)
+    np.testing.assert_array_equal(window.batch_view._frame.q, shown.checkpoint.q[3])
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    play(qtbot, window, 0.05)
+    branch = recording.runs[-1]
+    for index, computed in recording.resimulate(branch, 3):
+        np.testing.assert_array_equal(computed.q, recording.frame(branch, index).checkpoint.q)
+    assert len(run) > 5
