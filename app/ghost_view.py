@@ -39,7 +39,11 @@ class GhostView(QObject):
         self.panel.met.connect(self._bench.ghost.meet)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
-        window.closing.connect(lambda: self._bench.ghost.set(None))
+        window.closing.connect(self._end)
+
+    def _end(self) -> None:
+        self._bench.ghost.listen(lambda _: None)
+        self._bench.ghost.set(None)
 
     def _take_robot(self, event: Loaded) -> None:
         self.panel.set_algorithms(engine.simulation_algorithms(event.model, "cpu"))

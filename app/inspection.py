@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -117,21 +118,21 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     pose = frame.link_poses[link]
     twist = engine.link_twists(model, frame.q, frame.v)[link]
     motion = [
-        Row("position, mm", _vector(1000 * pose[:3, 3]), "of the link's frame, in the world"),
-        Row("roll pitch yaw, °", _vector(DEGREES * roll_pitch_yaw(pose[:3, :3])), "fixed axes x, y, z, as in URDF"),
-        Row("velocity, mm/s", _vector(1000 * twist[3:]), "of the link's origin, along the world's axes"),
-        Row("turning, °/s", _vector(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
+        Row("position, mm", _fixed(1000 * pose[:3, 3]), "of the link's frame, in the world"),
+        Row("roll pitch yaw, °", _fixed(DEGREES * roll_pitch_yaw(pose[:3, :3])), "fixed axes x, y, z, as in URDF"),
+        Row("velocity, mm/s", _fixed(1000 * twist[3:]), "of the link's origin, along the world's axes"),
+        Row("turning, °/s", _fixed(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
     ]
     found = mass_of(model, link)
     if found is not None and found.mass > 0:
         center = pose[:3, :3] @ found.center + pose[:3, 3]
-        motion.insert(2, Row("CoM, mm", _vector(1000 * center), "the centre of mass of its body, in the world"))
+        motion.insert(2, Row("CoM, mm", _fixed(1000 * center), "the centre of mass of its body, in the world"))
     sections = [Section("Motion in the world", tuple(motion))]
     if rows := _joint_state(model, link, frame):
         sections.insert(0, Section("Joint state", rows))
     if frame.contacts is not None:
         force = frame.contacts.force[frame.contacts.link == link]
-        text = _vector(force.sum(0)) if len(force) else "none"
+        text = _fixed(force.sum(0)) if len(force) else "none"
         points = f"{len(force)} contact point{'s' if len(force) != 1 else ''}"
         sections.append(Section("Contact", (Row("force, N", text, f"on the link, along the world's axes; {points}"),)))
     return tuple(sections)
@@ -149,11 +150,11 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
         part = model.coordinate_names[v].removeprefix(owner.name).lstrip(".")
         name = f"{part} " if part else ""
         shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
-        rows.append(Row(f"{name}position", f"{_number(shown * (scale * frame.q[q] + offset))} {unit}"))
-        rows.append(Row(f"{name}velocity", f"{_number(shown * scale * frame.v[v])} {unit}/s"))
+        rows.append(Row(f"{name}position", f"{_fixed(shown * (scale * frame.q[q] + offset))} {unit}"))
+        rows.append(Row(f"{name}velocity", f"{_fixed(shown * scale * frame.v[v])} {unit}/s"))
         if joint.leader is None and np.isfinite(frame.effort[v]):
             effort, unit = ("torque", "N m") if turns else ("force", "N")
-            rows.append(Row(f"{name}{effort}", f"{_number(frame.effort[v])} {unit}", "what the joint's drive gives"))
+            rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "what the joint's drive gives"))
     return tuple(rows)
 
 
@@ -180,7 +181,12 @@ def _number(value: float) -> str:
     if 1e-3 <= abs(value) < 1e5:
         digits = max(0, min(4, 3 - math.floor(math.log10(abs(value)))))
         return f"{value:.{digits}f}"
-    return f"{value:.3e}"
+    return re.sub(r"e([+-])0", r"e\1", f"{value:.2e}")
+
+
+def _fixed(values: np.ndarray | float) -> str:
+    """Numbers that change, beside each other, to a hundredth, so that they do not jump."""
+    return " ".join(f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00") for value in np.atleast_1d(values))
 
 
 def _vector(values: np.ndarray) -> str:

@@ -77,4 +77,6 @@ class LabelLayer(QWidget):
 
     def paintEvent(self, _: QPaintEvent) -> None:
         if self._view is not None:
-            paint(QPainter(self), self._view, self.width() / self._view.size[0], self.font())
+            painter = QPainter(self)
+            paint(painter, self._view, self.width() / self._view.size[0], self.font())
+            painter.end()

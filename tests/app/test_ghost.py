@@ -148,3 +148,10 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
+
+
+@pytest.mark.gpu
+def test_a_ghost_of_single_precision_differs_by_its_rounding(bench):
+    frame = after(swinging(bench, GhostSettings(precision="float32")), 300)
+    assert frame.ghost.device == "cuda"
+    assert 1e-9 < frame.ghost.worst < 1e-2
