@@ -1,4 +1,4 @@
-"""The corners of a mesh's convex hull."""
+"""The corners of a mesh's convex hull, or of the convex parts that its file brings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.scene.convex_parts import convex_parts
 
-def hull(path: str) -> NDArray[np.floating]:
-    """The corners (k, 3) of the convex hull of the mesh in a file, in its own units.
+Array = NDArray[np.floating]
 
-    Raises ValueError with one sentence where there is no such file, or nothing with a volume in it.
+
+def hulls(path: str) -> tuple[Array, ...]:
+    """The corners (k, 3) of the convex hulls that stand for the mesh in a file, in its own units.
+
+    There is one for each part where the file brings several and all are closed and convex, as programs that take meshes
+    apart write them; else one for the whole. Raises ValueError with one sentence where there is no such file, or
+    nothing with a volume in it.
     """
     try:
         changed = Path(path).stat().st_mtime_ns
@@ -21,23 +27,37 @@ def hull(path: str) -> NDArray[np.floating]:
         raise ValueError(
             f"the collision mesh {path} cannot be read ({fault.strerror}); robots touch by its hull"
         ) from fault
-    return _hull(path, changed)
+    return _hulls(path, changed)
 
 
 @lru_cache(maxsize=256)
-def _hull(path: str, _changed: int) -> NDArray[np.floating]:
-    import trimesh
-    from scipy.spatial import ConvexHull, QhullError
-
+def _hulls(path: str, _changed: int) -> tuple[Array, ...]:
     try:
-        mesh: Any = trimesh.load(path, force="mesh", process=False)
-        corners = np.array(mesh.vertices, np.float64)
+        meshes = _meshes(path)
     except Exception as fault:  # readers of a dozen formats, with their own faults each
         raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
+    corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
     if len(corners) < 4 or not np.all(np.isfinite(corners)):
         raise ValueError(
             f"the collision mesh {path} has {len(corners)} corners, or some that are not finite; give it a volume"
         )
+    return convex_parts(meshes) or (_corners(path, corners),)
+
+
+def _meshes(path: str) -> list[tuple[Array, NDArray[np.int64]]]:
+    """Vertices and triangles of each object in a file."""
+    import trimesh
+
+    # Both names of trimesh's option that keeps the objects of an .obj apart: it was renamed with version 5.
+    options: dict[str, Any] = {"split_object": True, "split_objects": True} if path.lower().endswith(".obj") else {}
+    scene: Any = trimesh.load(path, force="scene", process=False, **options)
+    meshes = [mesh for mesh in scene.dump() if hasattr(mesh, "faces")]
+    return [(np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)) for mesh in meshes]
+
+
+def _corners(path: str, corners: Array) -> Array:
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         return np.ascontiguousarray(corners[ConvexHull(corners).vertices])
     except QhullError as fault:

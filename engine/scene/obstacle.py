@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.scene.hull import hull
+from engine.scene.hull import hulls
 
 Kind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
 _SIZES = {
@@ -25,7 +25,8 @@ class Obstacle:
 
     `size` is, in m, of a box its edges, of a cylinder and a capsule radius and length along z (without the capsule's
     ends), of a sphere its radius; of a mesh the factors along its axes, by default 1. `pose` (4, 4) is its frame in the
-    world, or (3,) the position of its middle. `mesh` is the file of a mesh, which is touched by its convex hull.
+    world, or (3,) the position of its middle. `mesh` is the file of a mesh, which is touched by its convex hull, or by
+    those of its parts.
 
     Raises ValueError with one sentence for a shape that cannot be.
     """
@@ -44,7 +45,7 @@ class Obstacle:
             cure = "give mesh='FILE'" if self.mesh is None else "only an obstacle 'mesh' has a file"
             raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {cure}")
         if self.mesh is not None:
-            hull(str(self.mesh))
+            hulls(str(self.mesh))
 
     def _checked_size(self) -> tuple[float, ...]:
         given = (1.0, 1.0, 1.0) if self.shape == "mesh" and np.size(self.size) == 0 else self.size

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import FREE, WORLD, Collision, Model
-from engine.scene.hull import hull
+from engine.scene.hull import hulls
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, coefficients
 from engine.scene.scene import Scene
@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 
 
 class Pairs(NamedTuple):
-    """N pairs of S shapes, those of a robot and the obstacles.
+    """N pairs of S shapes, those of a robot and the obstacles; a mesh of several convex parts is several shapes.
 
     `solids` (S) are the shapes, `body` (S,) carries each, WORLD those that stand still, `link` (S,) is its link, or
     −2 − k for obstacle k. `rotation` (S, 3, 3) and `position` (S, 3), m, are its frame in its body's. Shapes `one` (N,)
@@ -63,17 +63,21 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
     found = _with_obstacles(model, scene, body) + (_own(model, body) if scene.self_collision else [])
     table = np.array(found, np.int64).reshape(-1, 3)
-    used, places = np.unique(table[:, :2], return_inverse=True)
+    pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(shapes[k])]
+    solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
+    rows = [
+        (x, y, pair) for pair, (i, j, _) in enumerate(found)
+        for x, y in product(np.flatnonzero(shape == i), np.flatnonzero(shape == j))
+    ]  # fmt: skip
+    one, other, pair = np.array(rows, np.int64).reshape(-1, 3).T
     laws = np.array([coefficients(scene, *_links(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
-    solids = [_solid(shapes[k]) for k in used]
-    one, other = places.reshape(-1, 2).T
     most = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
     link = [shape.link for shape in model.collisions] + [-2 - k for k in range(len(scene.obstacles))]
-    frames = [_frame(model, shapes[k]) for k in used]
+    frames = [_frame(model, shapes[k]) for k in shape]
     return Pairs(
-        tuple(solids), body[used], np.array(link, np.int64)[used],
+        solids, body[shape], np.array(link, np.int64)[shape],
         np.array([R for R, _ in frames]).reshape(-1, 3, 3), np.array([p for _, p in frames]).reshape(-1, 3),
-        one.copy(), other.copy(), laws[:, 0].copy(), laws[:, 1].copy(), np.cumsum([0, *most]), table[:, 2] != 0,
+        one.copy(), other.copy(), laws[pair, 0], laws[pair, 1], np.cumsum([0, *most]), table[pair, 2] != 0,
     )  # fmt: skip
 
 
@@ -140,10 +144,11 @@ def _frame(model: Model, shape: Collision | Obstacle) -> tuple[Array, Array]:
     return R @ pose[:3, :3], R @ pose[:3, 3] + p
 
 
-def _solid(shape: Collision | Obstacle) -> Solid:
+def _solids(shape: Collision | Obstacle) -> list[Solid]:
+    """The convex pieces of a shape: of all but some meshes there is one."""
     if shape.shape == "mesh":
-        return Solid("hull", (), hull(str(shape.mesh)) * shape.size)
-    return Solid(shape.shape, shape.size)
+        return [Solid("hull", (), corners * shape.size) for corners in hulls(str(shape.mesh))]
+    return [Solid(shape.shape, shape.size)]
 
 
 _NONE: Indices = np.zeros(0, np.int64)

@@ -1,9 +1,9 @@
 """The points of a robot that can touch the ground: what its collision shapes are, for a contact with a surface.
 
-A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its
-two rims, a mesh the corners of its convex hull. Of
-those of one shape at most four are kept as contacts at a time, so their number is known before anything moves. On a
-height field a sphere may touch in several places: there its point stands four times, once for each.
+A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its two rims, a
+mesh the corners of its convex hull, or of those of its parts. Of those of one shape at most four are kept as contacts
+at a time, so their number is known before anything moves. On a height field a sphere may touch in several places:
+there its point stands four times, once for each.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
 from engine.scene.height_field import HeightField
-from engine.scene.hull import hull
+from engine.scene.hull import hulls
 from engine.scene.scene import Scene
 
 KEPT = 4
 """Contacts of a shape with one surface, at most."""
 _RIM = 3
+Piece = tuple[np.ndarray, float, float]
+"""The places of a convex shape's points (k, 3) in its own frame, and the radius and the rim of all of them."""
 
 
 class Points(NamedTuple):
-    """The points of m shapes, P in all; those of shape s are `first[s]` … `first[s + 1]`.
+    """The points of m convex shapes, P in all; those of shape s are `first[s]` … `first[s + 1]`.
 
     `body` and `link` (m,) carry the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about
     it, m. `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
@@ -52,13 +54,14 @@ def points(model: Model, scene: Scene) -> Points:
     touching = scene.ground is not None
     shapes = [shape for shape in model.collisions if touching and model.link_body[shape.link] != WORLD]
     times = KEPT if isinstance(scene.ground, HeightField) else 1
-    found = [_of_shape(model, shape, times) for shape in shapes]
+    pieces = [(shape, piece) for shape in shapes for piece in _LOCAL[shape.shape](shape)]
+    found = [_of_piece(model, shape, piece, times) for shape, piece in pieces]
     first = np.cumsum([0, *(len(radius) for _, radius, _, _ in found)])
     columns = zip(*found, strict=True) if found else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
     position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
-    body = np.array([model.link_body[shape.link] for shape in shapes], np.int64)
-    link = np.array([shape.link for shape in shapes], np.int64)
-    laws = [coefficients(scene, shape) for shape in shapes]
+    body = np.array([model.link_body[shape.link] for shape, _ in pieces], np.int64)
+    link = np.array([shape.link for shape, _ in pieces], np.int64)
+    laws = [coefficients(scene, shape) for shape, _ in pieces]
     return Points(first, body, link, position, radius, axis, rim, *np.array(laws).reshape(-1, 2).T.copy())
 
 
@@ -75,38 +78,41 @@ def coefficients(scene: Scene, shape: Collision, other: Collision | None = None)
     return friction, restitution
 
 
-def _of_shape(model: Model, shape: Collision, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, radii, axes and rims of a shape's points, in its body's frame; those of spheres so many times."""
+def _of_piece(
+    model: Model, shape: Collision, piece: Piece, times: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, radii, axes and rims of a piece's points, in its body's frame; those of spheres so many times."""
     R = model.link_rotation[shape.link] @ shape.pose[:3, :3]
     p = model.link_rotation[shape.link] @ shape.pose[:3, 3] + model.link_position[shape.link]
-    local, radius, rim = _LOCAL[shape.shape](shape)
+    local, radius, rim = piece
     local = np.repeat(local, times if radius > 0 else 1, 0)
     count = len(local)
     axis = np.tile(R[:, 2] if rim else np.zeros(3), (count, 1))
     return local @ R.T + p, np.full(count, radius), axis, np.full(count, rim)
 
 
-def _box(shape: Collision) -> tuple[np.ndarray, float, float]:
+def _box(shape: Collision) -> list[Piece]:
     corners = np.array(list(product((-0.5, 0.5), repeat=3)))
-    return corners * shape.size, 0.0, 0.0
+    return [(corners * shape.size, 0.0, 0.0)]
 
 
-def _sphere(shape: Collision) -> tuple[np.ndarray, float, float]:
-    return np.zeros((1, 3)), shape.size[0], 0.0
+def _sphere(shape: Collision) -> list[Piece]:
+    return [(np.zeros((1, 3)), shape.size[0], 0.0)]
 
 
-def _capsule(shape: Collision) -> tuple[np.ndarray, float, float]:
+def _capsule(shape: Collision) -> list[Piece]:
     radius, length = shape.size
-    return np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius, 0.0
+    return [(np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius, 0.0)]
 
 
-def _cylinder(shape: Collision) -> tuple[np.ndarray, float, float]:
+def _cylinder(shape: Collision) -> list[Piece]:
     radius, length = shape.size
-    return np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius
+    return [(np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius)]
 
 
-def _mesh(shape: Collision) -> tuple[np.ndarray, float, float]:
-    return hull(str(shape.mesh)) * shape.size, 0.0, 0.0
+def _mesh(shape: Collision) -> list[Piece]:
+    return [(corners * shape.size, 0.0, 0.0) for corners in hulls(str(shape.mesh))]
 
 
 _LOCAL = {"mesh": _mesh, "box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}
+"""The convex pieces of a shape: of all but some meshes there is one."""
