@@ -93,6 +93,14 @@ template <typename Real, class Room> __device__ __noinline__ void velocities(Sys
     }
 }
 
+// By how much the impulse of joint row k changes, exactly, where it has velocity u and all others are held.
+template <typename Real, class Room>
+__device__ __forceinline__ Real joint_change(const System<Real, Room>& system, int k, Real u) {
+    const int j = k - 3 * system.contacts;
+    const Real g = system.own(k);
+    return (joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)) - u) / g;
+}
+
 // One Gauss–Seidel sweep; λ and u = G λ + b stay together.
 template <typename Real, class Room> __device__ __noinline__ void sweep(System<Real, Room> system) {
     const int n = system.rows(), first = 3 * system.contacts;
@@ -111,11 +119,8 @@ template <typename Real, class Room> __device__ __noinline__ void sweep(System<R
     }
 #pragma unroll 1
     for (int k = first; k < n; ++k) {
-        const int j = k - first;
-        const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k);
-        const Real d =
-            (joint_law(u - g * impulse, g * system.law(j, 0), system.law(j, 1), system.law(j, 2)) - u) / g;
-        system.impulse(k) = impulse + d;
+        const Real d = joint_change(system, k, system.u(k));
+        system.impulse(k) += d;
         if (d != 0) move(system, k, d);
     }
 }
@@ -207,14 +212,15 @@ __device__ __noinline__ Real judged(System<Real, Room> system, Real least) {
 }
 
 // At most `many` rounds from the present impulses; answers the residual of the best of them. `damping` times the residual, times
-// 1/r, stands on G's diagonal in Newton's matrix, so that impulses which are not unique stay near the last ones.
+// 1/r, stands on G's diagonal in Newton's matrix, so that impulses which are not unique stay near the last ones. `swept`: the
+// first round has had its sweep.
 template <typename Real, class Room>
-__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping) {
+__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping, bool swept) {
     velocities(system);
     Real left = judged(system, Real(UNKNOWN)), least = fmin(left, Real(UNKNOWN));
 #pragma unroll 1
     for (int turn = 0; turn < many && !(least <= CONTACT_TOLERANCE<Real>); ++turn) {
-        for (int k = 0; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system);
+        for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system);
         left = judged(system, least), least = fmin(left, least);
         Real before = UNKNOWN;
 #pragma unroll 1

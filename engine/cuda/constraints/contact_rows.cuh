@@ -126,6 +126,51 @@ template <typename Real, class Room> __device__ __forceinline__ Real row_velocit
     return total;
 }
 
+// u of all rows as the present iterate, D⁻¹ Wᵀ λ standing in HALF; answers the residual.
+template <typename Real, class Room> __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf& rows) {
+    const auto system = rows.system<Real>(room);
+#pragma unroll 1
+    for (int k = 0; k < rows.all(); ++k) system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
+    return residual(system);
+}
+
+// One sweep from the present impulses, as `sweep` has it, by W alone: HALF = D⁻¹ Wᵀ λ stays with them.
+template <typename Real, class Room> __device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows) {
+    const auto system = rows.system<Real>(room);
+    const int first = 3 * system.contacts, n = rows.all();
+    const auto w = [&](int k, int l) { return room(room_at::W + k * DEPTH + l); };
+#pragma unroll 1
+    for (int k = 0; k < first; k += 3) {
+        const int tip = rows.tip(room, k);
+        Vector<Real> u = {system.b(k), system.b(k + 1), system.b(k + 2)}, across = {0, 0, 0};
+#pragma unroll 2
+        for (int v = tip, l = ROW_LEVEL[tip] - 1; v >= 0; v = ROW_PARENT[v], --l) {
+            const Vector<Real> here = {w(k, l), w(k + 1, l), w(k + 2, l)};
+            const Real inverse = room(room_at::FACTOR + diagonal(v));
+            u = u + room(room_at::HALF + v) * here;
+            across = across + inverse * Vector<Real>{here.x * here.y, here.x * here.z, here.y * here.z};
+        }
+        const Symmetric<Real> D = {system.own(k), across.x, across.y, system.own(k + 1), across.z, system.own(k + 2)};
+        const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
+        const Vector<Real> z = one_contact(D, u - mul(D, x), system.mu(k / 3)), d = z - x;
+        system.impulse(k) = z.x, system.impulse(k + 1) = z.y, system.impulse(k + 2) = z.z;
+#pragma unroll 2
+        for (int v = tip, l = ROW_LEVEL[tip] - 1; v >= 0; v = ROW_PARENT[v], --l)
+            room(room_at::HALF + v) +=
+                room(room_at::FACTOR + diagonal(v)) * (w(k, l) * d.x + w(k + 1, l) * d.y + w(k + 2, l) * d.z);
+    }
+#pragma unroll 1
+    for (int k = first; k < n; ++k) {
+        const int tip = rows.tip(room, k);
+        const Real d = joint_change(system, k, row_velocity<Real>(room, k, tip));
+        if (d == 0) continue;
+        system.impulse(k) += d;
+#pragma unroll 4
+        for (int v = tip, l = ROW_LEVEL[tip] - 1; v >= 0; v = ROW_PARENT[v], --l)
+            room(room_at::HALF + v) += room(room_at::FACTOR + diagonal(v)) * w(k, l) * d;
+    }
+}
+
 // HALF ← D⁻¹ Wᵀ λ of the n impulses that stand from slot `impulses` on.
 template <typename Real, class Room>
 __device__ __noinline__ void half_impulses(Room room, RowsOf rows, int n, int impulses) {

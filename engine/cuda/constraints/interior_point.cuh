@@ -345,15 +345,17 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
     for (int k = 0; k < n; ++k) system.impulse(k) = system.room(room_at::STEP + k);
 }
 
-// The impulses that obey the law in the place of a warm start in IMPULSE, and u = G λ + b; answers the residual that is left.
-template <typename Real, class Room> __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows) {
+// The impulses that obey the law in the place of a warm start in IMPULSE, which may be `swept`, and u = G λ + b; answers the
+// residual that is left.
+template <typename Real, class Room>
+__device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows, bool swept) {
     const int n = system.rows();
     const Room& room = system.room;
     const auto take = [&](int from, int to) {
         for (int k = 0; k < n; ++k) room(to + k) = room(from + k);
     };
     take(room_at::IMPULSE, room_at::TRIED);
-    Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS));
+    Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), swept);
     take(room_at::BEST, room_at::IMPULSE);
 #pragma unroll 1
     for (int attempt = 0; attempt < 3 && !(least <= CONTACT_TOLERANCE<Real>); ++attempt) {
@@ -363,7 +365,7 @@ template <typename Real, class Room> __device__ __noinline__ Real solve_contacts
             for (int k = 0; k < n; ++k) system.impulse(k) = 0;
         }
         const Real left = rounds(system, attempt == 0 ? ROUNDS_FROM_NOTHING : SOLVER_ROUNDS,
-                                 Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS));
+                                 Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS), false);
         if (left < least) least = left, take(room_at::BEST, room_at::IMPULSE);
     }
     take(room_at::IMPULSE, room_at::TRIED);

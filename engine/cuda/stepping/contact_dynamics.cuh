@@ -1,7 +1,7 @@
 // One step's velocity under contacts: the text of engine/cpu/constraints/contact_dynamics.py, see there for the equations.
 //
-// The impulses of the step before are tried first, by W alone: of a robot that stands they still obey the law, and then neither G
-// nor a factor of it is made. What comes after that is seldom needed and stands in functions of its own.
+// The impulses of the step before are tried first, and then one sweep from them, by W alone: of a robot that stands these obey the
+// law, and then neither G nor a factor of it is made. What comes after that stands in functions of its own.
 #pragma once
 
 #include "collision/ground.cuh"
@@ -139,7 +139,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real work(const 
     return total;
 }
 
-// Where the impulses of the step before do not do: the law solved, with less restitution where that would gain energy, and HALF
+// Where one sweep from the impulses of the step before does not do: the law solved, with less restitution where that would gain energy, and HALF
 // anew. `solved`: at full restitution they do. Answers the residual.
 template <typename Real, class Room>
 __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved) {
@@ -148,7 +148,7 @@ __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, Row
     Real share = 1, left = 0;
 #pragma unroll 1
     for (int attempt = 0; attempt < HALVINGS + 2; ++attempt) {
-        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows);
+        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows, attempt == 0);
         if (!springs || work<Real>(room, n) <= 0) break;
         share = attempt < HALVINGS ? share / 2 : Real(0);
         springs = right_side(scene, room, rows, share, dt);
@@ -173,7 +173,7 @@ __device__ __noinline__ void take_back(Room room, RowsOf rows, bool formed) {
         for (int j = 0; j <= i; ++j)  // each is read from where it stands or from behind
             room(room_at::G + i * (i + 1) / 2 + j) = room(room_at::G + k * (k + 1) / 2 + rows.first(j));
     }
-    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS));
+    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false);
     for (int i = 0; i < rows.count; ++i) room(room_at::OFFSET + rows.first(i)) = room(room_at::BEST + i);
     half_impulses<Real>(room, rows, last, room_at::OFFSET);
     to_velocities<Real>(room);
@@ -212,15 +212,15 @@ template <typename Real, int PITCH> struct Touching {
         contact_rows(joints, own_robot, scene, room, rows, number);
         rows.joints = joint_rows<Real>(joints, room, rows, number > 0);
         const int n = rows.all();
-        const auto system = rows.system<Real>(room);
         const bool springs = right_side(scene, room, rows, Real(1), dt);
         for (int v = 0; v < NV; ++v) room(room_at::HALF + v) *= room(room_at::FACTOR + diagonal(v));
-#pragma unroll 1
-        for (int k = 0; k < n; ++k) {
-            system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
-            system.impulse(k) = room(room_at::IMPULSE + k);
+        for (int k = 0; k < n; ++k) room(room_at::TRIED + k) = room(room_at::IMPULSE + k);
+        left = residual_by_paths<Real>(room, rows);
+        if (!(left <= CONTACT_TOLERANCE<Real>)) {
+            sweep_by_paths<Real>(room, rows);
+            left = residual_by_paths<Real>(room, rows);
+            for (int k = 0; k < n; ++k) room(room_at::IMPULSE + k) = room(room_at::TRIED + k);
         }
-        left = residual(system);
         const bool solved = left <= CONTACT_TOLERANCE<Real>;
         const bool anew = !solved || (springs && work<Real>(room, n) > 0);
         if (anew) left = solve_anew(scene, room, rows, dt, springs, solved);
