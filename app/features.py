@@ -21,6 +21,7 @@ from app.ground_view import GroundView
 from app.log_view import LogView
 from app.overlay_view import OverlayView
 from app.plots_view import PlotsView
+from app.reloading import Reloading
 from app.robot_view import RobotView
 from app.run_exports import RunExports
 from app.shortcuts_sheet import ShortcutsSheet
@@ -44,6 +45,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     PlotsView,
     GroundView,
     Appearance,
+    Reloading,
     ShortcutsSheet,
     LogView,
 )

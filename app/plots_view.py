@@ -65,7 +65,7 @@ class PlotsView:
             self._watch()
         self.panel.add([block for block in probe.take() if block.robot == self._robot])
         if probe.waits and not self._bench.playing:
-            self._bench.send_samples()
+            self._bench.probe.send()
 
     def _seek(self, time: float) -> None:
         """Show that moment of the recording."""
@@ -92,7 +92,7 @@ class PlotsView:
         wanted = self.panel.quantities if self._active else ()
         if wanted != self._watched and self._bench.model is not None:
             self._watched = wanted
-            self._bench.watch(wanted)
+            self._bench.probe.watch(wanted)
 
     # From one run of the program to the next.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -57,6 +58,8 @@ class Probe(Attachment):
     def __init__(self) -> None:
         self.speed = 1.0
         """Simulated seconds asked for per wall second; to be set from any thread."""
+        self.change: Callable[[Callable[[Running], None]], None] = lambda _: None
+        """Has something done in the simulation's thread."""
         self._quantities: tuple[Quantity, ...] = ()
         self._model: engine.Model | None = None
         self._rows: Sequence[Coordinate] = ()
@@ -78,6 +81,14 @@ class Probe(Attachment):
             blocks = list(self._blocks)
             self._blocks.clear()
         return blocks
+
+    def watch(self, quantities: tuple[Quantity, ...]) -> None:
+        """Sample these of the present robot from now on."""
+        self.change(partial(self.begin, quantities))
+
+    def send(self) -> None:
+        """Send what has been sampled, without waiting for more."""
+        self.change(self.flush)
 
     @property
     def waits(self) -> bool:

@@ -37,7 +37,6 @@ from app.messages import (
     Stopped,
 )
 from app.probe import Probe
-from app.quantities import Quantity
 from app.recorder import Recorder
 from app.replay import Replay
 from app.spread import ALONE, Spread
@@ -97,6 +96,7 @@ class Workbench:
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
         self._worker = Worker(attachments=(controlling, forces, self.probe, self._recorder, ghost))
+        self.probe.change = self._worker.change
         self.ghost = GhostControls(ghost, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
         controlling.tell = self._worker.tell
@@ -237,14 +237,6 @@ class Workbench:
         self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
 
-    def watch(self, quantities: tuple[Quantity, ...]) -> None:
-        """Have `probe` sample these of the present robot from now on."""
-        self._worker.change(partial(self.probe.begin, quantities))
-
-    def send_samples(self) -> None:
-        """Have `probe` send what it has sampled, without waiting for more."""
-        self._worker.change(self.probe.flush)
-
     def set_spread(self, spread: Spread) -> None:
         """How many robots there are, and how they differ; new ones spread from where robot 0 is."""
         self._configure(replace(self.settings, spread=spread))
@@ -364,6 +356,19 @@ class Workbench:
     def choose_algorithm_again(self) -> None:
         """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
         self._asked = self._worker.configure(self.settings)
+
+    def take_settings(self, settings: Settings) -> None:
+        """All of them at once."""
+        self._configure(settings)
+
+    def pose(self, q: NDArray[np.floating]) -> None:
+        """Put the robot at q (nq,), at rest and held there; at time zero that is where `reset` goes back to."""
+        if self.time == 0:
+            self.initial = q.copy()
+        for row in self.coordinates:
+            if row.holdable:
+                self._worker.set_target(row.effort_v, float(q[row.q]))
+        self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(self.model.nv)))
 
     def _configure(self, settings: Settings) -> None:
         if settings != self.settings:

@@ -106,7 +106,7 @@ def test_nothing_plotted_shortens_no_batch():
 def test_a_run_is_sampled_from_its_reset_on(bench):
     model = opened(bench, "double_pendulum")
     (joint, *_) = model.joint_names
-    bench.watch(quantities(model, f"{joint} position"))
+    bench.probe.watch(quantities(model, f"{joint} position"))
     bench.play()
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 50)
@@ -124,13 +124,13 @@ def test_a_run_is_sampled_from_its_reset_on(bench):
 
 def test_what_was_sampled_as_it_paused_is_sent_when_asked_for(bench):
     model = opened(bench, "double_pendulum")
-    bench.watch(quantities(model, "total energy"))
+    bench.probe.watch(quantities(model, "total energy"))
     bench.step()
     blocks = []
     until(lambda: gathered(bench, blocks)[-1:].tolist() == [0.0] or len(gathered(bench, blocks)) > 1)
     for _ in range(8):
         bench.step()
-    bench.send_samples()
+    bench.probe.send()
     until(lambda: (bench.frame(), bench.time)[1] == pytest.approx(9 * bench.settings.dt))
     until(lambda: not bench.probe.waits)
     assert gathered(bench, blocks)[-1] >= 8 * bench.settings.dt
@@ -138,7 +138,7 @@ def test_what_was_sampled_as_it_paused_is_sent_when_asked_for(bench):
 
 def test_another_robot_has_none_of_the_old_ones(bench):
     model = opened(bench, "arm7")
-    bench.watch(quantities(model, "joint7 position", "|momentum|"))
+    bench.probe.watch(quantities(model, "joint7 position", "|momentum|"))
     until(lambda: len(gathered(bench, [])) > 0)
     opened(bench, "double_pendulum")
     bench.probe.take()
@@ -150,7 +150,7 @@ def test_another_robot_has_none_of_the_old_ones(bench):
 
 def test_settings_change_while_it_is_sampled(bench):
     model = opened(bench, "arm7")
-    bench.watch(quantities(model, "total energy", "joint2 velocity", "joint2 torque"))
+    bench.probe.watch(quantities(model, "total energy", "joint2 velocity", "joint2 torque"))
     bench.play()
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 20)
@@ -165,14 +165,14 @@ def test_settings_change_while_it_is_sampled(bench):
 def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     model = opened(bench, "arm7")
     bench.set_spread(Spread(robots=4, mass=0.5))
-    bench.watch(quantities(model, "potential energy"))
+    bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
     until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)
     bench.look_at(2)
     bench.step()
 
     def looked_at():
-        bench.send_samples()
+        bench.probe.send()
         return len(gathered(bench, blocks)) and blocks[-1].robot == 2
 
     until(looked_at)
@@ -185,7 +185,7 @@ def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
     model = opened(bench, "arm7")
     bench.set_device("cuda")
     until(lambda: bench.poll() is not None and bench.device == "cuda")
-    bench.watch(quantities(model, "joint2 position", "joint2 torque"))
+    bench.probe.watch(quantities(model, "joint2 position", "joint2 torque"))
     bench.play()
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 10)

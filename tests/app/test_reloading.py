@@ -1,0 +1,125 @@
+"""A robot's file that changes while it is open: what is read again, and what stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import wait, wait_loaded
+
+import engine
+from app.reloading import Reloading, carried_pose
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A robot's file of the user's own."""
+    return shutil.copy(engine.find_robot("arm7"), tmp_path / "own.urdf")
+
+
+def change(file, old, new, since=[0]):  # noqa: B006, so that each change has a time of its own
+    file.write_text(file.read_text().replace(old, new))
+    since[0] += 1
+    os.utime(file, ns=(10**18 + since[0], 10**18 + since[0]))
+
+
+def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file):
+    window = opened(file)
+    bench, camera = window.workbench, window.viewport.camera
+    before = bench.model
+    wait(qtbot, lambda: bench.newest is not None)
+    bench.set_gravity(False)
+    bench.set_dt(5e-4)
+    bench.set_coordinate(1, 0.4)
+    bench.set_coordinate(3, -0.5)
+    wait(qtbot, lambda: bench.newest.q[1] == 0.4 and bench.newest.q[3] == -0.5)
+    camera.orbit(0.7, 0.2)
+    seen = camera.azimuth, camera.elevation, camera.distance
+    change(file, 'name="joint7"', 'name="wrist"')
+    wait(qtbot, lambda: bench.model is not before)
+    assert bench.model.joint_names[-1] == "wrist"
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+    assert bench.newest.q[3] == -0.5
+    assert bench.initial[1] == 0.4
+    assert not bench.settings.gravity
+    assert bench.settings.dt == 5e-4
+    camera = window.viewport.camera
+    assert (camera.azimuth, camera.elevation, camera.distance) == pytest.approx(seen)
+    assert not bench.playing
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    np.testing.assert_allclose(bench.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
+
+
+def test_what_played_plays_on(qtbot, opened, file):
+    window = opened(file)
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.05)
+    before = window.workbench.model
+    change(file, 'name="joint7"', 'name="wrist"')
+    wait(qtbot, lambda: window.workbench.model is not before)
+    assert window.workbench.playing
+    wait(qtbot, lambda: window.workbench.time > 0.05)
+
+
+def test_a_file_that_is_broken_for_a_moment_keeps_the_robot_and_is_read_when_it_is_whole(qtbot, opened, file):
+    window = opened(file)
+    bench, before, whole = window.workbench, window.workbench.model, file.read_text()
+    wait(qtbot, lambda: bench.newest is not None)
+    change(file, "</robot>", "")
+    wait(qtbot, lambda: bench.findings.refused)
+    assert bench.model is before
+    file.write_text(whole)
+    change(file, 'name="joint7"', 'name="wrist"')
+    wait(qtbot, lambda: bench.model is not before)
+    assert bench.model.joint_names[-1] == "wrist"
+
+
+def test_it_waits_until_the_file_rests(opened, file, monkeypatch):
+    window = opened(file)
+    reloading, asked = window.features[Reloading], []
+    reloading._timer.stop()
+    monkeypatch.setattr(reloading, "reload", lambda: asked.append(True))
+    change(file, "arm7", "arm8")
+    reloading.look()
+    change(file, "arm8", "arm9")
+    reloading.look()
+    assert not asked
+    reloading.look()
+    assert asked
+    file.unlink()
+    asked.clear()
+    for _ in range(3):
+        reloading.look()
+    assert not asked
+
+
+def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
+    window = opened(file)
+    before = window.workbench.model
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    reloading = window.features[Reloading]
+    reloading.watching.trigger()
+    change(file, 'name="joint7"', 'name="wrist"')
+    for _ in range(4):
+        reloading.look()
+    assert not window.workbench.loading
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: window.workbench.model is not before)
+    wait_loaded(qtbot, window)
+
+
+def test_a_robot_without_a_file_cannot_be_read_again(window):
+    assert not window.features[Reloading].action.isEnabled()
+
+
+def test_poses_are_carried_by_the_names_of_joints(rng):
+    quadruped, humanoid = (engine.load(engine.find_robot(name)) for name in ("quadruped", "humanoid"))
+    q = quadruped.random(rng)
+    carried = carried_pose(quadruped, q, humanoid, humanoid.neutral())
+    base = humanoid.joint("floating_base").q
+    np.testing.assert_array_equal(carried[base], q[quadruped.joint("floating_base").q])
+    np.testing.assert_array_equal(np.delete(carried, np.r_[base]), np.delete(humanoid.neutral(), np.r_[base]))
