@@ -100,6 +100,11 @@ class Replay:
         """Whether what is shown is its run's last frame."""
         return self.run is not None and self.frame is not None and self.frame.index >= self.run.last
 
+    @property
+    def at_present(self) -> bool:
+        """Whether what is shown is where the simulation goes on."""
+        return self.at_end and self.run is self.newest
+
     def advance(self) -> None:
         """Come to the frame that is due by now, if it plays."""
         if not self.playing or self.run is None or self.frame is None:

@@ -101,10 +101,14 @@ class TimeView:
     # From the user.
 
     def _seek(self, seconds: float) -> None:
+        shown = self._replay.active, self._replay.playing
         self._bench.look_back()
         self._replay.playing = False
         self._replay.seek(seconds)
-        self._window.refresh()
+        if shown == (True, False):  # as while the handle is dragged
+            self._refresh()
+        else:
+            self._window.refresh()
 
     def _move(self, frames: int) -> None:
         self._bench.look_back()

@@ -155,10 +155,11 @@ class Workbench:
             self._worker.pause()
 
     def toggle(self) -> None:
-        """Play if paused, pause if playing: the recording, while a moment of it is shown."""
-        if self.replay.active:
+        """Play if paused, pause if playing: the recording up to its end, then the simulation."""
+        if self.replay.active and not self.replay.at_present:
             self.replay.toggle()
         else:
+            self.to_present()
             self.pause() if self.playing else self.play()
 
     def look_back(self) -> None:

@@ -323,7 +323,8 @@ class Recording:
     def stored(self, run: Run) -> list[StoredFrame]:
         """All frames of a run, in their order, which are not to be changed."""
         with self._lock:
-            return [run._stored(index) for index in range(run.first, run.last + 1)]
+            kept = run._frames[run._at :]
+        return [StoredFrame(*frame) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
         """The index of the last frame at or before a time in s; of the oldest where none is."""

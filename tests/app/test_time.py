@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -28,7 +30,14 @@ def play(qtbot, window: Window, seconds: float) -> None:
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.time >= until)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing and present(window) == window.workbench.time)
+    settle(qtbot, window)
+
+
+def settle(qtbot, window: Window) -> None:
+    """Until the pause is obeyed, and the last frame shown."""
+    obeyed = threading.Event()
+    window.workbench._worker.command(obeyed.set)
+    wait(qtbot, lambda: obeyed.is_set() and present(window) == window.workbench.time)
 
 
 def present(window: Window) -> float:
@@ -125,6 +134,9 @@ def test_it_plays_back_at_its_speed(qtbot, window, time_view, speed):
     assert replay.frame.time == end
     wait(qtbot, lambda: window.run.play.text() == "&Play")
     assert time_view.play.text() == "&Play back"
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time > end)
+    assert not replay.active, "from the end on it is simulated"
 
 
 def test_a_branch_goes_on_from_a_moment(qtbot, window, time_view):
@@ -168,7 +180,7 @@ def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
         if number == 8:
             bench.set_dt(5e-4)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: present(window) == bench.time)
+    settle(qtbot, window)
     window.joints.moved.emit(3, 0.7)
     play(qtbot, window, 0.1)
     qtbot.keyClick(window, Qt.Key.Key_R)
@@ -204,7 +216,7 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
         if number == 7:
             bench.forces.set(0, np.array([0.0, 0.0, 1.0, 2.0, 0.0, 5.0]), world=True)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not bench.playing and present(window) == bench.time)
+    settle(qtbot, window)
     (run,) = recording.runs
     frames = [recording.frame(run, index).checkpoint for index in range(run.first, run.last + 1)]
     pulls = [frame.wrench for frame in frames if frame.wrench is not None and np.any(frame.wrench)]
