@@ -38,11 +38,12 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, opened, choose
     wait(qtbot, lambda: view.label.text() == "mine.py")
     assert not bench.settings.held
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.newest.tau[1] == -1 and bench.newest.tau[0] > 3.1)
+    wait(qtbot, lambda: (frame := bench.newest) is not None and frame.tau[1] == -1 and frame.tau[0] > 3.1)
     # It is held for one step.
-    assert bench.newest.tau[0] == pytest.approx(3 + bench.newest.time - bench.settings.dt, abs=1e-9)
+    frame = bench.newest
+    assert frame.tau[0] == pytest.approx(3 + frame.time - bench.settings.dt, abs=1e-9)
     view.end_action.trigger()
-    wait(qtbot, lambda: not bench.newest.tau.any())
+    wait(qtbot, lambda: bench.newest is not None and not bench.newest.tau.any())
     wait(qtbot, lambda: view.label.isHidden())
 
 
@@ -88,7 +89,7 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, opened, ch
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.newest.tau.tolist() == [2, -2])
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
 
 
 def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, opened, choose):
