@@ -38,6 +38,8 @@ class Coordinate:
     offset: float = 0.0
     effort: float = math.inf
     """The most that its drive can give, N m or N."""
+    velocity: float = math.inf
+    """The joint's velocity limit, rad/s or m/s."""
     component: int | None = None
     """Of a ball joint's rotation vector, rad, where `q` is the first number of its quaternion; None for all else."""
     effort_v: int = -1
@@ -134,6 +136,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
                 angular=True,
                 limited=False,
                 effort=float(model.effort_limit[every[component]]),
+                velocity=float(model.velocity_limit[every[component]]),
                 component=component,
                 effort_v=every[component],
             )
@@ -150,6 +153,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
             angular,
             limited,
             effort=float(model.effort_limit[dof]),
+            velocity=float(model.velocity_limit[dof]),
             effort_v=dof,
         )
 

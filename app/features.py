@@ -16,6 +16,7 @@ from app.camera_views import CameraViews
 from app.contact_view import ContactView
 from app.controller_view import ControllerView
 from app.dragging import Dragging
+from app.drive_view import DriveView
 from app.ghost_view import GhostView
 from app.ground_view import GroundView
 from app.log_view import LogView
@@ -37,6 +38,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     CameraViews,
     RobotView,
     Dragging,
+    DriveView,
     ControllerView,
     WrenchView,
     TimeView,

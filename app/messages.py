@@ -139,6 +139,10 @@ class Settings:
     """`dt` and `integrator` are those that `engine.suggested_step` gives."""
     held: bool = False
     """`engine.holding_gains` pull the joints to their targets; but for those that are driven by an effort alone."""
+    gains: tuple[tuple[int, float, float], ...] = ()
+    """Gains in place of those: velocity, kp in N m/rad or N/m, kd in N m s/rad or N s/m."""
+    by_velocity: frozenset[int] = frozenset()
+    """The velocities whose joints kd alone holds, to a velocity."""
     driven: frozenset[int] = frozenset()
     """The velocities whose joints no gains hold."""
     spread: Spread = ALONE

@@ -17,7 +17,8 @@ SUFFIX = ".npz"
 
 def describe(settings: Settings) -> dict[str, Any]:
     """The window's settings as JSON knows them."""
-    return asdict(settings) | {"driven": sorted(settings.driven)}
+    sets = {"driven": sorted(settings.driven), "by_velocity": sorted(settings.by_velocity)}
+    return asdict(settings) | sets
 
 
 def understand(text: Any) -> Settings | None:
@@ -27,7 +28,9 @@ def understand(text: Any) -> Settings | None:
     known = _known(Settings(), text)
     if isinstance(text.get("spread"), dict):
         known["spread"] = replace(Spread(), **_known(Spread(), text["spread"]))
-    known["driven"] = frozenset(int(v) for v in text.get("driven", ()))
+    for name in ("driven", "by_velocity"):
+        known[name] = frozenset(int(v) for v in text.get(name, ()))
+    known["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
     return replace(Settings(), **known)
 
 

@@ -276,6 +276,7 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     gravity = ground or not any(joint.kind == "floating" for joint in model.joints)
     motors = bool(np.any(np.isfinite(model.effort_limit)))
     settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
+    settings = replace(settings, gains=(), by_velocity=frozenset())
     return settled(model, settings)
 
 
@@ -297,15 +298,23 @@ def held_joints(model: engine.Model, settings: Settings) -> np.ndarray:
     return held
 
 
+def gains_of(model: engine.Model, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """kp and kd, (nv,) each, as the settings ask for them."""
+    kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
+    for v, own_kp, own_kd in settings.gains:
+        kp[v], kd[v] = own_kp, own_kd
+    kp[sorted(settings.by_velocity | settings.driven)] = kd[sorted(settings.driven)] = 0.0
+    if not settings.held:
+        kp[:] = kd[:] = 0.0
+    return kp, kd
+
+
 def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     """A simulation as the settings ask for it.
 
     Raises ValueError for what does not serve the model, RuntimeError and MemoryError where a GPU cannot do it.
     """
-    kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
-    kp[sorted(settings.driven)] = kd[sorted(settings.driven)] = 0.0
-    if not settings.held:
-        kp[:] = kd[:] = 0.0
+    kp, kd = gains_of(model, settings)
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
     spread, scene = settings.spread, settings.scene if settings.ground else None
     start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())

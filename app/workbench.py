@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +17,11 @@ import engine
 from app import run_files
 from app.controlling import ControllerControls, Controlling
 from app.coordinates import Coordinate, coordinates
+from app.drives import DriveControls, Drives
 from app.forces import ForceControls, Forces
 from app.ghost import Ghost, GhostControls
 from app.gpu_search import GpuSearch
+from app.joint_driving import JointDriving
 from app.messages import (
     Compiling,
     Configured,
@@ -49,7 +50,7 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """Those that step somewhere."""
 
 
-class Workbench:
+class Workbench(JointDriving):
     """One robot, its simulation, and the files that were open before."""
 
     def __init__(self, recent: list[str] | None = None):
@@ -92,13 +93,14 @@ class Workbench:
         self._frames: Latest | None = None
         self.probe = Probe()
         """Samples what is plotted."""
-        controlling, forces, ghost, self._recorder = Controlling(), Forces(), Ghost(), Recorder()
+        drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
-        self._worker = Worker(attachments=(controlling, forces, self.probe, self._recorder, ghost))
+        self._worker = Worker(attachments=(drives, controlling, forces, self.probe, self._recorder, ghost))
         self.probe.change = self._worker.change
         self.ghost = GhostControls(ghost, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
+        self.drives = DriveControls(drives, self._worker)
         controlling.tell = self._worker.tell
         self.controller = ControllerControls(controlling, self._worker)
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
@@ -199,40 +201,6 @@ class Workbench:
             self.forces.clear()
             self._worker.reset(self.initial)
 
-    def set_coordinate(self, index: int, value: float) -> None:
-        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
-
-        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to. A joint that
-        was not held during play is held from then on, until `release`.
-
-        Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
-        """
-        row = self.coordinates[index]
-        if self.replay.active:
-            raise ValueError("a recorded moment is shown: go on from here, or back to the present, to move joints")
-        if row.leader is not None:
-            raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
-        value = min(max(value, row.lower), row.upper) if row.limited else value
-        if not self.playing:
-            if self.time == 0:
-                row.put(self.initial, value)
-            if row.component is None:
-                self._worker.set_coordinate(row.q, row.v, value)
-            else:
-                self._worker.set_rotation(partial(row.put, value=value), row.v)
-            return
-        if not row.holdable:
-            raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
-        if not self.is_held(index):
-            self.drive(index, by_effort=False)
-            self._grabbed = index
-        self._worker.set_target(row.effort_v, value)
-
-    def release(self, index: int) -> None:
-        """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
-        if self._grabbed == index:
-            self.drive(index, by_effort=True)
-
     def set_speed(self, speed: float) -> None:
         """Simulated seconds per wall second, brought into 0.1 … 10."""
         self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
@@ -274,46 +242,6 @@ class Workbench:
     def choose_step(self) -> None:
         """Go back to the suggested time step and integrator."""
         self._configure(replace(self.settings, automatic=True))
-
-    def set_held(self, on: bool) -> None:
-        """Hold every joint where it stands by gains, or let go of all."""
-        self._grabbed = None
-        self._configure(replace(self.settings, held=on, driven=frozenset()))
-
-    def drive(self, index: int, by_effort: bool) -> None:
-        """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
-        self._grabbed = None
-        own = frozenset(self.coordinates[index].v)
-        before = self.settings
-        every = frozenset(v for row in self.coordinates if row.holdable for v in row.v)
-        driven = before.driven if before.held else every
-        driven = driven | own if by_effort else driven - own
-        self._configure(replace(before, driven=driven, held=bool(every - driven)))
-
-    def is_held(self, index: int) -> bool:
-        """Whether gains pull coordinate `index` to a target."""
-        row = self.coordinates[index]
-        return self.settings.held and row.holdable and row.effort_v not in self.settings.driven
-
-    @property
-    def held_rows(self) -> frozenset[int]:
-        """The indices of all coordinates that gains hold."""
-        return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
-
-    def set_drive(self, index: int, value: float) -> None:
-        """The target of coordinate `index` in rad or m, where gains hold it; else its effort in N m or N.
-
-        Both within the joint's limits.
-        """
-        row = self.coordinates[index]
-        if self.replay.active:
-            return
-        if not row.driveable:
-            raise ValueError(f"{row.name} has no drive; choose a joint of its own")
-        if self.is_held(index):
-            self._worker.set_target(row.effort_v, min(max(value, row.lower), row.upper) if row.limited else value)
-        else:
-            self._worker.set_effort(row.effort_v, min(max(value, -row.effort), row.effort))
 
     def set_algorithm(self, name: str) -> None:
         """One of `ALGORITHMS`, or "auto"; also during play."""
@@ -420,6 +348,7 @@ class Workbench:
         self._grabbed = None
         self.forces.clear()
         self.controller.unload()
+        self.drives.clear()
         self._frames, self.newest = event.frames, None
         self.replay.leave()
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)

@@ -6,7 +6,7 @@ The sliders are painted, not widgets, so that a thousand rows cost no more than 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -26,8 +26,10 @@ from PyQt6.QtWidgets import (
 
 from app import theme
 from app.coordinates import Coordinate
+from app.drives import Drive
 
-NAME, SLIDER, VALUE, DRIVE = range(4)
+NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
+WIDE = 560  # px, from which on velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort limit
@@ -54,7 +56,9 @@ class JointTable(QAbstractTableModel):
         self.rows: Sequence[Coordinate] = ()
         self.held: frozenset[int] = frozenset()
         """The rows that gains pull to a target; the others are driven by an effort."""
-        self.q = self.target = self.tau = np.zeros(0)
+        self.drives: Mapping[int, Drive] = {}
+        """Those of rows that are driven by a velocity, by a wave, or beside their weight."""
+        self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         self.beginResetModel()
@@ -65,11 +69,11 @@ class JointTable(QAbstractTableModel):
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else 4
+        return 0 if parent is not None and parent.isValid() else 6
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
-            return ("joint", "position", "", "drive")[section]
+            return ("joint", "position", "", "drive", "velocity", "effort")[section]
         if role == Role.TextAlignmentRole:
             return LEFT
         return None
@@ -84,6 +88,8 @@ class JointTable(QAbstractTableModel):
         row, column = self.rows[index.row()], index.column()
         if column == DRIVE and role in (Role.DisplayRole, Role.EditRole):
             return self._drive(index.row(), role)
+        if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
+            return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
             # Adding zero turns −0 into 0.
             return row.name if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
@@ -99,7 +105,7 @@ class JointTable(QAbstractTableModel):
 
     def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
         if role == Role.EditRole and index.column() == DRIVE:
-            scale = self.rows[index.row()].scale if index.row() in self.held else 1.0
+            scale = 1.0 if self.mode(index.row()) == "effort" else self.rows[index.row()].scale
             self.driven.emit(index.row(), float(value) / scale)
             return True
         if role != Role.EditRole or index.column() != VALUE:
@@ -112,15 +118,39 @@ class JointTable(QAbstractTableModel):
         row = self.rows[number]
         if not row.driveable or row.effort_v >= len(self.target):
             return None
-        held = number in self.held
-        value = self.target[row.effort_v] * row.scale if held else self.tau[row.effort_v]
+        mode, drive = self.mode(number), self.drives.get(number)
+        plain = self.target[row.effort_v] if mode == "target" else self.tau[row.effort_v]
+        value = (plain if drive is None else drive.value) * (1.0 if mode == "effort" else row.scale)
         if role == Role.EditRole:
             return float(value)
-        return f"→ {value + 0.0:.1f} {row.unit}" if held else f"{value + 0.0:.1f} {row.effort_unit}"
+        unit = {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
+        wave = "~ " if drive is not None and drive.wave != "constant" else ""
+        return f"{'→ ' if mode == 'target' else ''}{wave}{value + 0.0:.1f} {unit}"
+
+    def mode(self, number: int) -> str:
+        """What drives a row, one of `drives.MODES`."""
+        if number in self.drives:
+            return self.drives[number].mode
+        return "target" if number in self.held else "effort"
+
+    def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
+        """The velocity, or what the drive gives, of a row; its tip has the limit."""
+        if not row.driveable or row.effort_v >= len(self.v):
+            return None
+        value, limit, unit = self.v[row.effort_v] * row.scale, row.velocity * row.scale, f"{row.unit}/s"
+        if column == EFFORT:
+            value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
+        if role == Role.ToolTipRole:
+            what = "effort" if column == EFFORT else "velocity"
+            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
+            return f"{row.name}: {what}, {unit}, {most}"
+        return f"{round(value, 1) + 0.0:.1f} {unit}" if math.isfinite(value) else "–"
 
     def _drive_hint(self, number: int) -> str:
         row = self.rows[number]
         most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
+        if (drive := self.drives.get(number)) is not None:
+            return f"{row.name}: {drive.mode}, {drive.wave}{', with its weight' if drive.weight else ''}; effort {most}"
         if number in self.held:
             return f"{row.name}: the target that it is held at, in {row.unit}; the effort is {most}"
         return f"{row.name}: the effort that drives it, in {row.effort_unit}, {most}"
@@ -169,14 +199,15 @@ class Painter(QStyledItemDelegate):
         painter.restore()
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
-        row, held = _table(index).rows[index.row()], index.row() in _table(index).held
+        row = _table(index).rows[index.row()]
         box = QDoubleSpinBox(parent)
         box.setDecimals(2)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
         box.setRange(reach[0] * row.scale, reach[1] * row.scale)
-        if index.column() == DRIVE and not held:
-            most = min(row.effort, MOST_EFFORT)
+        mode = _table(index).mode(index.row())
+        if index.column() == DRIVE and mode != "target":
+            most = min(row.effort if mode == "effort" else row.velocity * row.scale, MOST_EFFORT)
             box.setRange(-most, most)
         return box
 
@@ -204,6 +235,8 @@ class JointPanel(QTableView):
     """The row that the mouse has let go of."""
     mode_asked = pyqtSignal(int, bool)
     """Row, and whether an effort is to drive it, rather than gains that hold it."""
+    form_asked = pyqtSignal(int)
+    """The row whose drive the user wants to see in full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,6 +261,8 @@ class JointPanel(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
         self.setColumnWidth(DRIVE, self.fontMetrics().horizontalAdvance("→ -000.0 mm") + 14)
+        for column in (VELOCITY, EFFORT):
+            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + 14)
         self.setColumnWidth(VALUE, self.fontMetrics().horizontalAdvance("-0000.0 mm") + 14)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -239,6 +274,8 @@ class JointPanel(QTableView):
 
     def _fit(self) -> None:
         """Give the names the room that they need, and leave enough of it to the sliders."""
+        for column in (VELOCITY, EFFORT):
+            self.setColumnHidden(column, self.width() < WIDE)
         self.setColumnWidth(NAME, min(max(self._longest + 20, 70), 170, int(NAMES * self.width())))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -248,6 +285,11 @@ class JointPanel(QTableView):
     def show_held(self, rows: frozenset[int]) -> None:
         """Which rows gains hold."""
         self.table.held = rows
+        self.viewport().update()
+
+    def show_drives(self, drives: Mapping[int, Drive]) -> None:
+        """Which rows are driven otherwise than by a constant target or effort."""
+        self.table.drives = drives
         self.viewport().update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -263,7 +305,15 @@ class JointPanel(QTableView):
             action.setCheckable(True)
             action.setChecked(by_effort == (row not in self.table.held))
             action.triggered.connect(lambda _, by_effort=by_effort: self.mode_asked.emit(row, by_effort))
+        menu.addSeparator()
+        menu.addAction("Velocity, waves and gains…").triggered.connect(lambda: self.form_asked.emit(row))
         return menu
+
+    def show_motion(self, v: np.ndarray, effort: np.ndarray) -> None:
+        """Follow the velocities and what the drives give, (nv,) each; they are seen where there is room for them."""
+        self.table.v, self.table.effort = v.copy(), effort.copy()
+        if not self.isColumnHidden(VELOCITY):
+            self.viewport().update()
 
     def show_state(self, q: np.ndarray, target: np.ndarray, tau: np.ndarray) -> None:
         """Follow the state q, (nq,), the targets and efforts, (nv,). A row in the hand asks for its value again."""

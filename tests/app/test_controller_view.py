@@ -12,8 +12,21 @@ from windows import gaps, press, wait
 
 import engine
 from app.controller_view import ControllerView
+from app.controlling import Controlling
 
 ROBOT = engine.find_robot("double_pendulum")
+
+
+@pytest.fixture
+def shown(qtbot, opened):
+    """Opens a robot, and waits until a state of it has been seen."""
+
+    def show(source):
+        window = opened(source)
+        wait(qtbot, lambda: window.workbench.newest is not None)
+        return window
+
+    return show
 
 
 @pytest.fixture
@@ -30,8 +43,8 @@ def choose(monkeypatch, tmp_path):
     return choose
 
 
-def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     assert not view.end_action.isEnabled()
     choose(window, "def control(t, q, v):\n    return [3 + t, -1]\n")
@@ -47,8 +60,8 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, opened, choose
     wait(qtbot, lambda: view.label.isHidden())
 
 
-def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench = window.workbench
     text = "    global n\n    n += 1\n    return [random.random() - v[0], n / 99]\n"
     path = choose(window, "PERIOD = 0.004\nimport random\nn = 0\ndef control(t, q, v):\n" + text)
@@ -74,8 +87,8 @@ def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, 
     np.testing.assert_array_equal(seen[0], (alone.q[0], alone.v[0]))
 
 
-def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     path = choose(window, "def control(t, q, v):\n    return [1, 1] if t < 0.05 else missing\n")
     press(qtbot, window, window.run.play)
@@ -92,8 +105,8 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, opened, ch
     wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
 
 
-def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench = window.workbench
     choose(window, "def control(t, q, v):\n    return [5, 1 / 0 if t > 0.02 else 5]\n")
     press(qtbot, window, window.run.play)
@@ -104,8 +117,8 @@ def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, opened, choose
     assert not bench.newest.tau.any()
 
 
-def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench = window.workbench
     choose(window, "def control(t, q, v):\n    while t > 0.03:\n        pass\n    return q\n")
     press(qtbot, window, window.run.play)
@@ -120,11 +133,12 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, opened,
     assert not bench.playing
 
 
-def test_no_file_runs_by_opening_a_robot(qtbot, opened, choose):
-    window = opened(ROBOT)
+def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):
+    window = shown(ROBOT)
     bench = window.workbench
     choose(window, "def control(t, q, v):\n    return q\n")
     wait(qtbot, lambda: bool(bench.controller.path))
     window.open(engine.find_robot("arm7"))
     wait(qtbot, lambda: not bench.loading and bench.model.name == "arm7" and not bench.controller.path)
-    assert bench._worker._loop._attachments[0]._controller is None
+    (controlling,) = (each for each in bench._worker._loop._attachments if isinstance(each, Controlling))
+    assert controlling._controller is None

@@ -1,0 +1,217 @@
+"""The form of one joint under the table: what drives it, as which wave, by which gains, and how it moves."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QStandardItemModel
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+
+from app import theme
+from app.coordinates import Coordinate
+from app.drives import MODES, WAVES, Drive
+
+MOST = 1e6
+NARROW = 56  # px of a number's box at least
+MODE_TIP = (
+    "Target: gains pull the joint to a position. Velocity: its gain kd alone pulls to a velocity, "
+    "which friction and weight slow. "
+    "Effort: a torque or force alone"
+)
+WAVE_TIP = (
+    "Constant; sine: value + amplitude · sin(2π t / period); step: the amplitude is added from half of each period on"
+)
+WEIGHT_TIP = "Gravity compensation: the effort that carries what hangs on the joint, N m or N, is added"
+GAIN_TIPS = (
+    "kp: effort for each rad or m from the target, N m/rad or N/m",
+    "kd: effort against each rad/s or m/s, N m s/rad or N s/m",
+)
+
+
+class JointForm(QWidget):
+    """Shows one joint, and asks for what the user enters. Numbers are in the units of the table."""
+
+    driven = pyqtSignal(object)
+    """The `Drive` that is asked for."""
+    gains_asked = pyqtSignal(object)
+    """(kp, kd) that are asked for; None for those that suit the robot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title, self.motion = QLabel(), QLabel()
+        self.mode, self.wave = QComboBox(), QComboBox()
+        self.mode.addItems(MODES)
+        self.wave.addItems(WAVES)
+        self.value, self.amplitude = _number("Value"), _number("Amplitude of the wave")
+        self.period = _number("Period of the wave, s")
+        self.kp, self.kd = _number(GAIN_TIPS[0]), _number(GAIN_TIPS[1])
+        self.weight, self.suited = QCheckBox("Carry the weight"), QPushButton("Suited")
+        self.away = QToolButton()
+        self.away.setIcon(theme.icon("close"))
+        self.away.setIconSize(QSize(10, 10))
+        self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
+        self.away.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.away.clicked.connect(self.hide)
+        self.period.setRange(1e-3, 1e4)
+        self.period.setSuffix(" s")
+        for box in (self.kp, self.kd):
+            box.setRange(0.0, 1e9)
+        for widget, tip in ((self.mode, MODE_TIP), (self.wave, WAVE_TIP), (self.weight, WEIGHT_TIP)):
+            widget.setToolTip(tip)
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
+        self.suited.setToolTip("Take the gains that suit the robot again")
+        self.suited.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._row: Coordinate | None = None
+        self._arrange()
+        for box in (self.value, self.amplitude, self.period):
+            box.valueChanged.connect(self._ask)
+        self.mode.activated.connect(self._ask_mode)
+        self.wave.activated.connect(self._ask_wave)
+        self.weight.clicked.connect(self._ask)
+        for box in (self.kp, self.kd):
+            box.valueChanged.connect(self._ask_gains)
+        self.suited.clicked.connect(lambda: self.gains_asked.emit(None))
+        self.show_joint(None, Drive(), (0.0, 0.0))
+
+    def _arrange(self) -> None:
+        rows = QGridLayout(self)
+        rows.setContentsMargins(10, 6, 10, 8)
+        rows.setHorizontalSpacing(6)
+        rows.setVerticalSpacing(4)
+        self.title.setStyleSheet("font-weight: 600")
+        self.motion.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        head = QHBoxLayout()
+        head.addWidget(self.title)
+        head.addStretch(1)
+        head.addWidget(self.motion)
+        head.addWidget(self.away)
+        rows.addLayout(head, 0, 0, 1, 4)
+        rows.addWidget(QLabel("Drive"), 1, 0)
+        for column, widget in enumerate((self.mode, self.value, self.weight), 1):
+            rows.addWidget(widget, 1, column)
+        rows.addWidget(QLabel("Wave"), 2, 0)
+        for column, widget in enumerate((self.wave, self.amplitude, self.period), 1):
+            rows.addWidget(widget, 2, column)
+        rows.addWidget(QLabel("Gains"), 3, 0)
+        for column, widget in enumerate((self.kp, self.kd, self.suited), 1):
+            rows.addWidget(widget, 3, column)
+        for column in (1, 2, 3):
+            rows.setColumnStretch(column, 1)
+        self.kp.setPrefix("kp ")
+        self.kd.setPrefix("kd ")
+
+    def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
+        """Show how that joint is driven, and its gains kp and kd."""
+        self._row = row
+        can = row is not None and row.driveable
+        for widget in (self.mode, self.value, self.wave, self.weight, self.kp, self.kd, self.suited):
+            widget.setEnabled(can)
+        self.title.setText("No joint chosen" if row is None else row.name)
+        if row is None:
+            self.motion.clear()
+            return
+        choices = cast(QStandardItemModel, self.mode.model())
+        for place in (0, 1):
+            choices.item(place).setEnabled(row.holdable)
+        self.mode.setCurrentText(drive.mode)
+        self.wave.setCurrentText(drive.wave)
+        self.weight.setChecked(drive.weight)
+        for box, unit in ((self.value, self._unit), (self.amplitude, self._unit)):
+            box.setSuffix(f" {unit}")
+        for box in (self.amplitude, self.period):
+            box.setEnabled(can and drive.wave != "constant")
+        for box in (self.kp, self.kd):
+            box.setEnabled(can and row.holdable and drive.mode != "effort")
+        self.suited.setEnabled(self.kp.isEnabled())
+        numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
+        for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
+            if not box.hasFocus():
+                with QSignalBlocker(box):
+                    box.setValue(number)
+        self.value.setToolTip(self._limits())
+
+    def show_motion(self, velocity: float, effort: float) -> None:
+        """The joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where it is not known."""
+        if (row := self._row) is None or not row.driveable:
+            self.motion.clear()
+            return
+        told = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s")
+        self.motion.setText(told + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else ""))
+        self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
+
+    def _limits(self) -> str:
+        row, unit = self._row, self._unit
+        least, most = {
+            "target": (row.lower, row.upper) if row.limited else (-math.inf, math.inf),
+            "velocity": (-row.velocity, row.velocity),
+            "effort": (-row.effort, row.effort),
+        }[self.mode.currentText()]
+        if not math.isfinite(most):
+            return f"In {unit}, without limits"
+        return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"
+
+    @property
+    def _unit(self) -> str:
+        row = self._row
+        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[self.mode.currentText()]
+
+    @property
+    def _scale(self) -> float:
+        """Shown numbers per SI unit."""
+        return 1.0 if self.mode.currentText() == "effort" else self._row.scale
+
+    def _drive(self) -> Drive:
+        scale = self._scale
+        return Drive(
+            self.mode.currentText(),
+            self.value.value() / scale,
+            self.wave.currentText(),
+            self.amplitude.value() / scale,
+            self.period.value(),
+            self.weight.isChecked(),
+        )
+
+    def _ask(self) -> None:
+        self.driven.emit(self._drive())
+
+    def _ask_mode(self) -> None:
+        """Begin another mode with nothing: the joint stays where it is."""
+        self.driven.emit(Drive(self.mode.currentText(), math.nan, weight=self.weight.isChecked()))
+
+    def _ask_wave(self) -> None:
+        if self.amplitude.value() == 0 and self.wave.currentText() != "constant":
+            with QSignalBlocker(self.amplitude):
+                self.amplitude.setValue(10.0 if self.mode.currentText() != "effort" else 1.0)
+        self._ask()
+
+    def _ask_gains(self) -> None:
+        self.gains_asked.emit((self.kp.value(), self.kd.value()))
+
+
+def _of(value: float, limit: float, unit: str) -> str:
+    return f"{round(value, 1) + 0.0:.1f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
+
+
+def _number(tip: str) -> QDoubleSpinBox:
+    box = QDoubleSpinBox()
+    box.setRange(-MOST, MOST)
+    box.setDecimals(2)
+    box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+    box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+    box.setKeyboardTracking(False)
+    box.setMinimumWidth(NARROW)
+    box.setToolTip(tip)
+    box.setAccessibleName(tip.split(":")[0].split(",")[0])
+    return box

@@ -1,0 +1,173 @@
+"""What drives single joints: by the form in the Joints dock, and in the simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import press, wait
+
+import engine
+from app.drive_view import DriveView
+from app.drives import Drive
+from app.messages import Settings
+from app.panels.joints import DRIVE, EFFORT, NAME, VELOCITY, WIDE
+from app.run_files import describe, understand
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def shown(qtbot, opened):
+    """Opens a robot, and waits until a state of it has been seen."""
+
+    def show(source):
+        window = opened(source)
+        wait(qtbot, lambda: window.workbench.newest is not None)
+        return window
+
+    return show
+
+
+def choose(qtbot, window, row: int):
+    """Click a joint's name; answers the form that opens."""
+    table = window.joints
+    qtbot.mouseClick(table.viewport(), LEFT, pos=table.visualRect(table.table.index(row, NAME)).center())
+    form = window.features[DriveView].form
+    wait(qtbot, form.isVisible)
+    return form
+
+
+def pick(box, text: str) -> None:
+    """Choose an entry as a user does."""
+    box.setCurrentText(text)
+    box.activated.emit(box.currentIndex())
+
+
+def type_into(qtbot, box, text: str) -> None:
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, text)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def simulation(window) -> engine.Simulation:
+    return window.workbench._worker._loop.changeover.running.simulation
+
+
+def test_waves_are_what_they_say():
+    sine = Drive("effort", 1.0, "sine", 2.0, 4.0)
+    assert [sine.at(t) for t in (0, 1, 3)] == pytest.approx([1, 3, -1])
+    step = Drive("target", 1.0, "step", 2.0, 4.0)
+    assert [step.at(t) for t in (0, 1.99, 2.01, 3.99, 4.01)] == [1, 1, 3, 3, 1]
+
+
+def test_a_velocity_is_held(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench, form = window.workbench, choose(qtbot, window, 0)
+    assert form.title.text() == "joint1"
+    pick(form.mode, "velocity")
+    type_into(qtbot, form.value, "20")
+    assert bench.mode(0) == "velocity"
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] > 0.2)
+    assert math.degrees(bench.newest.v[0]) == pytest.approx(20, rel=0.1)  # the joint's friction slows it
+    assert window.joints.table.data(window.joints.table.index(0, DRIVE)) == "20.0 °/s"
+    wait(qtbot, lambda: " of 124.6 °/s" in form.motion.text())
+    pick(form.mode, "target")  # it is held where it is then
+    wait(qtbot, lambda: bench.mode(0) == "target" and abs(bench.newest.v[0]) < 0.01)
+    assert bench.newest.q[0] > 0.2
+
+
+def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench, form = window.workbench, choose(qtbot, window, 3)
+    pick(form.wave, "sine")
+    type_into(qtbot, form.amplitude, "15")
+    type_into(qtbot, form.period, "0.5")
+    assert bench.drive_of(3) == Drive("target", 0.0, "sine", math.radians(15), 0.5)
+    seen = []
+    for _ in range(2):
+        for _ in range(60):
+            bench.step()
+        wait(qtbot, lambda: bench.time > 59.5 * bench.settings.dt)
+        seen.append((bench.newest.q.copy(), bench.newest.target[3]))
+        press(qtbot, window, window.run.reset)
+        wait(qtbot, lambda: bench.newest.time == 0)
+    np.testing.assert_array_equal(seen[0][0], seen[1][0])
+    held = 60 * bench.settings.dt - 0.002  # the last time at which it was worked out
+    assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5))
+    assert "~" in window.joints.table.data(window.joints.table.index(3, DRIVE))
+    pick(form.wave, "constant")
+    assert bench.drives[3] is None
+
+
+def test_joints_that_carry_their_weight_stay_without_gains(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench = window.workbench
+    press(qtbot, window, window.run.hold)
+    wait(qtbot, lambda: not bench.settings.held)
+    window.features[DriveView].weight_action.trigger()
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > 1.0)
+    assert np.abs(bench.newest.q - bench.initial).max() < 1e-3
+    loads = engine.static_loads(bench.model, bench.initial)
+    np.testing.assert_allclose(bench.newest.tau, loads, atol=0.05)
+    window.features[DriveView].weight_action.trigger()
+    wait(qtbot, lambda: not bench.newest.tau.any() and np.abs(bench.newest.q - bench.initial).max() > 0.1)
+
+
+def test_gains_are_typed_and_given_back(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench, form = window.workbench, choose(qtbot, window, 1)
+    suited = bench.gains(1)
+    type_into(qtbot, form.kp, "123")
+    wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == 123)
+    assert simulation(window).settings.kd[0, 1] == pytest.approx(suited[1], abs=0.01)  # as it is shown
+    assert simulation(window).settings.kp[0, 2] == bench.gains(2)[0]
+    qtbot.mouseClick(form.suited, LEFT)
+    wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == suited[0])
+
+
+def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench, form = window.workbench, choose(qtbot, window, 0)
+    pick(form.mode, "velocity")
+    bench.set_held(True)
+    assert bench.mode(0) == "target"
+    pick(form.wave, "sine")
+    window.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: bench.model.name == "double_pendulum")
+    assert all(bench.drives[v] is None for v in range(2))
+    assert form.isHidden()
+
+
+def test_limits_bound_what_is_asked_for(shown):
+    window = shown(engine.find_robot("arm7"))
+    bench = window.workbench
+    row = bench.coordinates[3]
+    bench.set_joint_drive(3, Drive("velocity", 1e3))
+    assert bench.drive_of(3).value == row.velocity
+    bench.set_joint_drive(3, Drive("effort", -1e6, weight=True))
+    assert bench.drive_of(3).value == -row.effort
+
+
+def test_velocities_and_efforts_are_columns_where_there_is_room(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    table = window.joints
+    assert table.isColumnHidden(VELOCITY)
+    window.docks["Joints"].setFloating(True)
+    window.docks["Joints"].resize(WIDE + 120, 400)
+    wait(qtbot, lambda: not table.isColumnHidden(VELOCITY))
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: str(table.table.data(table.table.index(3, EFFORT))).endswith("N m"))
+    assert str(table.table.data(table.table.index(3, VELOCITY))).endswith("°/s")
+    tip = table.table.data(table.table.index(3, EFFORT), Qt.ItemDataRole.ToolTipRole)
+    assert "at most 87 either way" in tip
+
+
+def test_a_files_settings_have_them():
+    settings = Settings(gains=((2, 10.0, 1.0),), by_velocity=frozenset({3}))
+    assert understand(describe(settings)) == settings
