@@ -34,6 +34,7 @@ class OverlayView:
 
     def __init__(self, window: Window):
         self._settings, self._bench, self._overlays = window.settings, window.workbench, window.viewport.overlays
+        self._robot = 0  # of a batch, that whose trails are drawn
         self.actions: dict[str, QAction] = {}
         shown = set(self._settings.value(KEY, [], list))
         menu = window.menus.overlays
@@ -59,4 +60,7 @@ class OverlayView:
         self._settings.setValue(KEY, [kind for kind, action in self.actions.items() if action.isChecked()])
 
     def _trace(self, frame: Snapshot) -> None:
+        if frame.robot != self._robot:
+            self._robot = frame.robot
+            self._overlays.forget_trails()
         self._overlays.add_to_trails(frame.time, frame.link_poses)

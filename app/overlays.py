@@ -101,6 +101,12 @@ class Overlays(QObject):
         if self.trails is not None and self.trails.add(time, poses):
             self._known = None
 
+    def forget_trails(self) -> None:
+        """Begin trails anew, of another robot."""
+        if self.trails is not None:
+            self.trails.clear()
+            self._change()
+
     def set_world(self, world: World | None) -> None:
         """The ground and what stands on it; None for a level ground as low as the robot asks for."""
         if world is not self._world:
@@ -129,22 +135,22 @@ class Overlays(QObject):
         if poses is None or self._explainer is None:
             return Extras(world=self._world)
         if self._known is None or self._known[0] is not poses:
-            here = poses.copy()
-            here[:, :3, 3] += center
-            self._known = poses, self._made(here)
+            self._known = poses, self._made(poses, center)
         return self._known[1]
 
-    def _made(self, poses: np.ndarray) -> Extras:
+    def _made(self, poses: np.ndarray, center: np.ndarray) -> Extras:
         tints = None
         if self._ghost is not None:
             tints = np.concatenate([np.zeros((len(poses), 4), np.float32), self._ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         look = Look(self._chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
-        found = self._explainer.glyphs(sorted(self.kinds), poses)
+        here = poses.copy()
+        here[:, :3, 3] += center
+        found = self._explainer.glyphs(sorted(self.kinds), here)
         if self.trails is not None:
-            found = _merged(found, self.trails.glyphs())
-        return Extras(look, found, kinds, tuple(self._labels(poses)), self._world)
+            found = _merged(found, self.trails.glyphs(center))
+        return Extras(look, found, kinds, tuple(self._labels(here)), self._world)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
         if self._chosen < 0 and "names" not in self.kinds:

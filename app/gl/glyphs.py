@@ -155,13 +155,13 @@ class Trails:
         for points in self._points.values():
             points.clear()
 
-    def glyphs(self) -> dict[str, Copies]:
-        """Rods from point to point, fainter the longer ago."""
+    def glyphs(self, center: Floats | float = 0.0) -> dict[str, Copies]:
+        """Rods from point to point, fainter the longer ago; of a robot that is drawn `center` (3,) from where it is."""
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
         for points in self._points.values():
             if len(points) < 2:
                 continue
-            line = np.array(points)
+            line = np.array(points) + center
             step = np.diff(line, axis=0)
             length = np.linalg.norm(step, axis=1)
             color = np.empty((len(step), 4), np.float32)

@@ -18,6 +18,7 @@ from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
 from app.overlay_view import ENTRIES, OverlayView
 from app.robot_view import RobotView
+from app.spread import Spread
 
 ARM = engine.ROBOTS / "arm7.urdf"
 
@@ -136,6 +137,29 @@ def test_an_ellipsoid_has_the_moments_of_its_body():
         squares = np.sort(np.linalg.norm(balls[k, :3, :3], axis=0) ** 2)
         moments = np.sort(mass / 5 * (squares.sum() - squares))
         np.testing.assert_allclose(moments, np.linalg.eigvalsh(about), rtol=1e-5)
+
+
+def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
+    actions = arm.features[OverlayView].actions
+    choose(qtbot, arm, actions["frames"])
+    choose(qtbot, arm, actions["trails"])
+    arm.workbench.set_spread(Spread(robots=4, pose=0.1))
+    arm.workbench.look_at(3)
+    arm.run.play.trigger()
+    overlays = arm.viewport.overlays
+    wait(qtbot, lambda: arm.workbench.newest.robot == 3 and "rod" in overlays.trails.glyphs())
+    arm.run.play.trigger()
+    offset = arm.viewport._batch.offsets[3]
+    assert np.linalg.norm(offset) > 0.1
+    rods = arm.viewport._view().extras.glyphs["rod"].poses
+    links = len(arm.workbench.model.link_names)
+    # The middles of the frames' three axes, then of the trails' pieces.
+    origins = arm.viewport._poses[:, :3, 3] + offset
+    assert np.abs(rods[:links, :3, 3] - origins).max() < 0.1
+    assert np.linalg.norm(rods[3 * links :, :3, 3] - offset, axis=1).max() < 2.0
+    arm.workbench.look_at(1)
+    wait(qtbot, lambda: arm.workbench.newest.robot == 1)
+    assert overlays.trails.glyphs() == {}
 
 
 def test_trails_are_bounded():
