@@ -17,6 +17,7 @@ from app.contact_view import ContactView
 from app.controller_view import ControllerView
 from app.dragging import Dragging
 from app.drive_view import DriveView
+from app.generating import Generating
 from app.ghost_view import GhostView
 from app.ground_view import GroundView
 from app.log_view import LogView
@@ -48,6 +49,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GroundView,
     Appearance,
     Reloading,
+    Generating,
     ShortcutsSheet,
     LogView,
 )

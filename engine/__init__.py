@@ -41,6 +41,7 @@ from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.generate import chain, tree
+from engine.model.generate import urdf as to_urdf
 from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
@@ -177,6 +178,7 @@ __all__ = [
     "slope",
     "static_loads",
     "suggested_step",
+    "to_urdf",
     "tree",
     "why_no_gpu",
 ]

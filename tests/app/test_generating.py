@@ -1,0 +1,88 @@
+"""File › Generate: robots that are shown while their numbers are chosen, and saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QFileDialog
+from windows import wait
+
+import engine
+from app.generating import CHAIN, MOST, TREE, Generating, Generator
+
+
+@pytest.fixture
+def dialog(qtbot, window) -> Generator:
+    qtbot.keyClick(window, Qt.Key.Key_G, Qt.KeyboardModifier.ControlModifier)
+    dialog = window.features[Generating].dialog
+    assert dialog.isVisible()
+    wait(qtbot, lambda: window.workbench.model is not None)
+    return dialog
+
+
+def shown(dialog):
+    return dialog._window.workbench.model
+
+
+def test_what_is_chosen_is_shown(qtbot, dialog):
+    assert shown(dialog).name == "chain12"
+    dialog.links.selectAll()
+    QTest.keyClicks(dialog.links, "30")
+    wait(qtbot, lambda: shown(dialog).name == "chain30")
+    dialog.kind.setCurrentText(TREE)
+    dialog.branching.setValue(80)
+    wait(qtbot, lambda: shown(dialog).name == "tree30")
+    wait(qtbot, lambda: np.bincount(shown(dialog).parent + 1).max() > 2)
+    assert "30 joints" in dialog.note.text()
+
+
+def test_joints_are_mixed_as_asked_for(qtbot, dialog):
+    dialog.links.setValue(60)
+    dialog.prismatic.setValue(60)
+    dialog.spherical.setValue(70)  # more than is left
+    assert dialog.spherical.value() == 40
+    wait(qtbot, lambda: {joint.kind for joint in shown(dialog).joints} == {"prismatic", "spherical"})
+    assert "prismatic" in dialog.note.text()
+    before = shown(dialog)
+    QTest.mouseClick(dialog.other, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: shown(dialog) is not before)
+    assert dialog.seed.value() == 1
+
+
+def test_the_slider_reaches_every_length(dialog):
+    for key, links in ((Qt.Key.Key_End, MOST), (Qt.Key.Key_Home, 1)):
+        QTest.keyClick(dialog.slider, key)
+        assert dialog.links.value() == pytest.approx(links, rel=0.01)
+
+
+def test_only_what_counts_can_be_chosen(dialog):
+    assert dialog.straight.isEnabled()
+    assert not dialog.branching.isEnabled()
+    dialog.kind.setCurrentText(TREE)
+    assert dialog.branching.isEnabled()
+    assert dialog.floating.isEnabled()
+    assert not dialog.straight.isEnabled()
+    dialog.kind.setCurrentText(CHAIN)
+
+
+def test_what_is_shown_is_saved_and_opened(qtbot, dialog, tmp_path, monkeypatch):
+    dialog.kind.setCurrentText(TREE)
+    dialog.floating.setChecked(True)
+    dialog.links.setValue(7)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), ""))
+    QTest.mouseClick(dialog.save, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: shown(dialog).source is not None)
+    again, made = engine.load(tmp_path / "mine.urdf"), engine.tree(7, 0, 0.3, floating=True)
+    assert [joint.kind for joint in again.joints] == [joint.kind for joint in made.joints]
+    np.testing.assert_allclose(again.mass, made.mass)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "x.urdf"), ""))
+    QTest.mouseClick(dialog.save, Qt.MouseButton.LeftButton)
+    assert "was not written" in dialog.note.text()
+
+
+def test_every_control_is_named_and_explained(dialog):
+    for control in (dialog.kind, dialog.links, dialog.slider, dialog.branching, dialog.prismatic, dialog.spherical):
+        assert control.toolTip()
+        assert control.accessibleName()
