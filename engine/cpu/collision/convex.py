@@ -14,7 +14,7 @@ from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 _NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is not well known
 _SHIFT = 1e-2  # relative to the smaller shape
 _ROUNDS = 8
-_SETTLED = 1e-24
+_SETTLED = 1e-10  # relative to it: a gain that is none
 _ALIKE = 1e-5  # the angle within which a normal may be a face's
 _ROUNDING = 1e-14
 
@@ -41,9 +41,9 @@ def _settle(a, b, shapes, rotation, d, n, work):
             middle = scale(0.5, add(x, load3(work.axis, 7, 1)))
         if new < gap:
             break
-        change = sub(n, best)
+        change, gain = sub(n, best), new - gap
         best, gap = n, new
-        if dot(change, change) < _SETTLED:
+        if gain < _SETTLED * small:
             break
         share = dot(change, before)
         left = dot(before, before) - share
