@@ -139,6 +139,28 @@ def test_shapes_with_one_centre_and_flat_ones_have_finite_contacts():
             assert np.min(found.gap) == pytest.approx(-pair[0].size[0] - pair[1].size[0])
 
 
+def test_poses_that_are_no_numbers_make_no_contacts():
+    for pair in (*ROUND, *FLAT, *HULLS, *CYLINDERS):
+        for bad in (np.nan, np.inf):
+            assert len(contacts(pair, ((np.eye(3), np.full(3, bad)), (np.eye(3), np.zeros(3))), 1.0).gap) == 0
+            assert len(contacts(pair, ((np.full((3, 3), bad), np.zeros(3)), (np.eye(3), np.zeros(3))), 1.0).gap) <= 4
+
+
+@pytest.mark.parametrize("pair", [*ROUND, *FLAT, *HULLS, *CYLINDERS], ids=name)
+def test_small_motion_keeps_the_features_of_contacts(pair, rng):
+    """In all but a few poses, where one contact just comes or goes; and a gap moves no more than the shapes do."""
+    both, changed = shapes(pair), 0
+    for _ in range(100):
+        at = poses(rng, *pair, rng.uniform(0.3, 1.0))
+        reach = np.min(contacts(both, at).gap) + 1e-3
+        first = contacts(both, at, reach)
+        (R, p), other = at
+        moved = contacts(both, ((R, p + 1e-9 * rng.uniform(-1, 1, 3)), other), reach)
+        assert np.min(moved.gap) == pytest.approx(np.min(first.gap), abs=1e-8)
+        changed += set(first.feature) != set(moved.feature)
+    assert changed <= 2
+
+
 def test_a_millimetre_beside_a_hundred_metres(rng):
     huge, tiny = Solid("capsule", (50.0, 100.0)), Solid("sphere", (1e-3,))
     for _ in range(200):

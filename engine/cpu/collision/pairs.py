@@ -88,7 +88,7 @@ def pair_contacts(a, b, shapes, rotation, position, reach, found):
 
     `rotation` (S, 9) and `position` (S, 3) are the shapes' own frames in the world, and the contacts come into `found`.
     """
-    if distance_bound(a, b, shapes, rotation, position) > reach:
+    if not distance_bound(a, b, shapes, rotation, position) <= reach:  # so also where a pose is no number
         return 0
     turned = shapes.kind[a] > shapes.kind[b] or (shapes.kind[a] == shapes.kind[b] and a > b)
     first, second = (b if turned else a), (a if turned else b)
