@@ -83,9 +83,7 @@ class ControllerView(QObject):
         name = Path(controller.path).name
         self.label.setVisible(bool(name))
         self.label.setText(f"{name} has failed" if controller.fault else name)
-        style = f"color: {theme.COLORS['error' if controller.fault else 'accent']}"
-        if style != self.label.styleSheet():
-            self.label.setStyleSheet(style)
+        theme.tint(self.label, "error" if controller.fault else "accent")
         if name and not controller.fault:
             self.label.setToolTip(RUNS.format(name))
 

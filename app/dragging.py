@@ -161,7 +161,7 @@ class SpringLayer(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        accent, dark = theme.color("warning"), QColor(0, 0, 0, 120)
+        accent, dark = QColor(theme.DARK["warning"]), QColor(0, 0, 0, 120)  # the picture is dark in both palettes
         for color, width in ((dark, 5.0), (accent, 2.4)):
             painter.setPen(QPen(color, width, cap=Qt.PenCapStyle.RoundCap))
             painter.drawLine(self._point, self._cursor)

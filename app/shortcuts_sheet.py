@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 OTHER = "Elsewhere"
 SIZE = (560, 640)  # px
-MOUSE = "Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms; a click chooses a link."
+MOUSE = (
+    "Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms; a click chooses a link. "
+    "While the robot plays, a drag with the right button, or with Ctrl, pulls at a link."
+)
 
 
 class Shortcut(NamedTuple):

@@ -91,7 +91,7 @@ class JointForm(QWidget):
         rows.setHorizontalSpacing(6)
         rows.setVerticalSpacing(4)
         self.title.setStyleSheet("font-weight: 600")
-        self.motion.setStyleSheet(f"color: {theme.COLORS['faint']}")
+        theme.tint(self.motion, "faint")
         head = QHBoxLayout()
         head.addWidget(self.title)
         head.addStretch(1)
