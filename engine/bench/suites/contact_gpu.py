@@ -19,7 +19,7 @@ from engine.scene import Scene, put_down
 from engine.simulation import Simulation
 from engine.validation import Array
 
-SETTLE, STEPS, RUNS = 500, 400, 5
+SETTLE, STEPS, RUNS = 1000, 400, 5
 """Steps before those that stand are timed; of a run, one launch; runs, of which the median counts."""
 HEIGHT = 0.2
 """m above the ground from which robots fall, limp, in random postures and turned at random."""

@@ -8,6 +8,9 @@
 #include "constraints/interior_point.cuh"
 #include "constraints/joint_constraints.cuh"
 
+// Sweeps before G is formed, each a fraction of what that and a Newton step take: as many as on the CPU, but in single precision,
+// where a few more seldom leave anything, and a warp waits for its slowest robot.
+template <typename Real> constexpr int SWEEPS_BY_PATHS = sizeof(Real) == 8 ? 1 : 6;
 constexpr int UNROLLED = DEPTH <= 16 ? DEPTH : 1;  // levels of a path that are written out, so that a row stands in registers
 // m, and rad or m of a joint: what is no gap and no way to a limit; and no overlap.
 template <typename Real> constexpr Real SHUT = sizeof(Real) == 8 ? SHUT_DOUBLE : SHUT_SINGLE;

@@ -1,7 +1,7 @@
 // One step's velocity under contacts: the text of engine/cpu/constraints/contact_dynamics.py, see there for the equations.
 //
-// The impulses of the step before are tried first, and then one sweep from them, by W alone: of a robot that stands these obey the
-// law, and then neither G nor a factor of it is made. What comes after that stands in functions of its own.
+// The impulses of the step before are tried first, and then some sweeps from them, by W alone: of a robot that stands these obey
+// the law, and then neither G nor a factor of it is made. What comes after that stands in functions of its own.
 #pragma once
 
 #include "collision/ground.cuh"
@@ -139,8 +139,8 @@ template <typename Real, class Room> __device__ __forceinline__ Real work(const 
     return total;
 }
 
-// Where one sweep from the impulses of the step before does not do: the law solved, with less restitution where that would gain energy, and HALF
-// anew. `solved`: at full restitution they do. Answers the residual.
+// Where sweeps from the impulses of the step before do not do: the law solved, with less restitution where that would gain
+// energy, and HALF anew. `solved`: at full restitution they do. Answers the residual.
 template <typename Real, class Room>
 __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved) {
     const int n = rows.all();
@@ -216,11 +216,11 @@ template <typename Real, int PITCH> struct Touching {
         for (int v = 0; v < NV; ++v) room(room_at::HALF + v) *= room(room_at::FACTOR + diagonal(v));
         for (int k = 0; k < n; ++k) room(room_at::TRIED + k) = room(room_at::IMPULSE + k);
         left = residual_by_paths<Real>(room, rows);
-        if (!(left <= CONTACT_TOLERANCE<Real>)) {
+        for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && !(left <= CONTACT_TOLERANCE<Real>); ++turn) {
             sweep_by_paths<Real>(room, rows);
             left = residual_by_paths<Real>(room, rows);
-            for (int k = 0; k < n; ++k) room(room_at::IMPULSE + k) = room(room_at::TRIED + k);
         }
+        for (int k = 0; k < n; ++k) room(room_at::IMPULSE + k) = room(room_at::TRIED + k);
         const bool solved = left <= CONTACT_TOLERANCE<Real>;
         const bool anew = !solved || (springs && work<Real>(room, n) > 0);
         if (anew) left = solve_anew(scene, room, rows, dt, springs, solved);
