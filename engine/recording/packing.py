@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,26 @@ def unpack_touches(packed: tuple[Array, ...] | None) -> Touches | None:
 _OF_ROBOTS = ("number", "residual", "worst")
 
 
+def bundle(arrays: Iterable[Array]) -> Bundle:
+    """Small arrays in one piece of memory, since each by itself would take 128 bytes more than its numbers."""
+    arrays = tuple(arrays)
+    header = tuple((x.dtype.str, x.shape) for x in arrays)
+    if len(_HEADERS) < _MOST_HEADERS:
+        header = _HEADERS.setdefault(header, header)
+    return b"".join(x.tobytes() for x in arrays), header
+
+
+def unbundle(bundled: Bundle) -> tuple[Array, ...]:
+    """The arrays, which cannot be written to."""
+    data, header = bundled
+    found, at = [], 0
+    for dtype, shape in header:
+        count = prod(shape)
+        found.append(np.frombuffer(data, dtype, count, at).reshape(shape) if count else np.zeros(shape, dtype))
+        at += count * np.dtype(dtype).itemsize
+    return tuple(found)
+
+
 def size(*values: Any) -> int:
     """Bytes that arrays, numbers, and tuples of them take."""
     return sum(_size(value) for value in values)
@@ -82,7 +104,14 @@ def size(*values: Any) -> int:
 def _size(value: Any) -> int:
     if isinstance(value, tuple):
         return _OF_A_TUPLE + size(*value)
+    if isinstance(value, bytes):
+        return len(value) + _OF_A_NUMBER
     return value.nbytes + _OF_AN_ARRAY if isinstance(value, np.ndarray) else _OF_A_NUMBER
 
 
+Header = tuple[tuple[str, tuple[int, ...]], ...]
+"""Types and shapes."""
+Bundle = tuple[bytes, Header]
+_HEADERS: dict[Header, Header] = {}  # those that many frames share
+_MOST_HEADERS = 1024
 _OF_A_TUPLE, _OF_AN_ARRAY, _OF_A_NUMBER = 64, 128, 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,26 +12,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checkpoint import Checkpoint
-from engine.cuda.runtime import arrays
-from engine.recording.packing import Array, Packed, alike, pack, pack_touches, same_bits, size, unpack, unpack_touches
+from engine.recording.inputs import Change, Inputs, act, acting, dense, same
+from engine.recording.packing import (
+    Array,
+    Bundle,
+    Packed,
+    bundle,
+    pack,
+    pack_touches,
+    same_bits,
+    size,
+    unbundle,
+    unpack,
+    unpack_touches,
+)
 from engine.recording.setup import Setup
 from engine.scene import Touches
 from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Bytes that a recording takes at most unless told otherwise."""
+_OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 200  # bytes beside arrays and numbers
 _LET_GO = 4096  # places of a list that may stand empty at its front
 
-Inputs = tuple[Array, Array, Packed | None]
-"""tau, target (1 or batch, nv) and wrench."""
-Change = tuple[int, Inputs]
-"""After how many steps these inputs began to act."""
 Stored = tuple[Any, ...]
 """A frame: its fields are those of `StoredFrame`. Plain tuples of arrays are no work for the garbage collector."""
 
 
 class StoredFrame(NamedTuple):
-    """A frame as it is kept: see `RecordedFrame`. `setup` is the number of the run's; `bytes` what all this takes."""
+    """A frame as it is kept, see `RecordedFrame`; `contact` and `touches` are bundles there, and tuples elsewhere.
+
+    `setup` is the number of the run's; `bytes` what all this takes.
+    """
 
     time: float
     steps: int
@@ -42,8 +54,8 @@ class StoredFrame(NamedTuple):
     inputs: Inputs
     changes: tuple[Change, ...]
     frozen: Array | None
-    contact: tuple[Packed, ...]
-    touches: tuple[Any, ...] | None
+    contact: Any
+    touches: Any
     phases: Array
     bytes: int
 
@@ -177,7 +189,8 @@ class Recording:
             for frame in frames:
                 if not 0 <= frame.setup < len(setups):
                     raise IndexError(f"frame {len(run)} is of setup {frame.setup}, of which there are {len(setups)}")
-                sized = frame._replace(bytes=_size(frame, before))
+                bundled = frame._replace(contact=_bundled(frame.contact), touches=_bundled_touches(frame.touches))
+                sized = bundled._replace(bytes=_size(bundled, before))
                 run._frames.append(tuple(sized))
                 self._bytes, before = self._bytes + sized.bytes, frame.inputs
             self._runs.append(run)
@@ -237,13 +250,13 @@ class Recording:
     def note(self, simulation: Simulation) -> None:
         """Keep what acts on the simulation, if it has changed: to be called before each call for steps."""
         with self._lock:
-            tau, target, wrench = _acting(simulation)
+            tau, target, wrench = acting(simulation)
             if (before := self._inputs) is None:
                 self._inputs = tau, target, wrench
                 return
             tau = before[0] if same_bits(tau, before[0]) else tau
             target = before[1] if same_bits(target, before[1]) else target
-            wrench = before[2] if _same(wrench, before[2]) else wrench
+            wrench = before[2] if same(wrench, before[2]) else wrench
             if tau is not before[0] or target is not before[1] or wrench is not before[2]:
                 self._require_wrenches(simulation)
                 self._inputs = tau, target, wrench
@@ -277,7 +290,7 @@ class Recording:
                 self._bytes -= run._pop()
                 self._changes = [*last.changes, *self._changes]
             if begins or last is None or self._inputs is None:
-                begins, self._inputs, self._changes = True, _acting(simulation), []
+                begins, self._inputs, self._changes = True, acting(simulation), []
             phases = simulation.phases
             run._shapes[setup] = tuple(x.shape for x in checkpoint.contact)
             run._names[setup] = tuple(phases)
@@ -285,7 +298,7 @@ class Recording:
             frame = StoredFrame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
                 self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,
-                tuple(map(pack, checkpoint.contact)), pack_touches(simulation.contacts),
+                _bundled(map(pack, checkpoint.contact)), _bundled_touches(pack_touches(simulation.contacts)),
                 np.fromiter(phases.values(), float, len(phases)), 0,
             )  # fmt: skip
             frame = frame._replace(bytes=_size(frame, before))
@@ -312,7 +325,7 @@ class Recording:
     def frame(self, run: Run, index: int) -> RecordedFrame:
         """A frame of a run. Raises IndexError where it is not there, or no longer."""
         with self._lock:
-            stored = run._stored(index)
+            stored = _taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
         phases = dict(zip(names, stored.phases.tolist(), strict=False))  # a file's frames have none
         return RecordedFrame(
@@ -324,7 +337,7 @@ class Recording:
         """All frames of a run, in their order, which are not to be changed."""
         with self._lock:
             kept = run._frames[run._at :]
-        return [StoredFrame(*frame) for frame in kept if frame is not None]
+        return [_taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
         """The index of the last frame at or before a time in s; of the oldest where none is."""
@@ -363,14 +376,31 @@ class Recording:
             stored = run._stored(index)
         for steps, inputs in stored.changes:
             simulation.step(steps - simulation.steps)
-            _act(simulation, inputs)
+            act(simulation, inputs)
         simulation.step(stored.steps - simulation.steps)
 
     def changes(self, run: Run, index: int) -> tuple[tuple[int, Array, Array, Array | None], ...]:
         """What began to act between the frame before and this one: after how many steps, tau, target and wrench."""
         with self._lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]
-        return tuple((steps, *_dense(inputs, setup)) for steps, inputs in stored.changes)
+        return tuple((steps, *dense(inputs, setup)) for steps, inputs in stored.changes)
+
+
+def _bundled(packed: Iterable[Packed]) -> Bundle | tuple[()]:
+    """What `Checkpoint.contact` is packed to, in one piece; nothing where there is no scene."""
+    arrays = [x for each in packed for x in each]
+    return bundle(arrays) if arrays else ()
+
+
+def _bundled_touches(packed: tuple[Any, ...] | None) -> Bundle | None:
+    return None if packed is None else bundle(packed)
+
+
+def _taken_out(frame: StoredFrame) -> StoredFrame:
+    """A frame with its arrays of contacts by themselves."""
+    arrays = unbundle(frame.contact) if frame.contact else ()
+    contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
+    return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
 
 
 def _time_of(frame: Stored | None) -> float:
@@ -384,41 +414,13 @@ def _size(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
     for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
         new += [x for x in inputs if x is not None and id(x) not in known]
         known |= {id(x) for x in inputs}
-    return size(*frame[:6], *frame[7:], *new)
-
-
-def _acting(simulation: Simulation) -> Inputs:
-    """What acts on it now."""
-    tau, target = (alike(np.asarray(arrays.to_host(x))) for x in (simulation.tau, simulation.target))
-    if not simulation.takes_wrenches:
-        return tau, target, None
-    return tau, target, pack(arrays.to_host(simulation.wrench))
-
-
-def _same(a: Packed | None, b: Packed | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return same_bits(a[0], b[0]) and same_bits(a[1], b[1])
-
-
-def _dense(inputs: Inputs, setup: Setup) -> tuple[Array, Array, Array | None]:
-    """tau and target (batch, nv), and wrench (batch, links, 6)."""
-    batch, model = setup.settings.batch, setup.model
-    tau, target = (np.array(np.broadcast_to(x, (batch, model.nv))) for x in inputs[:2])
-    wrench = None if inputs[2] is None else unpack(inputs[2], (batch, len(model.link_names), 6))
-    return tau, target, wrench
-
-
-def _act(simulation: Simulation, inputs: Inputs) -> None:
-    """Have these act on the simulation from now on."""
-    tau, target, wrench = inputs
-    simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
-    if wrench is not None:
-        simulation.wrench[:] = simulation.array(unpack(wrench, simulation.wrench.shape))
+    bundles = [part[0] for part in (frame.contact, frame.touches) if part]
+    tuples = _OF_A_FRAME + _OF_A_CHANGE * len(frame.changes) + _OF_A_BUNDLE * len(bundles)
+    return tuples + size(frame.q, frame.v, frame.frozen, frame.phases, *bundles, *new)
 
 
 def _checkpoint(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
     frozen: NDArray[Any] = np.zeros(setup.settings.batch, bool) if stored.frozen is None else stored.frozen
-    tau, target, wrench = _dense(stored.inputs, setup)
+    tau, target, wrench = dense(stored.inputs, setup)
     contact = tuple(unpack(packed, shape) for packed, shape in zip(stored.contact, shapes, strict=True))
     return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact)
