@@ -33,7 +33,7 @@ class Overlays(QObject):
         self.trails: Trails | None = None
         self._chosen, self._through, self._wireframe = -1, False, False
         self._model: engine.Model | None = None
-        self._explainer: Explainer | None = None
+        self._explained: Explainer | None = None  # made when it is first asked for
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._world: World | None = None
@@ -45,9 +45,15 @@ class Overlays(QObject):
         if model is not self._model:
             self._ghost, self._chosen = None, -1
         self._model, self._size = model, size
-        self._explainer = Explainer(model, size) if model is not None else None
+        self._explained = None
         self._trace()
         self._known = None
+
+    @property
+    def _explainer(self) -> Explainer:
+        if self._explained is None:
+            self._explained = Explainer(self._model, self._size)
+        return self._explained
 
     def show(self, kind: str, on: bool) -> None:
         """Show one of `glyphs.KINDS`, or do not."""
@@ -89,7 +95,7 @@ class Overlays(QObject):
 
     def _trace(self) -> None:
         """Begin trails anew where other links leave them."""
-        if "trails" not in self.kinds or self._explainer is None:
+        if "trails" not in self.kinds or self._model is None:
             self.trails = None
             return
         links = (self._chosen,) if self._chosen >= 0 else self._explainer.tips
@@ -132,7 +138,7 @@ class Overlays(QObject):
 
     def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
         """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
-        if poses is None or self._explainer is None:
+        if poses is None or self._model is None:
             return Extras(world=self._world)
         if self._known is None or self._known[0] is not poses:
             self._known = poses, self._made(poses, center)
@@ -145,6 +151,8 @@ class Overlays(QObject):
         opacity = THROUGH if self._through else 1.0
         look = Look(self._chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
+        if not self.kinds and self._chosen < 0:
+            return Extras(look, kinds=kinds, world=self._world)
         here = poses.copy()
         here[:, :3, 3] += center
         found = self._explainer.glyphs(sorted(self.kinds), here)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 
+import engine
 from app.docks import LEFT, Dock
 from app.inspection import Section, fixed_facts, live_facts
 from app.messages import Loaded, Snapshot
@@ -31,6 +32,7 @@ class RobotView:
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
         self._fixed: tuple[Section, ...] = ()
         self._due = 0.0
+        self._listed: engine.Model | None = None  # the robot whose links the tree has: only where it is seen
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
@@ -40,7 +42,13 @@ class RobotView:
 
     def _take_robot(self, event: Loaded) -> None:
         self.selection.choose(-1)
-        self.panel.set_robot(event.model)
+        self._list(event.model)
+
+    def _list(self, model: engine.Model | None) -> None:
+        if model is not None and model is not self._listed and self.panel.isVisible():
+            self._listed = model
+            self.panel.set_robot(model)
+            self.panel.tree.choose(self.selection.link)
 
     def _follow(self, link: int) -> None:
         self._viewport.overlays.choose(link)
@@ -50,6 +58,7 @@ class RobotView:
 
     def _show_newest(self, *_: object) -> None:
         self._due = 0.0
+        self._list(self._bench.model)
         if self._bench.newest is not None:
             self._show(self._bench.newest)
 

@@ -55,13 +55,13 @@ class LinkTree(QTreeView):
 
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot's links, none of them chosen."""
-        blocked = self.selectionModel().blockSignals(True)
-        self._items.clear()
+        self._items, self._of_link = QStandardItemModel(0, 2), {}
         self._items.setHorizontalHeaderLabels(["Link", "Joint"])
-        self._of_link = {}
         for entry in entries(model):
             above = self._items.invisibleRootItem() if entry.under < 0 else self._of_link[entry.under]
             above.appendRow(self._row(entry))
+        blocked = self.selectionModel().blockSignals(True)
+        self._shown.setSourceModel(self._items)  # filled before, since who looks on is told of every row
         self.selectionModel().blockSignals(blocked)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)

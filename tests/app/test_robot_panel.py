@@ -196,3 +196,13 @@ def test_in_a_small_window_panel_picture_and_tools_have_their_room(qtbot, arm):
     assert arm.viewport.width() >= 240
     last = arm.toolbar.widgetForAction(arm.toolbar.actions()[-1])
     wait(qtbot, lambda: last.isVisible() and last.geometry().right() < 1000)
+
+
+def test_a_hidden_panel_lists_a_robot_once_it_is_seen(qtbot, opened):
+    window = opened(ARM)
+    tree = window.features[RobotView].panel.tree
+    assert tree.model().rowCount() == 0
+    window.selection.choose(3)
+    press(qtbot, window, window.features[RobotView].action)
+    wait(qtbot, lambda: tree.model().rowCount() == 1)
+    assert tree.currentIndex().data() == "link3"
