@@ -32,7 +32,7 @@ from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Bytes that a recording takes at most unless told otherwise."""
-_OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 200  # bytes beside arrays and numbers
+_OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 400  # bytes beside arrays and numbers
 _LET_GO = 4096  # places of a list that may stand empty at its front
 
 Stored = tuple[Any, ...]
