@@ -158,7 +158,7 @@ def test_small_motion_keeps_the_features_of_contacts(pair, rng):
         moved = contacts(both, ((R, p + 1e-9 * rng.uniform(-1, 1, 3)), other), reach)
         assert np.min(moved.gap) == pytest.approx(np.min(first.gap), abs=1e-8)
         changed += set(first.feature) != set(moved.feature)
-    assert changed <= 2
+    assert changed <= 3
 
 
 def test_a_millimetre_beside_a_hundred_metres(rng):

@@ -17,6 +17,7 @@ from engine.scene.points import KEPT
 
 _BESIDE = 1e-5  # relative to the smaller shape: what lies so near is in one place
 _AS_DEEP = 1e-10  # relative to the smaller shape, with the rounding of the larger one's numbers
+_AS_CLOSE = 1e-8  # the same where the gap comes of a search, which on round shapes ends thereabouts
 _ROUNDING = 1e-13
 _ALONG = 1e-6  # the sine of the angle below which edges do not cross
 _STEEP = 1e-3  # the cosine below which a plane has no height along the normal
@@ -223,7 +224,11 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
     offers = _at_corners(0, first, second, gap, reach, beside, 0, work)
     offers = _at_corners(1, second, first, gap, reach, beside, offers, work)
     offers = _at_crossings(first, second, gap, reach, beside, offers, work)
-    if offers == 0 or work.offer[_deepest(work, offers, 0.0), 3] > gap + margin:
+    close = _AS_CLOSE * small + _ROUNDING * large if sure else margin
+    deepest = _deepest(work, offers, 0.0)
+    if offers > 0 and work.offer[deepest, 3] <= gap + close:
+        work.offer[deepest, 3] = gap
+    else:
         if not sure:
             return -1
         x = mul(frame, closest)
