@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +97,15 @@ def test_icons_have_the_palettes_colours(name):
         assert theme.contrast(color.name(), theme.COLORS["panel"]) > 2.5
     faded = theme.icon(name).pixmap(QSize(48, 48), theme.QIcon.Mode.Disabled).toImage()
     assert max(faded.pixelColor(x, y).alpha() for x in range(48) for y in range(48)) < 200
+
+
+def test_no_widget_keeps_a_colour_in_a_style_sheet_of_its_own():
+    """It would not follow the palette: `theme.tint` does."""
+    folder = Path(theme.__file__).parent
+    baked = [
+        path.name for path in folder.rglob("*.py") if re.search(r"setStyleSheet\(f?[\"'].*COLORS", path.read_text())
+    ]
+    assert baked == []
 
 
 def test_an_icon_that_is_missing_is_named():
