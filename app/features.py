@@ -26,6 +26,7 @@ from app.plots_view import PlotsView
 from app.reloading import Reloading
 from app.robot_view import RobotView
 from app.run_exports import RunExports
+from app.sessions import Sessions
 from app.shortcuts_sheet import ShortcutsSheet
 from app.time_view import TimeView
 from app.wrench_view import WrenchView
@@ -50,6 +51,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Appearance,
     Reloading,
     Generating,
+    Sessions,
     ShortcutsSheet,
     LogView,
 )

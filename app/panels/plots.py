@@ -176,9 +176,13 @@ class PlotsPanel(QWidget):
 
     def set_quantities(self, quantities: Sequence[Quantity], plots: Sequence[Sequence[str]] = ()) -> None:
         """Those of another robot, with plots of those whose keys are given, as far as there are such."""
-        self._remove_charts()
         self.list.set_quantities(quantities)
-        by_key = {quantity.key: quantity for quantity in quantities}
+        self.set_plots(plots)
+
+    def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
+        """Plots of the quantities with these keys, as far as there are such, instead of those that are there."""
+        self._remove_charts()
+        by_key = {quantity.key: quantity for quantity in self.list.model.quantities}
         for keys in plots:
             found = [by_key[key] for key in keys if key in by_key]
             self.current = None

@@ -46,6 +46,10 @@ class SpeedControl(QWidget):
         value = self.slider.value()
         return 1.0 if abs(value) <= CATCH else 10 ** (value / STEPS)
 
+    def set_speed(self, speed: float) -> None:
+        """Ask for a speed, brought into what the slider reaches."""
+        self.slider.setValue(round(STEPS * math.log10(min(max(speed, 0.1), 10.0))))
+
     def show_achieved(self, factor: float) -> None:
         """The measured factor; NaN while there is none. Amber where it falls short of what is asked by 5 %."""
         short = factor < 0.95 * self.speed
