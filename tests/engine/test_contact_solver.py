@@ -36,7 +36,7 @@ def test_the_interior_point_needs_no_contact_to_be_independent(contacts, rng):
     for _ in range(20):
         G, b = plate(rng, contacts)
         system = System(G, b, np.full(contacts, 0.5), np.zeros((1, 3)))
-        steps.append(interior_point(system, contacts, 0, work, 1e-9, 40, 1e-4, 0.99))
+        steps.append(interior_point(system, contacts, 0, work, 1e-9, 40, 1e-4, 0.99, 1.0))
         least = contact_solver.solve(system, contacts, 0, work.impulses.copy(), work, 1e-9, np.zeros(3, np.int64))
         assert least <= 1e-9
     assert np.median(steps) <= 20

@@ -1,8 +1,8 @@
 """Impulses of contacts, joint friction and joint limits under the exact law of `contact_law`.
 
 Rounds from a warm start (`contact_rounds`); where these do not reach the tolerance rounds from nothing; then the
-interior point, from cold, and rounds again; once more with shorter steps. The best iterate of all of them is the
-answer.
+interior point, from cold, and rounds again; once more with shorter steps along a smoother path. The best iterate of
+all of them is the answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from engine.cpu.runtime.native import kernel
 
 _ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from nothing, steps of an interior point
 _DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from nothing
+_LEAST_CENTRING, _LONGEST, _SMOOTHING = 1e-4, 0.99, 1.0  # of the first interior point
+_MORE_CENTRING, _SHORTER, _SMOOTHER = 0.1, 0.9, 1000.0  # of the second
 
 
 @kernel
@@ -33,10 +35,13 @@ def solve(system, contacts, joints, impulses, room, tolerance, count):
         if attempt == 0:
             for k in range(n):
                 room.impulses[k] = 0.0
-        else:
-            shorter = attempt == 2
+        elif attempt == 1:
             count[2] += interior_point(
-                system, contacts, joints, room, tolerance, _STEPS, 0.1 if shorter else 1e-4, 0.9 if shorter else 0.99
+                system, contacts, joints, room, tolerance, _STEPS, _LEAST_CENTRING, _LONGEST, _SMOOTHING
+            )
+        else:
+            count[2] += interior_point(
+                system, contacts, joints, room, tolerance, _STEPS, _MORE_CENTRING, _SHORTER, _SMOOTHER
             )
         many, damping = (_FROM_NOTHING, _STRONG_DAMPING) if attempt == 0 else (_ROUNDS, _DAMPING)
         left = rounds(system, contacts, joints, room, tolerance, many, damping, count)

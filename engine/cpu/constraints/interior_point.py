@@ -159,13 +159,13 @@ def _gap(contacts, joints, room):
 
 
 @inline
-def _contact_equations(k, mu, room):
+def _contact_equations(k, mu, smooth, room):
     """Ω of the contact whose rows begin at k, and De Saxcé's share of its r."""
     vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
-    q, t = (vectors[_W, k] / mu, w1, w2), np.sqrt(w1 * w1 + w2 * w2)
-    vectors[_R, k] += mu * t
+    q, t = (vectors[_W, k] / mu, w1, w2), np.sqrt(w1 * w1 + w2 * w2 + smooth * smooth)
+    vectors[_R, k] += mu * (t - smooth)
     slope = mu / t if t > 0.0 else 0.0
     first = divided(q, p)
     second, third = divided(q, (p[1], p[0], 0.0)), divided(q, (p[2], 0.0, p[0]))
@@ -268,11 +268,11 @@ def _joint_step(j, k, aim, room):
 
 
 @inline
-def _contact_step(k, mu, room):
+def _contact_step(k, mu, smooth, room):
     """The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they reach."""
     vectors = room.vectors
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
-    t = np.sqrt(w1 * w1 + w2 * w2)
+    t = np.sqrt(w1 * w1 + w2 * w2 + smooth * smooth)
     against = _resisted(k, vectors[_DU, k], vectors[_DU, k + 1], vectors[_DU, k + 2], vectors)
     for c in range(3):
         vectors[_STEP, k + c] -= against[c]
@@ -290,8 +290,8 @@ def _contact_step(k, mu, room):
 
 
 @kernel
-def _equations(system, contacts, joints, room, m):
-    """Newton's matrix, factorised; answers whether that was possible."""
+def _equations(system, contacts, joints, room, m, smooth):
+    """Newton's matrix, factorised; answers whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth."""
     K, H, vectors, n = room.A, room.scaled, room.vectors, 3 * contacts + joints
     _to_rows(H, n, m, vectors[_Z], vectors[_U])
     for k in range(n):
@@ -303,7 +303,7 @@ def _equations(system, contacts, joints, room, m):
             K[k, j] = 0.0
         K[k, k] = 1.0
     for i in range(contacts):
-        _contact_equations(3 * i, system.mu[i], room)
+        _contact_equations(3 * i, system.mu[i], smooth, room)
         _add_contact(3 * i, m, room)
     for j in range(joints):
         k, damper = 3 * contacts + j, _damping(room.pairs, j)
@@ -315,7 +315,7 @@ def _equations(system, contacts, joints, room, m):
 
 
 @kernel
-def _direction(system, contacts, joints, room, m, aim):
+def _direction(system, contacts, joints, room, m, smooth, aim):
     """The step towards products of `aim`; answers how far it may go."""
     H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, _INFINITE
     for i in range(contacts):
@@ -330,17 +330,18 @@ def _direction(system, contacts, joints, room, m, aim):
     substitute(room.A, room.pivots, m, vectors[_DZ])
     _to_rows(H, n, m, vectors[_DZ], vectors[_DU])
     for i in range(contacts):
-        reach = min(reach, _contact_step(3 * i, system.mu[i], room))
+        reach = min(reach, _contact_step(3 * i, system.mu[i], smooth, room))
     for j in range(joints):
         reach = min(reach, _joint_step(j, 3 * contacts + j, aim, room))
     return reach
 
 
 @kernel
-def interior_point(system, contacts, joints, room, tolerance, most_steps, least_centring, longest):
+def interior_point(system, contacts, joints, room, tolerance, most_steps, least_centring, longest, smoothing):
     """From cold, the impulses that leave least, in `room.impulses`; answers how many steps it took.
 
-    `least_centring` bounds σ from below, `longest` the share of the way to the boundary.
+    `least_centring` bounds σ from below, `longest` the share of the way to the boundary. `smoothing` times ν rounds
+    |w_t| off, whose slope turns at once where a contact comes to rest.
     """
     n, vectors, pairs, impulses = 3 * contacts + joints, room.vectors, room.pairs, room.impulses
     size, wide, m = _scale(system, contacts, joints, room)
@@ -359,16 +360,17 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
                 room.step[k] = impulses[k]
         if least <= tolerance or step == most_steps or not left < _INFINITE:
             break
-        if not _equations(system, contacts, joints, room, m):
-            break
         gap = _gap(contacts, joints, room)
-        reach = _direction(system, contacts, joints, room, m, 0.0)
+        smooth = smoothing * gap
+        if not _equations(system, contacts, joints, room, m, smooth):
+            break
+        reach = _direction(system, contacts, joints, room, m, smooth, 0.0)
         rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
         centring = min(max(max(least_centring, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
         if rest > 0.9 or length < 0.3:  # blocked: no second order
             for k in range(3 * contacts):
                 vectors[_CORRECTION, k] = 0.0
-        reach = _direction(system, contacts, joints, room, m, centring * gap)
+        reach = _direction(system, contacts, joints, room, m, smooth, centring * gap)
         length = min(1.0, min(longest, max(0.9, 1.0 - gap)) * reach)
         for k in range(n):
             vectors[_IMPULSE, k] += length * vectors[_STEP, k]
