@@ -164,8 +164,9 @@ def _contact_equations(k, mu, smooth, room):
     vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
-    q, t = (vectors[_W, k] / mu, w1, w2), np.sqrt(w1 * w1 + w2 * w2 + smooth * smooth)
-    vectors[_R, k] += mu * (t - smooth)
+    square = w1 * w1 + w2 * w2
+    q, t = (vectors[_W, k] / mu, w1, w2), np.sqrt(square + smooth * smooth)
+    vectors[_R, k] += mu * square / (t + smooth) if t > 0.0 else 0.0
     slope = mu / t if t > 0.0 else 0.0
     first = divided(q, p)
     second, third = divided(q, (p[1], p[0], 0.0)), divided(q, (p[2], 0.0, p[0]))

@@ -185,12 +185,12 @@ template <typename Real, class Room> __device__ __forceinline__ Real mean_gap(co
 
 // Ω of the contact whose rows begin at k, and De Saxcé's share of its r.
 template <typename Real, class Room>
-__device__ __forceinline__ void cone_equations(const Interior<Real, Room>& in, int k, Real mu) {
+__device__ __forceinline__ void cone_equations(const Interior<Real, Room>& in, int k, Real mu, Real smooth) {
     using namespace scaled;
     const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
-    const Real t = sqrt(w.y * w.y + w.z * w.z), slope = t > 0 ? mu / t : Real(0);
-    in.vec(R, k) += mu * t;
+    const Real square = w.y * w.y + w.z * w.z, t = sqrt(square + smooth * smooth), slope = t > 0 ? mu / t : Real(0);
+    in.vec(R, k) += t > 0 ? mu * square / (t + smooth) : Real(0);
     const Vector<Real> first = divided(q, p), second = divided(q, Vector<Real>{p.y, p.x, 0}),
                        third = divided(q, Vector<Real>{p.z, 0, p.x});
     const Vector<Real> normal = {first.x / mu / mu, first.y / mu, first.z / mu};
@@ -256,11 +256,11 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j
 
 // The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they may go.
 template <typename Real, class Room>
-__device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k, Real mu) {
+__device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k, Real mu, Real smooth) {
     using namespace scaled;
     const Vector<Real> w = in.three(W, k), impulse = in.three(IMPULSE, k), own = in.three(DU, k);
     const Vector<Real> step = in.three(STEP, k) - in.resisted(k, own);
-    const Real t = sqrt(w.y * w.y + w.z * w.z);
+    const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth);
     Vector<Real> du = own + in.three(R, k);
     if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
     in.put_three(STEP, k, step), in.put_three(DU, k, du);
@@ -270,8 +270,8 @@ __device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k,
     return fmin(to_boundary(p, dp), to_boundary(q, dq));
 }
 
-// Newton's matrix, factorised; answers whether that was possible.
-template <typename Real, class Room> __device__ __noinline__ bool equations(Interior<Real, Room> in) {
+// Newton's matrix, factorised; answers whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth.
+template <typename Real, class Room> __device__ __noinline__ bool equations(Interior<Real, Room> in, Real smooth) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
@@ -282,14 +282,14 @@ template <typename Real, class Room> __device__ __noinline__ bool equations(Inte
     }
     in.begin_matrix(Real(1));
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) cone_equations(in, 3 * i, system.mu(i)), in.add_contact(3 * i);
+    for (int i = 0; i < system.contacts; ++i) cone_equations(in, 3 * i, system.mu(i), smooth), in.add_contact(3 * i);
 #pragma unroll 1
     for (int k = first; k < n; ++k) in.add_row(k, damping(in, k - first));
     return factorise<Real>(system.room, NV);
 }
 
 // The step towards products of `aim`; answers how far it may go.
-template <typename Real, class Room> __device__ __noinline__ Real direction(Interior<Real, Room> in, Real aim) {
+template <typename Real, class Room> __device__ __noinline__ Real direction(Interior<Real, Room> in, Real smooth, Real aim) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
@@ -302,16 +302,17 @@ template <typename Real, class Room> __device__ __noinline__ Real direction(Inte
     in.to_rows(DZ, DU);
     Real reach = INFINITE;
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) reach = fmin(reach, cone_step(in, 3 * i, system.mu(i)));
+    for (int i = 0; i < system.contacts; ++i) reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth));
 #pragma unroll 1
     for (int j = 0; j < system.joints; ++j) reach = fmin(reach, joint_step(in, j, first + j, aim));
     return reach;
 }
 
 // From cold, the impulses that leave least, as the present iterate. `least_centring` bounds σ from below, `longest` the share
-// of the way to the boundary.
+// of the way to the boundary. `smoothing` times ν rounds |w_t| off, whose slope turns at once where a contact comes to rest.
 template <typename Real, class Room>
-__device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest) {
+__device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest,
+                                            Real smoothing) {
     const Interior<Real, Room> in = {system, rows};
     const int n = system.rows(), first = 3 * system.contacts;
     const Scales<Real> found = scales(in);
@@ -327,14 +328,14 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
             for (int k = 0; k < n; ++k) system.room(room_at::STEP + k) = system.impulse(k);
         }
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
-        if (!equations(in)) break;
-        const Real gap = mean_gap(in);
-        const Real rest = 1 - fmin(direction(in, Real(0)), Real(1));  // what the predictor would leave sets the centring
+        const Real gap = mean_gap(in), smooth = smoothing * gap;
+        if (!equations(in, smooth)) break;
+        const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));  // what the predictor would leave sets the centring
         Real centring = fmax(least_centring, rest * rest * rest);
         centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
         if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second order
             for (int k = 0; k < first; ++k) in.vec(scaled::CORRECTION, k) = 0;
-        const Real reach = direction(in, centring * gap);
+        const Real reach = direction(in, smooth, centring * gap);
         length = fmin(Real(1), fmin(longest, fmax(Real(0.9), 1 - gap)) * reach);
         for (int k = 0; k < n; ++k) in.vec(scaled::IMPULSE, k) += length * in.vec(scaled::STEP, k);
         for (int v = 0; v < NV; ++v) in.vec(scaled::Z, v) += length * in.vec(scaled::DZ, v);
@@ -360,7 +361,9 @@ __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf ro
 #pragma unroll 1
     for (int attempt = 0; attempt < 3 && !(least <= CONTACT_TOLERANCE<Real>); ++attempt) {
         if (attempt > 0) {
-            interior_point(system, rows, attempt == 2 ? Real(0.1) : Real(1e-4), attempt == 2 ? Real(0.9) : Real(0.99));
+            const bool second = attempt == 2;
+            interior_point(system, rows, second ? Real(0.1) : Real(1e-4), second ? Real(0.9) : Real(0.99),
+                           second ? Real(1000) : Real(1));
         } else {
             for (int k = 0; k < n; ++k) system.impulse(k) = 0;
         }
