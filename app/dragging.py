@@ -5,6 +5,7 @@ Other simulators do it so too: Newton's viewer by the right button, MuJoCo's by 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from app.window import Window
 
 HELP = "While the robot plays, drag one of its links with the right button, or with Ctrl and the left one"
+SOON = 0.5  # s, after which it is said what is waited for
+COMPILING = "compiling, once for this machine"
 PAD, AWAY = 5.0, 14.0  # px, around the force's number, and of it from the cursor
 
 
@@ -37,6 +40,8 @@ class Hold:
     """How far from the eye the target stays, along the line of sight, m."""
     button: Qt.MouseButton
     cursor: QPointF
+    since: float
+    """When it was taken, by time.perf_counter."""
 
 
 class Dragging(QObject):
@@ -92,7 +97,7 @@ class Dragging(QObject):
         pose = frame.link_poses[hit.link]
         point = pose[:3, :3].T @ (hit.point - pose[:3, 3])
         depth = self._viewport.camera.depth(hit.point + self._viewport.center)
-        self.hold = Hold(hit.link, point, hit.point, depth, event.button(), place)
+        self.hold = Hold(hit.link, point, hit.point, depth, event.button(), place, time.perf_counter())
         self._bench.forces.grab(hit.link, point, hit.point, self._viewport.robot_size)
         if not self._bench.playing:
             self._status.showMessage("The spring pulls while the robot plays: press Space", MESSAGE)
@@ -124,9 +129,12 @@ class Dragging(QObject):
         pose = frame.link_poses[hold.link]
         point = self._viewport.place(pose[:3, :3] @ hold.point + pose[:3, 3])
         name = self._bench.model.link_names[hold.link]
-        text = (
-            "paused" if not self._bench.playing else "getting ready" if frame.pull is None else force_text(frame.pull)
-        )
+        if not self._bench.playing:
+            text = "paused"
+        elif frame.pull is not None:
+            text = force_text(frame.pull)
+        else:
+            text = COMPILING if time.perf_counter() > hold.since + SOON else ""
         self.layer.show_spring(point, hold.cursor, f"{name}  {text}")
 
 
