@@ -37,7 +37,7 @@ WINDOW = 10.0
 MOST = 32  # curves
 EACH = 8  # curves of one entry of the menu for whole groups
 PICTURE_SCALE = 2
-LIST_WIDTH, LIST_LEAST = 250, 150  # px
+LIST_WIDTH, LIST_LEAST = 250, 124  # px
 GAP = 1e-9  # s after the last sample, where a curve is interrupted
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
@@ -136,7 +136,7 @@ class PlotsPanel(QWidget):
         for seconds in WINDOWS:
             self.span.addItem("whole run" if math.isinf(seconds) else f"{seconds:g} s", seconds)
         self.span.setCurrentIndex(WINDOWS.index(WINDOW))
-        self.span.setMinimumContentsLength(6)
+        self.span.setMinimumContentsLength(5)
         self.span.setToolTip("How much of the time is in sight, in simulated seconds")
         self.span.setAccessibleName("time in sight")
         self.add_plot.clicked.connect(self.new_plot)
