@@ -13,7 +13,7 @@ from engine.model import FREE, Model
 from engine.model.joints import NV
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT
-from engine.scene.touches import TOLERANCE, TOLERANCE_SINGLE
+from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
@@ -130,6 +130,7 @@ class Contacts:
             "NEAR": thresholds.NEAR, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH, "HELD": thresholds.HELD,
             "BACK": thresholds.BACK, "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
+            "BEARABLE_SINGLE": BEARABLE_SINGLE,
         }  # fmt: skip
         body = found.body[self._order]
         tables = {

@@ -18,6 +18,8 @@ constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
+// The residual above which the interior point is called: in single precision its gain below this is rounding's.
+template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
 template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
 // What the method works on: a system and the paths of its rows. HALF holds D^(−1/2).
@@ -359,7 +361,7 @@ __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf ro
     Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), swept);
     take(room_at::BEST, room_at::IMPULSE);
 #pragma unroll 1
-    for (int attempt = 0; attempt < 3 && !(least <= CONTACT_TOLERANCE<Real>); ++attempt) {
+    for (int attempt = 0; attempt < 3 && !(least <= (attempt == 0 ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>)); ++attempt) {
         if (attempt > 0) {
             const bool second = attempt == 2;
             interior_point(system, rows, second ? Real(0.1) : Real(1e-4), second ? Real(0.9) : Real(0.99),
