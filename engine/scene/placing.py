@@ -17,7 +17,8 @@ _AROUND = 64  # places on a rim
 def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
     """q (nq,) with the robot moved along a plane's normal, or up and down over a height field, until it just touches.
 
-    Robots on a pedestal stay where they are, and so do those that have nothing to touch with.
+    Robots on a pedestal stay where they are, and so do those that have nothing to touch with. Obstacles are not looked
+    at.
     """
     roots = np.flatnonzero((model.kind == FREE) & (model.parent == WORLD))
     found = points(model, scene)

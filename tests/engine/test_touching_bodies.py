@@ -75,6 +75,19 @@ def test_momentum_is_kept_to_rounding_where_bodies_strike(tmp_path, rng, integra
         )
 
 
+def test_what_is_moved_out_of_an_overlap_goes_on_as_it_went(tmp_path, rng):
+    """The turn by which it gets out turns no velocity."""
+    model = free(tmp_path, ROD, ROD, masses=(1.0, 20.0)).with_gravity((0, 0, 0))
+    batch = 200
+    q, v = loose(model, rng, batch, 0.05), rng.standard_normal((batch, model.nv))
+    simulation = simulated(model, SELF, q, v=v, batch=batch, dt=1e-9)
+    simulation.step()
+    assert np.sum(simulation.contacts.gap[:, 0] < -0.01) > batch / 4
+    for k in range(batch):
+        before, after = (engine.momentum(model, *state) for state in ((q[k], v[k]), (simulation.q[k], simulation.v[k])))
+        np.testing.assert_allclose(after[3:], before[3:], rtol=0, atol=1e-11)
+
+
 def test_what_one_body_is_given_the_other_gives(tmp_path):
     model = free(tmp_path, BALL, BALL)
     simulation = simulated(model, engine.Scene(self_collision=True), at(model, (0, 0, 0.1), (0, 0, 0.3)))
@@ -354,3 +367,17 @@ def test_the_shell_lets_links_touch_each_other(tmp_path, capsys):
 def test_the_shell_says_what_a_robot_without_shapes_needs(capsys):
     assert cli.main(["run", "arm7", "--self-collision", "--seconds", "0.01"]) == 2
     assert "has no collision shapes that could touch each other; give its links <collision>" in capsys.readouterr().err
+
+
+def test_a_mesh_stands_in_the_way_by_its_hull(tmp_path):
+    """A table of 0.4 m, as a file; a ball and a box come to rest on it."""
+    corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-0.2, 0.2)]
+    faces = "f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
+    (tmp_path / "table.obj").write_text("".join(f"v {x} {y} {z}\n" for x, y, z in corners) + faces)
+    table = engine.Obstacle("mesh", (0.5, 0.5, 1.0), (0, 0, 0.2), str(tmp_path / "table.obj"))
+    model = free(tmp_path, BALL, '<box size="0.2 0.2 0.2"/>')
+    simulation = simulated(model, engine.Scene(obstacles=[table]), at(model, (0.3, 0, 0.51), (-0.3, 0, 0.52)))
+    simulation.step(500)
+    np.testing.assert_allclose(simulation.q[0, [2, 9]], 0.5, atol=1e-7)
+    assert {other for _, other in partners(simulation)} == {-2}
+    assert simulation.contacts.worst[0] <= 1e-9

@@ -147,10 +147,10 @@ def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamic
     free = rotations.free
     for f in range(free.shape[0]):
         c = free[f, 1]
-        # v in the frame in which the step ends; for the way, in that of its middle.
-        way, end = ground.column, load3(v, c, 1)
-        store3(way, c + 3, 1, turned(load3(way, c, 1), -0.5 * rows.dt, load3(way, c + 3, 1)))
-        store3(v, c + 3, 1, turned(end, -rows.dt, load3(v, c + 3, 1)))
+        # v in the frame in which the step ends, also by what overlapped; for the way, in that of its middle.
+        way, turn = ground.column, load3(ground.column, c, 1)
+        store3(way, c + 3, 1, turned(turn, -0.5 * rows.dt, load3(way, c + 3, 1)))
+        store3(v, c + 3, 1, turned(turn, -rows.dt, load3(v, c + 3, 1)))
     advance(q, ground.column, rows.dt, rows.q_of_v, rotations)
 
 

@@ -274,7 +274,7 @@ template <typename Real, int PITCH> struct Touching {
     }
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY: velocities of free joints in the frame in
-    // which the step ends, for the way in that of its middle.
+    // which the step ends, also by what overlapped, for the way in that of its middle.
     template <class Memory> __device__ __forceinline__ bool arrive(const Memory& at, Real dt, bool overlaps) const {
         bool sound = true;
         for (int v = 0; v < NV; ++v) {
@@ -288,7 +288,7 @@ template <typename Real, int PITCH> struct Touching {
             const int k = v_start(i), way = room_at::WAY + k, next = room_at::FREE_V + k;
             if (kind(i) == FREE) {
                 room.store(way + 3, turned(room.vector(way), -dt / 2, room.vector(way + 3)));
-                room.store(next + 3, turned(room.vector(next), -dt, room.vector(next + 3)));
+                room.store(next + 3, turned(room.vector(way), -dt, room.vector(next + 3)));
             }
             for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = room(next + j);
             advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room, way), dt);
