@@ -304,3 +304,24 @@ def test_rows_are_packed_and_unpacked_to_the_bit(shape, rng):
 def test_equal_rows_are_kept_once():
     assert alike(np.ones((4, 3))).shape == (1, 3)
     assert alike(np.array([[0.0], [-0.0]])).shape == (2, 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["arm7", "quadruped"])
+def test_a_run_on_the_gpu_runs_again_to_the_same_bits(name, dtype, rng):
+    """Efforts and drags included; the quadruped falls freely."""
+    model = engine.load(engine.find_robot(name))
+    simulation = engine.Simulation(model, 3, q=model.random(rng, 3), device="cuda", dtype=dtype)
+    recording = engine.Recording()
+    recording.begin(simulation)
+    for number in range(30):
+        simulation.tau[:] = simulation.array(rng.normal(size=(3, model.nv)))
+        if number > 10:
+            simulation.wrench[:] = simulation.array(rng.normal(size=(3, len(model.link_names), 6)))
+        recording.note(simulation)
+        simulation.step(int(rng.integers(1, 9)))
+        recording.add(simulation)
+    (run,) = recording.runs
+    for where, computed in recording.resimulate(run, 4):
+        assert_same(computed, recording.frame(run, where).checkpoint)
