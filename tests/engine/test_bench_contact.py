@@ -5,7 +5,7 @@ import pytest
 from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 
 from engine.bench.peers.peer import Missing
-from engine.bench.suites import contact, contact_cases, contact_gpu
+from engine.bench.suites import contact, contact_cases, contact_gpu, contact_scenes
 from engine.bench.suites.command import SUITES
 from engine.cuda.runtime import clock
 
@@ -71,3 +71,17 @@ def test_the_suite_of_the_gpu_measures_and_judges_batches(monkeypatch):
     assert rows[-1]["robots that differ"] == {"float32": 0, "float64": 0}
     assert all(SUITES["contact-gpu"].line(row) for row in rows)
     assert SUITES["contact-gpu"].show(rows).count("\n") == len(rows) + 1
+
+
+def test_bodies_move_as_theory_says():
+    found, musts = contact_scenes.off(contact_scenes.ours), contact.MUSTS["scenes"]
+    assert len(found) >= 10
+    assert {name: must.met(found[name]) for name, must in musts.items()} == dict.fromkeys(found, "must")
+
+
+def test_what_moves_otherwise_is_seen():
+    """A body that no friction holds is off in all that friction decides."""
+    found = contact_scenes.off(lambda case: contact_scenes.ours(case._replace(mu=0.0)))
+    missed = {name for name, must in contact.MUSTS["scenes"].items() if must.met(found[name]) == "nothing"}
+    assert len(missed) == len(found) - 2
+    assert not missed & {"box at rest, its depth, m", "rod falling on ice, its speed, %"}

@@ -1,4 +1,4 @@
-"""MuJoCo on a plane, where it is installed: a box on a ramp, one that slides to rest, and a robot that stands.
+"""MuJoCo on a plane, where it is installed: bodies of one shape, a box on a ramp, and a robot that stands.
 
 As its documentation advises against slip: elliptic cones, impratio 100, and the implicit integrator for gains.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine import lie
 from engine.bench.peers.peer import require
 from engine.validation import Array
 
@@ -20,6 +21,10 @@ BOX = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integrat
 <geom type="plane" size="0 0 1" friction="{mu} 0 0"/><body pos="0 0 {height}"><freejoint/>
 <inertial pos="0 0 0" mass="2" diaginertia="{i} {i} {i}"/><geom type="box" size="{half}" friction="{mu} 0 0"/>
 </body></worldbody></mujoco>"""
+FREE = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integrator="implicitfast"/><worldbody>
+<geom type="plane" size="0 0 1" friction="{mu} 0 0" condim="3"/><body><freejoint/>
+<inertial pos="0 0 0" mass="{mass}" diaginertia="{i} {i} {i}"/>
+<geom type="{shape}" size="{size}" friction="{mu} 0 0" condim="3"/></body></worldbody></mujoco>"""
 
 
 def _mujoco() -> Any:
@@ -41,6 +46,43 @@ def box_on_ramp(mu: float, tilt: float, inertia: float, settle: float, seconds: 
     start = data.qpos[:3].copy()
     mujoco.mj_step(model, data, round(seconds * 1e3))
     return float(np.linalg.norm(data.qpos[:3] - start))
+
+
+class Body(NamedTuple):
+    """A body of one shape on the plane z = 0, `size` (m) as in `Collision`; a force (N) along x acts at its centre.
+
+    It begins `height` m high at rotation (3, 3), with velocities (3,) in the world. kg, kg m², m/s².
+    """
+
+    shape: str
+    size: tuple[float, ...]
+    mu: float
+    mass: float
+    inertia: float
+    gravity: Array
+    height: float
+    rotation: Array
+    linear: Array
+    angular: Array
+    force: float
+
+
+def free_body(body: Body, dt: float, seconds: float) -> tuple[Array, Array, Array, Array]:
+    """Position (3,), rotation (3, 3) and velocities (3,) in the world, linear and angular, at last. Raises Missing."""
+    mujoco = _mujoco()
+    halves = {"box": [x / 2 for x in body.size], "capsule": [body.size[0], body.size[-1] / 2], "sphere": body.size}
+    size = " ".join(map(str, halves[body.shape]))
+    model = mujoco.MjModel.from_xml_string(
+        FREE.format(dt=dt, mu=body.mu, mass=body.mass, i=body.inertia, shape=body.shape, size=size)
+    )
+    model.opt.gravity[:] = body.gravity
+    data = mujoco.MjData(model)
+    data.qpos[2], data.qpos[3:] = body.height, np.roll(lie.quaternion_from_rotation(body.rotation), 1)
+    data.qvel[:3], data.qvel[3:] = body.linear, body.rotation.T @ body.angular
+    data.xfrc_applied[1, 0] = body.force
+    mujoco.mj_step(model, data, round(seconds / dt))
+    R = lie.rotation_from_quaternion(np.roll(data.qpos[3:], -1))
+    return data.qpos[:3].copy(), R, data.qvel[:3].copy(), R @ data.qvel[3:]
 
 
 def stopping(mu: float, speed: float, inertia: float, dt: float, angles: Array) -> Array:

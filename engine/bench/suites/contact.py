@@ -15,6 +15,7 @@ from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.bench.suites import contact_bodies as bodies
 from engine.bench.suites import contact_cases as cases
+from engine.bench.suites import contact_scenes as scenes
 from engine.holding import holding_gains
 from engine.scene import Scene
 
@@ -50,6 +51,7 @@ MUSTS: Mapping[str, Mapping[str, Must]] = {
     "stopping": {"% off at 1 ms": Must(0.5), "spread at 1 ms, relative": Must(1e-6)},
     "bounces": {f"e {e:g} at {dt} ms, %": Must(1.0) for dt in ("1", "0.1") for e in (0.0, 0.5, 1.0)},
     "impacts": {f"energy gained at e {e:g}": Must(1e-9) for e in (0.5, 1.0)},
+    "scenes": {case.name: Must(1.0 if case.name.endswith("%") else 1e-7) for case in scenes.CASES},
     "held-humanoid": {"drift in 60 s, m": Must(1e-4, 1e-6)},
     "stack": {"drift in 60 s, m": Must(1e-4), "worst": Must(1e-4, 1e-6)},
     "pinch": {"creep, m/s": Must(1e-8, 1e-12), "worst": Must(1e-4, 1e-9)},
@@ -66,7 +68,7 @@ TITLES: Mapping[str, str] = {
     "residuals-rods": "200 rods sliding, μ = 2", "residuals-snake": "two limp snakes of 50 links",
     **{f"ramp-{name}": f"{name} on a ramp, μ = {mu}" for name, mu in RAMPS},
     "stopping": "flat box pushed off in 16 directions", "bounces": "ball that falls by 0.5 m",
-    "impacts": "10⁵ random impacts", "held-humanoid": "humanoid held by gains",
+    "impacts": "10⁵ random impacts", "scenes": "off its closed form", "held-humanoid": "humanoid held by gains",
     "stack": "box on a box, 1 to 1000 times as heavy", "pinch": "capsule pinched with 20 times what holds it",
     "wedge": "wedge of 20° between two walls", "corners": "50 bodies on eight corners, pushed",
     "pushed": "box pushed by the ball of a slide", "strikes": "10⁴ heaps of four bodies that strike",
@@ -101,6 +103,7 @@ def _parts(seconds: float) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
         ("stopping", cases.stopping),
         ("bounces", cases.bounces),
         ("impacts", cases.impacts),
+        ("scenes", partial(scenes.off, scenes.ours)),
         ("held-humanoid", cases.held),
         ("stack", bodies.stack),
         ("pinch", bodies.pinch),
@@ -138,6 +141,10 @@ def _stopping_beside(_seconds: float) -> dict[str, Any]:
     }
 
 
+def _scenes_beside(_seconds: float) -> dict[str, Any]:
+    return scenes.off(scenes.mujoco)
+
+
 def _speed_beside(seconds: float) -> dict[str, Any]:
     """The quadruped's µs a step, and ours in turns with it."""
     kp, kd = holding_gains(cases.robot("quadruped"))
@@ -154,7 +161,7 @@ def _speed_beside(seconds: float) -> dict[str, Any]:
 
 
 PEERS: Mapping[str, Callable[[float], dict[str, Any]]] = {
-    "ramp-box": _box_beside, "stopping": _stopping_beside, "speed": _speed_beside,
+    "ramp-box": _box_beside, "stopping": _stopping_beside, "scenes": _scenes_beside, "speed": _speed_beside,
 }  # fmt: skip
 
 
