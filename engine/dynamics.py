@@ -298,7 +298,8 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
     external[:3, link, 3:] = R  # row i: eᵢ of the world in the link's frame, Rᵀ eᵢ
     external[:3, link, :3] = np.cross(p, R)
     rows, still = np.repeat(pose, 4, 0), np.zeros((4, model.nv))
-    a = ForwardDynamics(model, 4, "abia", "cpu")(rows, still, still, external=external)
+    algorithm = "jsiia" if model.has_mimic else "abia"
+    a = ForwardDynamics(model, 4, algorithm, "cpu")(rows, still, still, external=external)
     twist = poses.link_twists(model, rows[:3], a[:3] - a[3])[:, link]
     response: Array = twist[:, 3:] + np.cross(twist[:, :3], R @ p)
     return (response + response.T) / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mimics import mimics
 
 import engine
 from engine import lie
@@ -12,9 +13,9 @@ FREE = """<robot name="brick"><link name="brick"><inertial><mass value="2"/>
   <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial></link></robot>"""
 
 
-@pytest.mark.parametrize("name", ["arm7", "scara"])
-def test_it_is_the_jacobian_times_the_inverse_mass_matrix(name, rng):
-    model = engine.load(engine.find_robot(name))
+@pytest.mark.parametrize("name", ["arm7", "scara", "mimics"])
+def test_it_is_the_jacobian_times_the_inverse_mass_matrix(name, rng, tmp_path):
+    model = mimics(tmp_path, 3) if name == "mimics" else engine.load(engine.find_robot(name))
     link, p = len(model.link_names) - 1, rng.normal(size=3)
     q = model.random(rng)
 
