@@ -62,6 +62,7 @@ class Drives(Attachment):
     """The drives that are not plain, in the simulation's thread, by their velocities."""
 
     def __init__(self) -> None:
+        self._model: engine.Model | None = None  # whose joints they drive
         self._drives: dict[int, Drive] = {}
         self._left = 0  # steps until they are worked out again
         self._moving = False
@@ -88,8 +89,10 @@ class Drives(Attachment):
     def _changed(self) -> None:
         self._left, self._moving = 0, any(drive.moves for drive in self._drives.values())
 
-    def jumped(self, running: Running) -> None:  # noqa: ARG002
-        self._left = 0
+    def jumped(self, running: Running) -> None:
+        if running.model is not self._model:
+            self._model, self._drives = running.model, {}
+        self._changed()
 
     def most(self, running: Running) -> int | None:
         if not self._moving:

@@ -144,6 +144,22 @@ def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, shown):
     assert form.isHidden()
 
 
+def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench = window.workbench
+    for index in (5, 6):
+        bench.set_joint_drive(index, Drive("target", 0.0, "sine", 0.3, 0.5))
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > 0.05)
+    window.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: bench.model.name == "double_pendulum")
+    wait(qtbot, lambda: not bench.compiling and bench.newest is not None)
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
+    assert bench.playing
+    assert not bench.newest.tau.any()
+
+
 def test_limits_bound_what_is_asked_for(shown):
     window = shown(engine.find_robot("arm7"))
     bench = window.workbench
