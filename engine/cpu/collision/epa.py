@@ -89,11 +89,16 @@ def _first_vertices(a, b, shapes, rotation, d, count, size, work):
 
 @inline
 def _toggle(work, edges, i, j):
-    """Note a rim's edge, or forget it if it is there the other way round; answers how many there are."""
+    """Note a rim's edge, or forget it if it is there the other way round; answers how many there are.
+
+    Of a surface that rounding has torn into many holes only so many are noted as there is room for.
+    """
     for k in range(edges):
         if work.rim[k, 0] == j and work.rim[k, 1] == i:
             work.rim[k, 0], work.rim[k, 1] = work.rim[edges - 1, 0], work.rim[edges - 1, 1]
             return edges - 1
+    if edges == work.rim.shape[0]:
+        return edges
     work.rim[edges, 0], work.rim[edges, 1] = i, j
     return edges + 1
 
@@ -162,6 +167,8 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
         if dot(n, w) - offset <= _ENOUGH * small + _VISIBLE * size:
             break
         triangles, edges = _opened(work, triangles, best, w, _VISIBLE * size)
+        if triangles + edges > work.of.shape[0]:
+            break  # several holes, from rounding
         for k in range(edges):
             _put_triangle(work, triangles + k, work.rim[k, 0], work.rim[k, 1], vertices)
         triangles += edges

@@ -1,0 +1,34 @@
+"""The polytope by which overlapping shapes come apart keeps to its room, whatever rounding does to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.cpu.collision import epa
+from engine.cpu.collision.found import room
+from engine.scene.shapes import Solid, shapes
+
+
+def test_edges_beyond_the_rims_room_are_left_out():
+    work = room(shapes((Solid("box", (1.0, 1.0, 1.0)),))).work
+    most, edges = len(work.rim), 0
+    for k in range(most + 5):  # of as many holes: none is another's edge the other way round
+        edges = epa._toggle(work, edges, 3 * k, 3 * k + 1)
+    assert edges == most
+    np.testing.assert_array_equal(work.rim[:, 0], 3 * np.arange(most))
+    assert epa._toggle(work, edges, 1, 0) == most - 1  # one that is there the other way round is forgotten all the same
+
+
+def test_a_surface_with_more_edges_than_room_for_triangles_ends_the_search(monkeypatch):
+    both = shapes((Solid("box", (1.0, 1.0, 1.0)), Solid("box", (0.8, 0.9, 0.7))))
+    work = room(both).work
+
+    def torn(work, triangles, *_):
+        return triangles, len(work.rim)
+
+    monkeypatch.setattr(epa, "_opened", torn)
+    d = 0.1, 0.2, 0.6
+    work.simplex[0] = [*d, *d]
+    rotation = np.tile(np.eye(3).ravel(), (2, 1))
+    epa.least_overlap.function(0, 1, both, rotation, d, 1, work)
+    assert abs(np.linalg.norm(work.axis[:3]) - 1) < 1e-12
