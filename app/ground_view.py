@@ -84,9 +84,12 @@ class GroundView:
     def _refresh(self) -> None:
         settings = self._bench.settings
         self.menu.setEnabled(self._bench.stands and settings.ground)
-        if not settings.ground:
+        frame = self._bench.replay.frame
+        present = settings.scene if settings.ground else None
+        scene = present if frame is None else frame.setup.settings.scene
+        if scene is None:
             self._overlays.set_world(None)
             return
-        if self._shown is None or self._shown[0] is not settings.scene:
-            self._shown = settings.scene, world_of(settings.scene)
+        if self._shown is None or self._shown[0] is not scene:
+            self._shown = scene, world_of(scene)
         self._overlays.set_world(self._shown[1])

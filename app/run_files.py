@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from app.messages import Settings
+from app.messages import LEVEL, Settings
 from app.recorder import Opened, Recorder
 from app.spread import Spread
 
@@ -16,9 +16,11 @@ SUFFIX = ".npz"
 
 
 def describe(settings: Settings) -> dict[str, Any]:
-    """The window's settings as JSON knows them."""
+    """The window's settings as JSON knows them; but for the scene, which the file has with its simulation's."""
     sets = {"driven": sorted(settings.driven), "by_velocity": sorted(settings.by_velocity)}
-    return asdict(settings) | sets
+    text = asdict(replace(settings, scene=LEVEL)) | sets
+    del text["scene"]
+    return text
 
 
 def understand(text: Any) -> Settings | None:

@@ -337,6 +337,8 @@ def again(frame: engine.RecordedFrame, before: Running) -> Running:
     Raises what making a simulation does.
     """
     setup, settings = frame.setup, frame.setup.about or before.settings
+    scene = setup.settings.scene
+    settings = replace(settings, ground=scene is not None, scene=settings.scene if scene is None else scene)
     alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
     running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
     running.resume(frame.checkpoint, setup.time_before)

@@ -16,6 +16,7 @@ from windows import wait, wait_loaded
 import engine
 import main
 from app import run_files
+from app.ground_view import GroundView
 from app.messages import Settings
 from app.run_exports import RunExports
 from app.spread import Spread
@@ -89,6 +90,37 @@ def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):
     wait(qtbot, lambda: not window.workbench.compiling)
     play(qtbot, window, 0.05)
     assert window.workbench.time == pytest.approx(0.45, abs=0.1)
+
+
+@pytest.mark.parametrize("shape", [1, 2], ids=["slope", "rough"])
+def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tmp_path, monkeypatch, shape):
+    load(qtbot, window, "quadruped")
+    bench = window.workbench
+    window.features[GroundView].shapes[shape].trigger()
+    chosen = bench.settings.scene.ground
+    play(qtbot, window, 0.2)
+    path = tmp_path / "walk.npz"
+    export(qtbot, window, exports.trajectory, path, monkeypatch)
+    assert "frames written to walk.npz" in window.statusBar().currentMessage()
+    window.features[GroundView].shapes[0].trigger()
+    load(qtbot, window, "quadruped")
+    level = window.viewport.overlays._world
+    open_run(qtbot, window, path)
+    wait(qtbot, lambda: window.viewport.overlays._world is not level)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.settings.scene.ground, chosen))
+    assert window.viewport.overlays._world is not level
+    bench.set_dt(7e-4)
+    wait(qtbot, lambda: not bench.replay.active and bench.settings.dt == 7e-4 and not bench.compiling)
+    play(qtbot, window, 0.05)
+    run = bench.replay.recording.runs[-1]
+    assert _same_ground(bench.replay.recording.frame(run, run.last).setup.settings.scene.ground, chosen)
+
+
+def _same_ground(one: engine.Plane | engine.HeightField, other: engine.Plane | engine.HeightField) -> bool:
+    if isinstance(one, engine.Plane) or isinstance(other, engine.Plane):
+        return one == other
+    return np.array_equal(one.heights, other.heights) and one.cell == other.cell
 
 
 def test_a_floating_robots_run_opens_floating(qtbot, window, exports, tmp_path, monkeypatch):
