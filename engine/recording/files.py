@@ -49,7 +49,10 @@ class SavedRun:
 
 def trajectory(recording: Recording, run: Run) -> Trajectory:
     """A recorded run as `rollout` answers it; a batch stands in front."""
-    frames = recording.stored(run)
+    return _trajectory(recording.stored(run))
+
+
+def _trajectory(frames: list[StoredFrame]) -> Trajectory:
     batch, nv = frames[0].q.shape[0], frames[0].v.shape[1]
     tau = [np.broadcast_to(frame.inputs[0], (batch, nv)) for frame in frames]
     parts = [np.stack(x, 1) for x in ([f.q for f in frames], [f.v for f in frames], tau)]
@@ -68,8 +71,10 @@ def save_run(
 
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
     """
-    frames = recording.stored(run)
-    model = run.setups[frames[-1].setup].model
+    frames = recording.stored(run)  # once, since a run that plays grows meanwhile
+    used = frames[-1].setup + 1
+    setups, shapes_of = run.setups[:used], run.shapes[:used]
+    model = setups[-1].model
     arrays: dict[str, Any] = {f"frame_{name}": np.array([getattr(f, name) for f in frames])
                               for name in ("steps", "setup", "begins")}  # fmt: skip
     batch = frames[0].q.shape[0]
@@ -90,13 +95,13 @@ def save_run(
     arrays["frame_touched"] = np.array([frame.touches is not None for frame in frames])
     for k, name in enumerate(Touches._fields if touched else ()):
         arrays[f"frame_touch_{name}"] = np.concatenate([each[k] for each in touched])
-    texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(run.setups)]
-    for text, shapes in zip(texts, run.shapes, strict=True):
+    texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(setups)]
+    for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
     with files.replacing(path) as file:
         np.savez_compressed(
             file,
-            **asdict(trajectory(recording, run)),
+            **asdict(_trajectory(frames)),
             joint_names=np.array(model.joint_names),
             coordinate_names=np.array(model.coordinate_names),
             settings=np.array(json.dumps({**settings, "format": FORMAT})),

@@ -57,6 +57,31 @@ def test_a_run_goes_through_a_file_to_the_bit(tmp_path, recorded):
         assert_same(computed, recorded.frame(run, index).checkpoint)
 
 
+class Playing(engine.Recording):
+    """A recording to which frames, and another simulation, come while it is written."""
+
+    def stored(self, run):
+        frames = super().stored(run)
+        simulation = standing("quadruped")
+        self.go_on(simulation, 1.0)
+        simulation.step(5)
+        self.add(simulation)
+        return frames
+
+
+def test_a_run_that_plays_is_written_as_it_was_when_that_began(tmp_path, rng):
+    simulation, recording = standing("quadruped"), Playing()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    number, setups = len(recording.runs[0]), len(recording.runs[0].setups)
+    again = opened(save(tmp_path / "run.npz", recording), "quadruped")
+    (run,) = again.runs
+    assert len(run) == number < len(recording.runs[0])
+    assert len(run.setups) == setups < len(recording.runs[0].setups)
+    for index in range(number):
+        assert_same(again.frame(run, index).checkpoint, recording.frame(recording.runs[0], index).checkpoint)
+
+
 def test_robots_of_a_batch_go_through_a_file(tmp_path, rng):
     model = engine.load(engine.find_robot("arm7"))
     parameters = engine.Parameters(model, 3)
