@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -13,11 +13,13 @@ import engine
 from app.actions import MESSAGE, check, make_action
 from app.gl.camera import Camera
 from app.messages import Event, Loaded, Refused, Settings
+from app.time_view import TimeView
 
 if TYPE_CHECKING:
     from app.window import Window
 
 LOOK = 400  # ms between two looks at the file
+LASTING = 10.0  # s of recording that do not go unasked
 KEY = "reload"  # the setting
 
 
@@ -34,24 +36,29 @@ class Before:
 
 
 class Reloading:
-    """Looks at the file twice a second; one that is being written is left alone until it rests."""
+    """Looks at the file twice a second; one that is being written is left alone until it rests.
+
+    Where keyframes or a lasting recording would go, a change is told, and waits for `reload`.
+    """
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
-        tip = "Read the robot's file again, and keep pose, camera and settings"
+        tip = "Read the robot's file again, and keep pose, camera and settings; its recording goes"
         self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
-        tip = "Read the robot's file again by itself when it has changed"
+        tip = f"Read the robot's file again by itself, unless keyframes or {LASTING:g} s of recording would go"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, self._settings.value(KEY, True, bool))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = ""
         self._known = self._seen = (0, 0)  # the file as it was read, and as it was at the last look
+        self._asked = "", (0, 0)  # the path that is being opened, and its file as it was then
         self._before: Before | None = None
         self._timer = QTimer(window)
         self._timer.timeout.connect(self.look)
         self._timer.start(LOOK)
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
+        window.refreshed.connect(self._note)
         self._refresh()
 
     def _set_watching(self, on: bool) -> None:
@@ -61,13 +68,32 @@ class Reloading:
         self.action.setEnabled(bool(self._path))
 
     def look(self) -> None:
-        """Read the file again if it has changed, and has not since the last look."""
+        """Read the file again, or tell of it, if it has changed, and has not since the last look."""
         if not self._path or self._bench.loading or not self.watching.isChecked():
             return
         now, before = signature(self._path), self._seen
         self._seen = now
-        if now == before and now not in (self._known, (0, 0)):
+        if now != before or now in (self._known, (0, 0)):
+            return
+        if self._would_go():
+            self._known = now  # which is told once
+            text = f"{Path(self._path).name} has changed; F5 reads it again, and the recording goes"
+            self._window.statusBar().showMessage(text)
+        else:
             self.reload()
+
+    def _would_go(self) -> bool:
+        """Whether something of the recording would go by reading again that the user may want."""
+        replay, time_view = self._bench.replay, cast(TimeView, self._window.features[TimeView])
+        recording = replay.recording
+        lasts = sum(end - begin for begin, end in map(recording.span, recording.runs))
+        return replay.active or bool(time_view.keyframes.all) or lasts > LASTING
+
+    def _note(self) -> None:
+        """Know a file as it was before it is read: what is written meanwhile is a change."""
+        loading = self._bench.loading
+        if loading and loading != self._asked[0]:
+            self._asked = loading, signature(loading)
 
     def reload(self) -> None:
         """Read it again now."""
@@ -77,14 +103,16 @@ class Reloading:
         camera = replace(self._window.viewport.camera)
         state = bench.newest.q.copy()
         self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
-        self._known = self._seen = signature(self._path)
+        self._asked = self._path, signature(self._path)
+        self._known = self._seen = self._asked[1]
         self._window.files.open(self._path, floating=bench.floating, trust_xacro=bench.trusted)
 
     def _take(self, event: Loaded) -> None:
         before, self._before = self._before, None
         file = Path(event.path)
         self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
-        self._known = self._seen = signature(event.path)
+        (asked, known), self._asked = self._asked, ("", (0, 0))
+        self._known = self._seen = known if asked == event.path else signature(event.path)
         self._refresh()
         if before is None or before.path != event.path:
             return
@@ -98,7 +126,7 @@ class Reloading:
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
-            self._before = None
+            self._before, self._asked = None, ("", (0, 0))
 
 
 def signature(path: str) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from PyQt6.QtCore import Qt
 from windows import wait, wait_loaded
 
 import engine
-from app.reloading import Reloading, carried_pose
+from app.reloading import LASTING, Reloading, carried_pose
+from app.time_view import TimeView
 
 
 @pytest.fixture
@@ -95,6 +96,58 @@ def test_it_waits_until_the_file_rests(opened, file, monkeypatch):
     for _ in range(3):
         reloading.look()
     assert not asked
+
+
+def told(window) -> str:
+    return window.statusBar().currentMessage()
+
+
+@pytest.mark.parametrize("kept", ["keyframe", "moment", "recording"])
+def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch, kept):
+    window = opened(file)
+    bench, reloading = window.workbench, window.features[Reloading]
+    recording, before = bench.replay.recording, bench.model
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    window.run.play.trigger()
+    if kept == "keyframe":
+        window.features[TimeView].keyframe.trigger()
+    elif kept == "moment":
+        bench.replay.show(1)
+    else:
+        monkeypatch.setattr(recording, "span", lambda _: (0.0, 1.1 * LASTING))
+    (run,) = recording.runs
+    reloading._timer.stop()
+    change(file, 'name="joint7"', 'name="wrist"')
+    for _ in range(3):
+        reloading.look()
+    assert not bench.loading
+    assert told(window) == "own.urdf has changed; F5 reads it again, and the recording goes"
+    assert recording.runs == (run,)
+    window.statusBar().clearMessage()
+    reloading.look()
+    assert not told(window), "it is told once"
+    monkeypatch.undo()
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: bench.model is not before)
+    assert bench.model.joint_names[-1] == "wrist"
+    assert run not in recording.runs
+
+
+def test_a_change_while_it_is_read_is_not_missed(qtbot, window, file, monkeypatch):
+    bench, load = window.workbench, engine.load
+
+    def slowly(path, **how):
+        model = load(path, **how)
+        if model.joint_names[-1] != "wrist":
+            change(file, 'name="joint7"', 'name="wrist"')
+        return model
+
+    monkeypatch.setattr(bench._worker, "_load", slowly)
+    window.open(file)
+    wait(qtbot, lambda: bench.model is not None)
+    assert bench.model.joint_names[-1] == "joint7"
+    wait(qtbot, lambda: bench.model.joint_names[-1] == "wrist")
 
 
 def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
