@@ -215,7 +215,8 @@ class Window(QMainWindow):
             case Configured(_, _, algorithm, device, _, refusal):
                 if (algorithm, device) == self.timing.taken_by:
                     self.timing.clear()
-                self.statusBar().showMessage(refusal, MESSAGE)
+                if refusal:
+                    self.statusBar().showMessage(refusal, MESSAGE)
             case LimitsReached(time, names):
                 which = names[0] if len(names) == 1 else f"{len(names)} joints"
                 self.statusBar().showMessage(f"{which} reached a position limit at {time:.3f} s", MESSAGE)

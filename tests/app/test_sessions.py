@@ -13,6 +13,7 @@ from windows import wait
 
 import engine
 from app.appearance import Appearance
+from app.messages import Configured
 from app.panels.plots import PlotsPanel
 from app.plots_view import PlotsView
 from app.sessions import VERSION, NoSession, Sessions, read
@@ -97,7 +98,11 @@ def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
     saved.write_text(json.dumps(session))
     window = make_window()
     window.features[Sessions].open(str(saved))
-    wait(qtbot, lambda: "evil.py" in window.statusBar().currentMessage())
+    configured = []
+    window.happened.connect(lambda event: configured.append(event) if isinstance(event, Configured) else None)
+    wait(qtbot, lambda: bool(configured))
+    assert configured[-1].settings.dt == 2e-3
+    assert "evil.py" in window.statusBar().currentMessage()
     assert window.workbench.controller.path == ""
 
 
