@@ -119,9 +119,9 @@ def test_axes_of_the_world_stay_as_the_link_turns(bench):
     bench.forces.set(link, np.array([0, 0.05, 0, 0, 0, 0]), world=True)
     bench.play()
     frames(bench, lambda frame: frame.time > 1 and abs(frame.q[0]) > 0.2)
+    bench.pause()
     bench.reset()
     assert not bench.forces.wrenches
-    bench.pause()
     seen = frames(bench, lambda frame: frame.time == 0)
     np.testing.assert_array_equal(seen[-1][1], bench.initial)
     bench.play()

@@ -179,7 +179,6 @@ def test_masses_are_about_the_centre_of_mass_and_in_the_links_frame(rng):
 
 
 def test_the_drives_torque_of_a_held_arm_is_its_weight(qtbot, arm):
-    frame = arm.workbench.newest
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: arm.workbench.time > 0.5)
     press(qtbot, arm, arm.run.play)
