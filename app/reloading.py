@@ -149,9 +149,12 @@ def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start
 
 
 def _carried(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
-    """The settings, with the velocities that no gains hold found by their names."""
+    """The settings, with the velocities that are driven in a way of their own found by their names."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
-    driven = frozenset(
-        names[before.coordinate_names[v]] for v in settings.driven if before.coordinate_names[v] in names
+    now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
+    return replace(
+        settings,
+        driven=frozenset(now[v] for v in settings.driven if v in now),
+        by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
+        gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
     )
-    return replace(settings, driven=driven)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from PyQt6.QtCore import Qt
 from windows import wait, wait_loaded
 
 import engine
+from app.drives import Drive
 from app.reloading import LASTING, Reloading, carried_pose
 from app.time_view import TimeView
 
@@ -53,6 +55,29 @@ def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.1)
     np.testing.assert_allclose(bench.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
+
+
+def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
+    window = opened(file)
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None)
+    bench.set_gains(0, (11.0, 1.0))
+    bench.set_gains(6, (77.0, 7.0))
+    bench.set_joint_drive(5, Drive("velocity", 0.1))
+    wait(qtbot, lambda: bench.mode(5) == "velocity")
+    text = file.read_text()
+    robot = ElementTree.fromstring(text)
+    (first,) = (joint for joint in robot.iter("joint") if joint.get("name") == "joint1")
+    first.set("type", "fixed")
+    before = bench.model
+    change(file, text, ElementTree.tostring(robot, "unicode"))
+    wait(qtbot, lambda: bench.model is not before)
+    assert bench.model.joint_names[0] == "joint2"
+    assert bench.settings.gains == ((5, 77.0, 7.0),)
+    assert bench.mode(4) == "velocity"
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
+    assert bench.playing
 
 
 def test_what_played_plays_on(qtbot, opened, file):
