@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -164,11 +165,13 @@ def read_run(path: str | Path) -> SavedRun:
         raise ValueError(_NO_RUN.format(name, "it is no .npz file, or not whole")) from None
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
-    except (EOFError, ValueError) as fault:
+    except (EOFError, ValueError, zlib.error, RuntimeError) as fault:  # such as NotImplementedError, RecursionError
         raise ValueError(_NO_RUN.format(name, fault)) from None
     if not isinstance(settings, dict):
         raise ValueError(_NO_RUN.format(name, "its settings are no JSON object"))
-    if (version := settings.get("format", 0)) > FORMAT:
+    if not isinstance(version := settings.get("format", 0), int):
+        raise ValueError(_NO_RUN.format(name, f"its format is {version!r:.80}, and no whole number"))
+    if version > FORMAT:
         raise ValueError(f"{name} is of format {version}, and this Catena reads up to {FORMAT}; take a newer one")
     _require_numbers(name, run)
     return SavedRun(str(path), settings, run, arrays)
@@ -185,7 +188,7 @@ def _arrays(path: str | Path) -> dict[str, Array]:
                 shape, _, dtype = read(file)
             if dtype.hasobject:
                 raise ValueError(f"its array {info.filename} is no array of numbers or text")
-            if (size := prod(shape) * dtype.itemsize) > info.file_size:
+            if min(shape, default=0) < 0 or (size := prod(shape) * dtype.itemsize) > info.file_size:
                 raise ValueError(f"its array {info.filename} is not whole")
             total += size
         if total > LARGEST:
@@ -197,7 +200,9 @@ def _arrays(path: str | Path) -> dict[str, Array]:
 def _require_numbers(name: str, run: Trajectory) -> None:
     """ValueError unless all is finite, the times are in order, and each of them has a state."""
     for what, x in (("time", run.time), ("q", run.q), ("v", run.v), ("tau", run.tau)):
-        if x.dtype.kind != "f" or not np.all(np.isfinite(x)):
+        if x.dtype.kind != "f":
+            raise ValueError(_NO_RUN.format(name, f"its {what} has numbers of type {x.dtype}, not of floating point"))
+        if not np.all(np.isfinite(x)):
             raise ValueError(_NO_RUN.format(name, f"its {what} has numbers that are not finite"))
     samples = len(run.time) if run.time.ndim == 1 else 0
     fits = all(x.ndim in (2, 3) and x.ndim == run.q.ndim and x.shape[-2] == samples for x in (run.q, run.v, run.tau))

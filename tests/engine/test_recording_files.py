@@ -180,6 +180,10 @@ def changed(path, **arrays: object):
         ({"settings": np.array("[]")}, "its settings are no JSON object"),
         ({"settings": np.array([{}], object)}, "its array settings.npy is no array of numbers or text"),
         ({"settings": np.array('{"format": 99}')}, "is of format 99, and this Catena reads up to 1; take a newer one"),
+        ({"settings": np.array('{"format": "2"}')}, "its format is '2', and no whole number"),
+        ({"settings": np.array('{"format": null}')}, "its format is None, and no whole number"),
+        ({"settings": np.array("[" * 10**5)}, "maximum recursion depth exceeded"),
+        ({"q": np.zeros((3, 19), int)}, "its q has numbers of type int64, not of floating point"),
         ({"setups": np.array("[{}]")}, "what it says of its simulation is not whole"),
         ({"frame_setup": np.full(1, 7)}, "what it says of its simulation is not whole"),
         ({"frame_contact0_numbers": np.full(3, 10**6)}, "what it says of its simulation is not whole"),
@@ -214,6 +218,28 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path):
         engine.read_run(path)
     with pytest.raises(FileNotFoundError):
         engine.read_run(tmp_path / "none.npz")
+
+
+def test_a_damaged_file_is_refused_in_a_sentence(tmp_path):
+    model, path = engine.load(engine.find_robot("pendulum")), tmp_path / "run.npz"
+    recording = engine.Recording()
+    recording.begin(engine.Simulation(model, device="cpu"))
+    whole = save(path, recording).read_bytes()
+    refused = 0
+    for place in range(0, len(whole), 31):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            engine.read_run(path)
+        except (ValueError, OSError) as fault:
+            assert "\n" not in str(fault)
+            refused += 1
+    assert refused > len(whole) // 6
+    locked = bytearray(whole)
+    for sign, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(sign) + flags] |= 1
+    path.write_bytes(bytes(locked))
+    with pytest.raises(ValueError, match=r"run\.npz holds no run: .* is encrypted"):
+        engine.read_run(path)
 
 
 def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch):
