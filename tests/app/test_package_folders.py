@@ -148,10 +148,10 @@ def test_a_ready_model_is_not_read_again():
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        (["--package-dir", "a", "arm7"], ("arm7", ["a"], False)),
-        (["arm7", "--package-dir", "a", "--package-dir=b"], ("arm7", ["a", "b"], False)),
-        (["--package-dir=a"], (None, ["a"], False)),
-        (["--trust-xacro", "robot.xacro"], ("robot.xacro", [], True)),
+        (["--package-dir", "a", "arm7"], ("arm7", ["a"], False, "")),
+        (["arm7", "--package-dir", "a", "--package-dir=b"], ("arm7", ["a", "b"], False, "")),
+        (["--package-dir=a"], (None, ["a"], False, "")),
+        (["--trust-xacro", "robot.xacro"], ("robot.xacro", [], True, "")),
     ],
 )
 def test_the_option_reaches_the_window(words, asked, monkeypatch):

@@ -9,7 +9,7 @@ from engine.cpu import dynamics
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
 from engine.selection.timings import Measurements, Row
-from engine.simulation import ALGORITHMS, _place
+from engine.simulation import ALGORITHMS, _place, advancing
 
 SECONDS = {"cpu": {"abia": 4e-4, "dca": 1e-4}, "cuda": {"abia": 9e-4, "dca": 2e-4, "cfa": 5e-5}}
 CHAIN = engine.chain(1000)
@@ -54,9 +54,11 @@ def test_a_cpu_whose_best_is_not_compiled_is_taken_for_what_answers_there(monkey
 
 @pytest.mark.usefixtures("both")
 def test_single_precision_is_simulated_where_it_can_be_however_small():
-    assert _place(engine.chain(2), "auto", "auto", 1, "float32") == ("cuda", "; on cuda, which alone does this")
-    assert _place(engine.chain(2), "auto", "abia", 1, "float32").device == "cuda"
-    assert _place(engine.chain(2), "auto", "auto", 1, "float64").device == "cpu"
+    short = engine.chain(2)
+    able = advancing(short)
+    assert _place(short, "auto", "auto", 1, "float32", able) == ("cuda", "; on cuda, which alone does this")
+    assert _place(short, "auto", "abia", 1, "float32", able).device == "cuda"
+    assert _place(short, "auto", "auto", 1, "float64", able).device == "cpu"
 
 
 @pytest.mark.usefixtures("both")
