@@ -43,8 +43,9 @@ class Reports:
         self.told: Callable[[], str] = str
         """Answers what the window has told so far."""
         self.heard: Callable[[str, Path], None] = lambda _fault, _report: None
-        """Is called after a report was written, from the thread that failed."""
+        """Is called with each fault and where its report is, from the thread that failed."""
         self._fault: IO[str] | None = None
+        self._written: dict[tuple[str, ...], Path] = {}  # by the kind of a fault and where it arose
 
     def install(self) -> None:
         """Have faults reported that nobody catches."""
@@ -65,13 +66,17 @@ class Reports:
             self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self.write(args.exc_value, name))
 
     def write(self, fault: BaseException, where: str) -> Path:
-        """A report of a fault; answers where it is."""
+        """A report of a fault; answers where it is. One of a kind and from a place that has a report gets no other."""
+        place = type(fault).__name__, *traceback.format_tb(fault.__traceback__)
+        if place in self._written:
+            return self._written[place]
         now = datetime.now().astimezone()
         path = self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt"
         trace = "".join(traceback.format_exception(fault))
         parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.told())
         with engine.replacing(path) as file:
             file.write("\n\n".join(parts).encode())
+        self._written[place] = path
         self._forget_the_oldest()
         return path
 

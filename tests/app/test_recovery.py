@@ -42,8 +42,19 @@ def test_a_report_says_what_where_and_on_which_machine(reports):
 
 
 def test_only_the_newest_reports_are_kept(reports):
-    paths = [reports.write(raised(str(number)), "a test") for number in range(KEPT + 3)]
+    kinds = [type(f"Fault{number}", (RuntimeError,), {}) for number in range(KEPT + 3)]
+    paths = [reports.write(kind("x"), "a test") for kind in kinds]
     assert reports.reports() == paths[3:]
+
+
+def test_a_fault_that_comes_again_and_again_has_one_report(reports):
+    cause = reports.write(raised("the cause"), "a test")
+    kept = [reports.write(ZeroDivisionError("another"), "a test")]
+    texts = [path.read_text() for path in (cause, *kept)]
+    for number in range(KEPT + 3):
+        assert reports.write(raised(f"again, {number}"), "a test") == cause
+    assert reports.reports() == [cause, *kept]
+    assert [path.read_text() for path in reports.reports()] == texts
 
 
 def test_a_run_that_ended_well_leaves_nothing(reports):
