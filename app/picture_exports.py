@@ -46,6 +46,7 @@ class PictureExports:
         self._coming: Iterator[View] = iter(())
         self._feeder = QTimer(window)
         self._feeder.timeout.connect(self._feed)
+        window.loaded.connect(self._stop_feeding)
 
     def refresh(self, busy: bool) -> None:
         """Enable what can be done now."""
@@ -123,10 +124,20 @@ class PictureExports:
         if not self._exports.writing.running:
             self._feeder.stop()
         elif not self._views.full():
-            view = next(self._coming, None)
+            try:
+                view = next(self._coming, None)
+            except Exception:  # the film is not whole
+                self._stop_feeding()
+                raise
             self._views.put(view)
             if view is None:
                 self._feeder.stop()
+
+    def _stop_feeding(self, *_: object) -> None:
+        """Give up the film whose views are still to be made: they would be of another scene."""
+        if self._feeder.isActive():
+            self._feeder.stop()
+            self._exports.writing.stop()
 
     def _shown_size(self) -> tuple[int, int]:
         viewport = self._window.viewport

@@ -117,6 +117,39 @@ def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
 
+def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path):
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window)
+    play(qtbot, window, 0.5)
+    long = FilmOrder((161, 120), 1000.0, 0.1, 0.0, window.workbench.time)
+    exports.pictures.save_film(str(tmp_path / "run.mp4"), long)
+    wait(qtbot, lambda: "pictures" in window.statusBar().currentMessage())
+    load(qtbot, window, "scara")
+    assert exports.writing.stopping
+    finish(qtbot, exports)
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def test_a_film_whose_views_cannot_be_made_is_not_written(qtbot, window, exports, tmp_path, monkeypatch):
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window)
+    play(qtbot, window, 0.5)
+    view_of, count = window.viewport.view_of, iter(range(100))
+
+    def fail_at_the_fourth(*words: object) -> object:
+        if next(count) == 3:
+            raise RuntimeError("no such view")
+        return view_of(*words)
+
+    monkeypatch.setattr(window.viewport, "view_of", fail_at_the_fourth)
+    with qtbot.captureExceptions() as faults:
+        exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
+        finish(qtbot, exports)
+    assert [str(fault) for _, fault, _ in faults] == ["no such view"]
+    assert "stopped" in window.statusBar().currentMessage()
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
 def test_without_an_encoder_the_way_to_one_is_told(qtbot, window, exports, monkeypatch):
     load(qtbot, window)
     play(qtbot, window, 0.1)
