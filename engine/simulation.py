@@ -251,12 +251,22 @@ class Simulation:
         The steps from there give the same bits as they did. Without a `wrench` in the checkpoint none acts; since a
         simulation that takes wrenches rounds otherwise, the bits are then those of one that was never asked for them.
 
-        Raises ValueError where the arrays are those of another robot or batch.
+        Raises ValueError, and changes nothing, where the arrays are those of another robot, batch, scene or device.
         """
         for name in ("q", "v", "tau", "target"):
             came, own = getattr(checkpoint, name).shape, getattr(self, name).shape
             if came != own:
                 raise ValueError(f"the checkpoint's {name} has shape {came}; this simulation's is {own}")
+        links = self.batch, len(self.model.link_names), 6
+        if checkpoint.wrench is not None and checkpoint.wrench.shape != links:
+            raise ValueError(
+                f"the checkpoint's wrench has shape {checkpoint.wrench.shape}; this simulation's is {links}"
+            )
+        before, own = ([x.shape for x in memory] for memory in (checkpoint.contact, self._stepper.memory()))
+        if before != own:
+            raise ValueError(
+                "the checkpoint was made in another scene, or on another device; make this simulation as that one was"
+            )
         self._stepper.resume(checkpoint.q, checkpoint.v, checkpoint.frozen, checkpoint.contact)
         self.tau[:], self.target[:] = self.array(checkpoint.tau), self.array(checkpoint.target)
         if checkpoint.wrench is not None:

@@ -133,6 +133,25 @@ def test_a_checkpoint_is_where_another_simulation_goes_on():
         standing("arm7").restore(before)
 
 
+def test_a_checkpoint_of_another_scene_is_refused_and_nothing_is_changed():
+    simulation = standing("quadruped")
+    simulation.step(300)
+    kept = simulation.checkpoint()
+    simulation.step(20)
+    before = simulation.checkpoint()
+    flying = engine.Simulation(simulation.model).checkpoint()
+    for other, said in (
+        (flying, "made in another scene, or on another device"),
+        (kept._replace(contact=kept.contact[:-1]), "made in another scene, or on another device"),
+        (kept._replace(contact=(kept.contact[0][:, :-1], *kept.contact[1:])), "made in another scene"),
+        (kept._replace(wrench=np.zeros((1, 2, 6))), r"the checkpoint's wrench has shape \(1, 2, 6\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            simulation.restore(other)
+        assert_same(simulation.checkpoint(), before)
+    assert not simulation.takes_wrenches
+
+
 def test_without_its_impulses_a_robot_on_the_ground_would_go_another_way():
     """What the solver starts from is part of the state: the bits tell."""
     simulation = standing("quadruped")
