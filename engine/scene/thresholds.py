@@ -19,3 +19,5 @@ BACK = 0.5
 """β: the share of an overlap that a step takes back."""
 HALVINGS = 4
 """How often restitution that would gain energy is halved, before there is none."""
+MOST = 4000
+"""Contacts of a robot at a time. On the CPU room for them all is 4 GB a thread, of which what is used takes memory."""

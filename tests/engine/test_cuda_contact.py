@@ -8,11 +8,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
+from cuda_on_host import CHIP, compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 from mimics import mimics
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.cuda.runtime import arrays, device
 from engine.model import Model
 
 BODY = """<robot name="body"><link name="body">
@@ -333,6 +333,26 @@ def test_a_checkpoint_leads_on_to_the_same_bits(rng):
     np.testing.assert_array_equal(arrays.to_host(ours.q), end)
 
 
+@needs_compiler
+@pytest.mark.usefixtures("cuda_on_host")
+def test_a_checkpoint_of_one_gpu_leads_on_on_another(body, rng, monkeypatch):
+    model, batch, kept, ends = body("box"), 70, [], []
+    q, v = tumbled(model, batch, rng)
+    for processors in (1, 2):  # so many that a block has 64 robots, or 32
+        monkeypatch.setattr(device, "properties", lambda count=processors: CHIP | {"multiProcessorCount": count})
+        _, ours = beside(model, batch, q=q, v=v)
+        assert not any(np.any(x) for x in ours.checkpoint().contact)
+        ours.step(60)
+        kept.append(ours.checkpoint())
+        assert 0 < kept[-1].contact[1].sum() < batch * kept[-1].contact[2].shape[1]
+        ours.restore(kept[0])
+        ours.step(20)
+        ends.append(arrays.to_host(ours.v).copy())
+    for one, other in zip(kept[0].contact, kept[1].contact, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(*ends)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_thousands_of_robots_come_to_the_bits_of_one(dtype, rng):
@@ -408,3 +428,15 @@ def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence(tmp_pat
     for scene in (engine.Scene(self_collision=True), engine.Scene(obstacles=[engine.Obstacle("sphere", (0.1,))])):
         with pytest.raises(ValueError, match=r"on the CPU alone, on device 'cuda' only the ground; use device='cpu'$"):
             engine.Simulation(robot("quadruped"), scene=scene, device="cuda")
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [(1001, "4004 contacts at a time, and at most 4000 "), (600, "2400 contacts at a time, more than a GPU's ind")],
+)
+def test_more_contacts_than_a_gpu_solves_are_refused_in_one_sentence(shapes, said, tmp_path):
+    path = tmp_path / "hedgehog.urdf"
+    path.write_text(BODY.format(shapes * SHAPES["box"]))
+    with pytest.raises(ValueError, match=said):
+        engine.Simulation(engine.load(path, floating=True), scene=engine.Scene(), device="cuda")

@@ -21,13 +21,12 @@ from engine.model.layout import pack_coupling
 from engine.scene import Plane, Points, Scene, points
 from engine.scene.pairs import NO_PAIRS
 from engine.scene.shapes import shapes
+from engine.scene.thresholds import MOST
 
 PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 """Where the numbers of a contact stand in a row of `Touch.seen`, and how many they are."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """Where the wrench on the other body stands, in scenes with pairs, and how many numbers there are then."""
-MOST = 4000
-"""Contacts of a robot at a time. Room for them all is 4 GB a thread, of which what is used takes memory."""
 
 
 class Ground(NamedTuple):

@@ -18,6 +18,7 @@ from engine.step_settings import StepSettings
 from engine.validation import Array
 
 _CONTACT, _SPHERE_PLACE = 21, 7  # numbers of a contact and of a sphere's place, see contact_room.cuh
+_LARGEST_INDEX = 2**31 - 1  # of a block's room, in which kernels count by int
 _PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _SEEN = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
 
 
@@ -40,10 +41,25 @@ class Contacts:
         self._points: Points = points(settings.model, settings.scene)
         self._order = np.argsort(self._points.body, kind="stable")
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
-        self._threads, self._room = threads, threads * grid * self._numbers["ROOM_SLOTS"]
+        room = threads * self._numbers["ROOM_SLOTS"]
+        self._refuse_too_many(room)
+        self._threads, self._room = threads, grid * room
         self.preamble = self._preamble()
         size, capacity = np.dtype(self._dtype).itemsize, self._points.capacity
         self.bytes = size * self._room + self._batch * (4 * (1 + capacity) + size * (2 + capacity * _SEEN))
+
+    def _refuse_too_many(self, room: int) -> None:
+        C, name = self._points.capacity, self._model.name
+        if C > thresholds.MOST:
+            raise ValueError(
+                f"{name} may have {C} contacts at a time, and at most {thresholds.MOST} are solved together; "
+                "give fewer shapes"
+            )
+        if room > _LARGEST_INDEX:
+            raise ValueError(
+                f"{name} may have {C} contacts at a time, more than a GPU's indices reach; give fewer shapes, or use "
+                "device='cpu'"
+            )
 
     def make(self) -> None:
         """Take the memory and copy the tables."""
@@ -63,12 +79,13 @@ class Contacts:
     @property
     def arguments(self) -> tuple[Any, ...]:
         """What the kernel takes of them, after what all steps take."""
-        return *self._tables, self._memory, self._number, self._link, self._seen, self._residual, self._worst
+        return *self._tables, self._memory, *self._told
 
     def forget(self) -> None:
         """Nothing has touched yet, and no impulse is remembered."""
-        for told in (self._number, self._link, self._seen, self._residual, self._worst):
+        for told in self._told:
             told.fill(0)
+        self._kept[...] = 0
 
     def touches(self) -> Touches:
         """Those of the last step, as they lie on the GPU."""
@@ -80,21 +97,41 @@ class Contacts:
         )  # fmt: skip
 
     def memory(self) -> tuple[Array, ...]:
-        """What the next step starts from, and what was told of the last, on the host."""
-        return tuple(np.array(arrays.to_host(x)) for x in self._left)
+        """What the next step starts from, (batch, 4 C + nv), and what was told of the last, on the host.
+
+        By robot, with zeros for contacts that there are not: it does not depend on the GPU, and equal states are equal.
+        """
+        kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
+        kept = kept.reshape(-1, kept.shape[2])[: self._batch]
+        left = tuple(np.array(arrays.to_host(x)) for x in self._told)
+        number, link, seen = left[:3]
+        beyond = np.arange(self._points.capacity) >= number[:, None]
+        kept[:, : 4 * self._points.capacity][np.repeat(beyond, 4, 1)] = 0
+        link[beyond], seen[beyond] = 0, 0
+        return kept, *left
 
     def remember(self, memory: tuple[Array, ...]) -> None:
         """What `memory` was."""
         import cupy
 
-        for array, before in zip(self._left, memory, strict=True):
+        kept, *left = memory
+        blocks, slots, threads = self._kept.shape
+        padded = np.zeros((blocks * threads, slots), self._dtype)
+        padded[: self._batch] = kept
+        by_block = padded.reshape(blocks, threads, slots).transpose(0, 2, 1)
+        self._kept[...] = cupy.asarray(np.ascontiguousarray(by_block))
+        for array, before in zip(self._told, left, strict=True):
             array[:] = cupy.asarray(before)
 
     @property
-    def _left(self) -> tuple[Any, ...]:
+    def _kept(self) -> Any:
+        """(blocks, 4 C + nv, threads), a view of MEMORY and JOINT_MEMORY; see contact_room.cuh."""
         blocks = self._memory.reshape(-1, self._numbers["ROOM_SLOTS"], self._threads)
-        kept = blocks[:, : 4 * self._numbers["CONTACTS"] + self._model.nv]  # MEMORY and JOINT_MEMORY
-        return kept, self._number, self._link, self._seen, self._residual, self._worst
+        return blocks[:, : 4 * self._numbers["CONTACTS"] + self._model.nv]
+
+    @property
+    def _told(self) -> tuple[Any, ...]:
+        return self._number, self._link, self._seen, self._residual, self._worst
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
