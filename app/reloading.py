@@ -38,7 +38,8 @@ class Before:
 class Reloading:
     """Looks at the file twice a second; one that is being written is left alone until it rests.
 
-    Where keyframes or a lasting recording would go, a change is told, and waits for `reload`.
+    Where keyframes or a lasting recording would go, or the file may run any Python, a change is told, and waits for
+    `reload`.
     """
 
     def __init__(self, window: Window):
@@ -75,12 +76,18 @@ class Reloading:
         self._seen = now
         if now != before or now in (self._known, (0, 0)):
             return
-        if self._would_go():
-            self._known = now  # which is told once
-            text = f"{Path(self._path).name} has changed; F5 reads it again, and the recording goes"
-            self._window.statusBar().showMessage(text)
+        if self._bench.trusted:
+            self._tell("and lets it run any Python")
+        elif self._would_go():
+            self._tell("and the recording goes")
         else:
             self.reload()
+
+    def _tell(self, what_follows: str) -> None:
+        """Say once that the file has changed."""
+        self._known = self._seen
+        text = f"{Path(self._path).name} has changed; F5 reads it again, {what_follows}"
+        self._window.statusBar().showMessage(text)
 
     def _would_go(self) -> bool:
         """Whether something of the recording would go by reading again that the user may want."""

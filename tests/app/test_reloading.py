@@ -159,6 +159,26 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     assert run not in recording.runs
 
 
+def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path):
+    path = tmp_path / "own.xacro"
+    path.write_text(
+        '<robot name="before" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        """<link name="a${len('%1000d' % 1)}"/></robot>"""
+    )
+    window.files.open(path, trust_xacro=True)
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    reloading = window.features[Reloading]
+    reloading._timer.stop()
+    change(path, 'name="before"', 'name="after"')
+    for _ in range(3):
+        reloading.look()
+    assert not window.workbench.loading
+    assert told(window) == "own.xacro has changed; F5 reads it again, and lets it run any Python"
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: window.workbench.model.name == "after")
+
+
 def test_a_change_while_it_is_read_is_not_missed(qtbot, window, file, monkeypatch):
     bench, load = window.workbench, engine.load
 
