@@ -14,9 +14,12 @@ from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, coefficients
 from engine.scene.scene import Scene
 from engine.scene.shapes import Solid
+from engine.scene.thresholds import MOST
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
+MOST_PAIRS = 8 * MOST
+"""Pairs of shapes that are looked at, of which those that touch in the neutral pose do not count as contacts."""
 
 
 class Pairs(NamedTuple):
@@ -57,7 +60,7 @@ class Pairs(NamedTuple):
 def pairs(model: Model, scene: Scene) -> Pairs:
     """The pairs of a scene; whether those told by `neutral` touch in the neutral pose is still to be found out.
 
-    A mesh without a volume raises ValueError with one sentence.
+    A mesh without a volume, and more than `MOST_PAIRS`, raise ValueError with one sentence.
     """
     shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
@@ -65,10 +68,10 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     table = np.array(found, np.int64).reshape(-1, 3)
     pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(shapes[k])]
     solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
-    rows = [
-        (x, y, pair) for pair, (i, j, _) in enumerate(found)
-        for x, y in product(np.flatnonzero(shape == i), np.flatnonzero(shape == j))
-    ]  # fmt: skip
+    places = {int(k): np.flatnonzero(shape == k).tolist() for k in np.unique(shape)}
+    if sum(len(places[i]) * len(places[j]) for i, j, _ in found) > MOST_PAIRS:
+        raise _too_many(model)
+    rows = [(x, y, pair) for pair, (i, j, _) in enumerate(found) for x, y in product(places[i], places[j])]
     one, other, pair = np.array(rows, np.int64).reshape(-1, 3).T
     laws = np.array([coefficients(scene, *_links(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
     most = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
@@ -107,7 +110,16 @@ def _own(model: Model, body: Indices) -> list[tuple[int, int, bool]]:
         if together and (_of(before, a) == b or _of(before, b) == a):
             continue
         found.append((j, i, together) if a == WORLD else (i, j, together))
+        if len(found) > MOST_PAIRS:
+            raise _too_many(model)
     return found
+
+
+def _too_many(model: Model) -> ValueError:
+    return ValueError(
+        f"{model.name} has more than {MOST_PAIRS} pairs of shapes that may touch; give fewer shapes, or disable pairs "
+        "by an SRDF"
+    )
 
 
 def _of(table: list[int], body: int) -> int:

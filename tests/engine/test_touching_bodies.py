@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 
 import numpy as np
@@ -17,6 +18,7 @@ from engine.bench.suites.contact_bodies import joint, link
 
 G = 9.81
 BALL, ROD = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>'
+PAIRS = importlib.import_module("engine.scene.pairs")
 SELF = engine.Scene(ground=None, self_collision=True)
 
 
@@ -39,6 +41,24 @@ def loose(model: engine.Model, rng: np.random.Generator, batch: int, width: floa
         turned = x / np.linalg.norm(x, axis=1, keepdims=True)
         q[:, model.q_slice(body)] = np.hstack([rng.uniform(-width, width, (batch, 3)), turned])
     return q
+
+
+def test_more_pairs_than_are_looked_at_are_refused_before_they_are_made(tmp_path, monkeypatch):
+    model = free(tmp_path, *[BALL] * 8)
+    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 27)
+    monkeypatch.setattr(PAIRS, "_solids", None)
+    with pytest.raises(ValueError, match=r"has more than 27 pairs of shapes that may touch; give fewer shapes"):
+        PAIRS.pairs(model, SELF)
+
+
+def test_pairs_of_parts_and_obstacles_count_among_those_looked_at(tmp_path, monkeypatch):
+    model = free(tmp_path, BALL, BALL)
+    scene = engine.Scene(obstacles=[engine.Obstacle("sphere", (0.1,))] * 3)
+    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 6)
+    assert PAIRS.pairs(model, scene).capacity == 6
+    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 5)
+    with pytest.raises(ValueError, match="has more than 5 pairs of shapes that may touch"):
+        PAIRS.pairs(model, scene)
 
 
 @pytest.mark.parametrize(("restitution", "speeds"), [(0.0, (0.5, 0.5)), (1.0, (0.0, 1.0))])
