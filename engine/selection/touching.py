@@ -8,6 +8,7 @@ from engine.selection import capabilities
 
 ALGORITHM = "abia"
 """The one by which robots on a GPU touch a scene."""
+_ON_THE_CPU = "use device='cpu' and dtype='float64'"
 
 
 def place(scene: Scene | None, device: str, dtype: str) -> str:
@@ -32,8 +33,8 @@ def require(model: Model, scene: Scene | None, device: str, algorithm: str) -> N
         return
     if scene.obstacles or scene.self_collision:
         what = "obstacles" if scene.obstacles else "each other's links"
-        raise ValueError(f"robots touch {what} on the CPU alone, on device 'cuda' only the ground; use device='cpu'")
+        raise ValueError(f"robots touch {what} on the CPU alone, on device 'cuda' only the ground; {_ON_THE_CPU}")
     if reason := capabilities.reason(ALGORITHM, model, device):
-        raise ValueError(f"{model.name} does not touch a scene on device 'cuda', since {reason}; use device='cpu'")
+        raise ValueError(f"{model.name} does not touch a scene on device 'cuda', since {reason}; {_ON_THE_CPU}")
     if algorithm not in ("auto", ALGORITHM):
         raise ValueError(f"{algorithm} does not step robots in a scene on device 'cuda'; use {ALGORITHM}")

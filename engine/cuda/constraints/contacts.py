@@ -58,7 +58,7 @@ class Contacts:
         if room > _LARGEST_INDEX:
             raise ValueError(
                 f"{name} may have {C} contacts at a time, more than a GPU's indices reach; give fewer shapes, or use "
-                "device='cpu'"
+                "device='cpu' and dtype='float64'"
             )
 
     def make(self) -> None:
