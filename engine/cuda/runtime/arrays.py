@@ -68,7 +68,8 @@ def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: floa
     if touches is None:
         return total
     robots = cupy.arange(shape[0])
-    for place in range(touches.link.shape[1]):  # of which no robot has two on a link
+    # One contact of each robot at a time, so that no entry is added to twice.
+    for place in range(touches.link.shape[1]):
         acts = (place < touches.number)[:, None]
         total[robots, touches.link[:, place]] += cupy.where(acts, touches.wrench[:, place] / dt, 0)
     return total
