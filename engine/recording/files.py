@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import operator
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -34,7 +35,6 @@ from engine.simulation import Simulation
 
 LARGEST = 4 * 2**30
 """Bytes that the arrays of a file take at most."""
-_MOST_ROWS = 2**26  # of an array that contacts start from
 _NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
 
 
@@ -230,7 +230,7 @@ def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any]
             recording.adopt(*_recorded(saved.arrays, model, q, v, understand))
         else:
             recording.adopt(*_plain(saved, model, q, v, tau))
-    except (KeyError, IndexError, TypeError) as fault:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
         raise ValueError(_NO_RUN.format(name, f"what it says of its simulation is not whole ({fault})")) from None
     return recording
 
@@ -239,7 +239,7 @@ def _plain(saved: SavedRun, model: Model, q: Array, v: Array, tau: Array) -> tup
     """Setups, shapes and frames of a run that was not recorded."""
     if "setup" in saved.arrays:
         text = json.loads(str(saved.arrays["setup"]))
-        setup = setup_text.read(text, "setup_0_", saved.arrays, model, lambda about: about)
+        setup = setup_text.read(text, "setup_0_", saved.arrays, model, len(q), lambda about: about)
     else:
         setup = setup_text.of_command(saved.settings, model, len(q))
     target = np.zeros((1, model.nv))
@@ -257,12 +257,14 @@ def _recorded(
     arrays: dict[str, Array], model: Model, q: Array, v: Array, understand: Callable[[Any], Any]
 ) -> tuple[Any, ...]:
     texts = json.loads(str(arrays["setups"]))
-    setups = [setup_text.read(text, f"setup_{k}_", arrays, model, understand) for k, text in enumerate(texts)]
-    shapes = [tuple(map(tuple, text["contact_shapes"])) for text in texts]
-    of_frame, number, links = arrays["frame_setup"], len(arrays["time"]), len(model.link_names)
-    inputs = _inputs(arrays, "frame", number, links)
+    setups = [setup_text.read(text, f"setup_{k}_", arrays, model, len(q), understand) for k, text in enumerate(texts)]
+    shapes = [_contact_shapes(text["contact_shapes"]) for text in texts]
+    of_frame, number = arrays["frame_setup"], len(arrays["time"])
+    inputs = _inputs(arrays, "frame", number, len(q), model)
     ends = np.concatenate([[0], np.cumsum(arrays["change_count"])])
-    changed = list(zip(arrays["change_steps"].tolist(), _inputs(arrays, "change", int(ends[-1]), links), strict=True))
+    changed = list(
+        zip(arrays["change_steps"].tolist(), _inputs(arrays, "change", int(ends[-1]), len(q), model), strict=True)
+    )
     with_contact = [k for k in range(number) if shapes[of_frame[k]]]
     contact: dict[int, list[Any]] = {k: [] for k in with_contact}
     for column in range(max(map(len, shapes))):
@@ -270,10 +272,11 @@ def _recorded(
         widths = [shapes[of_frame[k]][column] for k in with_column]
         for k, packed in zip(with_column, _packed(arrays, f"frame_contact{column}", widths), strict=True):
             contact[k].append(packed)
-    touches = iter(_touches(arrays, q.shape[0]))
-    frames = []
+    touching = _touches(arrays, [setups[k] for k in of_frame[arrays["frame_touched"]]])
+    touches = iter(touching)
+    every_frozen, frames = arrays["frame_frozen"].reshape(number, len(q)).astype(bool), []
     for k in range(number):
-        frozen = arrays["frame_frozen"][k]
+        frozen = every_frozen[k]
         frames.append(StoredFrame(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
@@ -294,31 +297,59 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
     for count, shape in zip(counts.tolist(), shapes, strict=True):
         width = shape[-1]
         mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
-        if count and not 0 <= places.min() <= places.max() < prod(shape[:-1]) <= _MOST_ROWS:
+        if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):
             raise IndexError(f"{name} has rows beyond its shape {shape}")
         found.append((mine, places))
         row, at = row + count * width, at + count
     return found
 
 
-def _inputs(arrays: dict[str, Array], name: str, number: int, links: int) -> list[tuple[Array, Array, Any]]:
+def _inputs(
+    arrays: dict[str, Array], name: str, number: int, batch: int, model: Model
+) -> list[tuple[Array, Array, Any]]:
     """The inputs of all frames, or of all changes."""
     acts, tau, target = (arrays[f"{name}_{what}"] for what in ("wrench", "tau", "target"))
-    shape = tau.shape[1], links, 6
+    for what, x in (("tau", tau), ("target", target)):
+        if x.shape != (number, batch, model.nv) or x.dtype.kind != "f":
+            raise ValueError(f"{name}_{what} has shape {x.shape} and type {x.dtype}")
+    shape = batch, len(model.link_names), 6
     wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))
     return [(alike(tau[k]), alike(target[k]), next(wrenches) if acts[k] else None) for k in range(number)]
 
 
-def _touches(arrays: dict[str, Array], batch: int) -> list[tuple[Array, ...]]:
-    """The packed contacts of all frames that have some."""
-    number = int(np.count_nonzero(arrays["frame_touched"]))
-    if not number:
+def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:
+    """The shapes of what contacts of a setup start from, which fit into memory together."""
+    shapes = tuple(tuple(operator.index(n) for n in shape) for shape in text)
+    if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > LARGEST:
+        raise ValueError(f"contact_shapes is {text!r:.80}")
+    return shapes
+
+
+def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Array, ...]]:
+    """The packed contacts of all frames that have some, which were of these setups."""
+    if not setups:
         return []
+    number, batch, links = len(setups), setups[0].settings.batch, len(setups[0].model.link_names)
     counts = arrays["frame_touch_number"].reshape(number, batch)
+    if counts.dtype.kind != "i" or counts.min() < 0:
+        raise ValueError("frame_touch_number has numbers that are not whole, or negative")
     ends = np.concatenate([[0], np.cumsum(counts.sum(1))]).tolist()
-    of_robots = ("number", "residual", "worst")
-    columns = []
+    columns: list[Any] = []
     for field in Touches._fields:
         x = arrays[f"frame_touch_{field}"]
-        columns.append(x.reshape(number, batch) if field in of_robots else [x[a:b] for a, b in pairwise(ends)])
-    return [tuple(column[k] for column in columns) for k in range(number)]
+        if field in ("number", "residual", "worst"):
+            columns.append(x.reshape(number, batch))
+            continue
+        x = x.reshape(ends[-1], *_WIDTHS.get(field, ()))
+        columns.append([x[a:b] for a, b in pairwise(ends)])
+    found = [tuple(column[k] for column in columns) for k in range(number)]
+    for setup, fields in zip(setups, found, strict=True):
+        scene, touched = setup.settings.scene, Touches(*fields)
+        least = -1 - (len(scene.obstacles) if scene else 0)
+        for field, x, low in (("link", touched.link, 0), ("other", touched.other, least)):
+            if x.dtype.kind != "i" or np.any((x < low) | (x >= links)):
+                raise IndexError(f"frame_touch_{field} names what is not there")
+    return found
+
+
+_WIDTHS = {"point": (3,), "normal": (3,), "impulse": (3,), "wrench": (6,), "other_wrench": (6,)}

@@ -13,11 +13,13 @@ from engine.model import EARTH, Model
 from engine.parameters import Parameters
 from engine.recording.packing import Array
 from engine.recording.setup import Setup
-from engine.step_settings import INTEGRATORS, StepSettings
+from engine.simulation import ALGORITHMS
+from engine.step_settings import INTEGRATORS, StepSettings, gains
 from engine.validation import one_of
 
 _PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", "freezes")
 _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
+_DTYPES = ("float64", "float32")
 _OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
 """The classes of `engine.scene` that a file may name."""
 
@@ -42,25 +44,38 @@ def write(setup: Setup, prefix: str, arrays: dict[str, Any], describe: Callable[
 
 
 def read(
-    text: dict[str, Any], prefix: str, arrays: dict[str, Array], model: Model, understand: Callable[[Any], Any]
+    text: dict[str, Any],
+    prefix: str,
+    arrays: dict[str, Array],
+    model: Model,
+    batch: int,
+    understand: Callable[[Any], Any],
 ) -> Setup:
-    """The inverse of `write`. Raises KeyError, TypeError or ValueError for what cannot be."""
-    model = _under(model, text["gravity"])
-    batch, parameters = int(text["batch"]), None
+    """The inverse of `write`, for a run of `batch` robots. Raises as `json.loads` and indexing do for what cannot be.
+
+    What the text says is held against what there is before anything is made of its size.
+    """
+    if text["batch"] != batch:
+        raise ValueError(f"its batch is {text['batch']!r:.80}, and it has states of {batch}")
+    model, parameters = _under(model, text["gravity"]), None
     if text["parameters"]:
         parameters = Parameters(model, batch)
         for name in _PARAMETERS:
             setattr(parameters, name, np.array(arrays[f"{prefix}parameters_{name}"]))
         parameters.check()
-    one_of("integrator", text["integrator"], INTEGRATORS)
+    scene = _decoded(text["scene"], arrays)
+    if not (scene is None or isinstance(scene, scenes.Scene)):
+        raise TypeError(f"its scene is {text['scene']!r:.80}")
+    device = one_of("device", text["device"], tuple(ALGORITHMS))
+    kp, kd = (gains(model, batch, name, arrays[f"{prefix}{name}"]) for name in ("kp", "kd"))
     settings = StepSettings(
-        model, batch, float(text["dt"]), text["integrator"], str(text["algorithm"]), bool(text["limits"]),
-        one_of("dtype", text["dtype"], ("float64", "float32")), bool(text["timed"]), arrays[f"{prefix}kp"],
-        arrays[f"{prefix}kd"], parameters, bool(text["freezes"]), _decoded(text["scene"], arrays),
+        model, batch, _step(text["dt"]), one_of("integrator", text["integrator"], INTEGRATORS),
+        one_of("algorithm", text["algorithm"], ALGORITHMS[device]), bool(text["limits"]),
+        one_of("dtype", text["dtype"], _DTYPES), bool(text["timed"]), kp, kd, parameters, bool(text["freezes"]), scene,
     )  # fmt: skip
     threads = None if text["threads"] is None else int(text["threads"])
     return Setup(
-        settings, str(text["device"]), threads, bool(text["wrenches"]), float(text["time_before"]),
+        settings, device, threads, bool(text["wrenches"]), float(text["time_before"]),
         understand(text["about"]),
     )  # fmt: skip
 
@@ -71,13 +86,21 @@ def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
     zero = np.zeros((1, model.nv))
     return Setup(
         StepSettings(
-            _under(model, settings.get("gravity", EARTH)), batch, float(settings.get("dt", 1e-3)),
-            one_of("integrator", integrator, INTEGRATORS), str(settings.get("algorithm", "abia")),
-            not settings.get("no_limits", False), one_of("dtype", dtype, ("float64", "float32")), True, zero, zero,
+            _under(model, settings.get("gravity", EARTH)), batch, _step(settings.get("dt", 1e-3)),
+            one_of("integrator", integrator, INTEGRATORS),
+            one_of("algorithm", settings.get("algorithm", "abia"), ALGORITHMS["cpu"]),
+            not settings.get("no_limits", False), one_of("dtype", dtype, _DTYPES), True, zero, zero,
             None,
         ),
-        str(settings.get("device", "cpu")), None, False,
+        one_of("device", settings.get("device", "cpu"), ("auto", *ALGORITHMS)), None, False,
     )  # fmt: skip
+
+
+def _step(dt: Any) -> float:
+    """A time step in s."""
+    if not (isinstance(dt, int | float) and 0 < dt < np.inf):
+        raise ValueError(f"its time step is {dt!r:.80}; expected seconds")
+    return float(dt)
 
 
 def _under(model: Model, gravity: Any) -> Model:
@@ -114,5 +137,7 @@ def _decoded(text: Any, arrays: dict[str, Array]) -> Any:
     parts = {key: _decoded(value, arrays) for key, value in text.items() if key != "class"}
     made = getattr(scenes, name)(**parts)
     if name == "Plane":
+        if not np.allclose(made.normal, parts["normal"], rtol=0, atol=1e-12):
+            raise ValueError(f"its plane's normal is {parts['normal']!r:.80}, and no unit vector")
         object.__setattr__(made, "normal", parts["normal"])  # which is a unit vector, and rounds otherwise if made one
     return made
