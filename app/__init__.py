@@ -58,7 +58,7 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust-xacro", action="store_true", help="let that xacro file run any Python, as xacro does")
 
 
-def _open(args: argparse.Namespace, robot_of_runs: str) -> int:
+def _open(args: argparse.Namespace, robot_of_run: str) -> int:
     if _no_screen():
         print(
             "There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. "
@@ -66,7 +66,7 @@ def _open(args: argparse.Namespace, robot_of_runs: str) -> int:
             file=sys.stderr,
         )
         return 1
-    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_runs)
+    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run)
 
 
 def _no_screen() -> bool:
@@ -74,7 +74,7 @@ def _no_screen() -> bool:
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
 
-def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool, robot_of_runs: str) -> int:
+def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool, robot_of_run: str) -> int:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
@@ -100,13 +100,14 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     sys.setswitchinterval(SWITCH_INTERVAL)
     care = recovery.begin()
     window = Window(QSettings(), package_dirs)
-    window.workbench.robot_of_runs = robot_of_runs
     window.show()
     if care is not None:
         recovery.Recovery(window, care.reports, care.left)
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))
+        if robot_of_run:
+            window.workbench.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())

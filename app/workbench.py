@@ -82,8 +82,7 @@ class Workbench(JointDriving):
         self.package_dirs: tuple[str, ...] = ()
         """Folders in which packages are looked for, besides those that `engine.load` knows of."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
-        self.robot_of_runs = ""
-        """The robot of runs that are opened; where it is empty the one that they name."""
+        self._robots_of_runs: dict[str, str] = {}  # by the run's path, where it is not the robot that the run names
         self.trusted = False
         """Whether the file might run any Python, if it was a xacro file."""
         self.overloaded: tuple[str, ...] = ()
@@ -123,13 +122,18 @@ class Workbench(JointDriving):
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
-            source = self.loading = self._opening_file = str(Path(source).expanduser().resolve())
+            source = self.loading = self._opening_file = _resolved(source)
         settings = replace(self.settings, spread=ALONE)
         arguments = source, settings, floating, self.package_dirs, trust_xacro
         if isinstance(source, str) and source.endswith(run_files.SUFFIX):
-            self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, self.robot_of_runs))
+            robot = self._robots_of_runs.get(source, "")
+            self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
             self._worker.open(*arguments)
+
+    def set_robot_of_run(self, run: str | Path, robot: str) -> None:
+        """Open the run in that file with the robot in the file `robot`, whatever robot it names."""
+        self._robots_of_runs[_resolved(run)] = robot
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Look for packages in these folders from now on, and read the file that was asked for last again."""
@@ -374,3 +378,8 @@ class Workbench(JointDriving):
         """End the simulation's thread, and wait until it has."""
         self.controller.close()
         self._worker.close()
+
+
+def _resolved(path: str | Path) -> str:
+    """The path by which a file is known."""
+    return str(Path(path).expanduser().resolve())

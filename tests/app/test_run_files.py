@@ -161,17 +161,32 @@ def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
     assert "bad.npz holds no run: it lacks the array" in window.diagnostics.diagnostics[0].fault
 
 
+def write_run(path: Path, robot: str, names: str) -> Path:
+    """Three moments of a robot at rest, in a file that names its robot so."""
+    model = engine.load(engine.find_robot(robot))
+    q, v = np.tile(model.neutral(), (3, 1)), np.zeros((3, model.nv))
+    settings = np.array(json.dumps({"robot": names, "dt": 1e-3}))
+    np.savez(path, time=np.arange(3) * 0.1, q=q, v=v, tau=v, settings=settings)
+    return path
+
+
 def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
-    model = engine.load(engine.find_robot("arm7"))
-    q = np.tile(model.neutral(), (3, 1))
-    settings = {"robot": "gone/arm7.urdf", "dt": 1e-3}
-    path = tmp_path / "run.npz"
-    np.savez(path, time=np.arange(3) * 0.1, q=q, v=0 * q, tau=0 * q, settings=np.array(json.dumps(settings)))
+    path = write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
     window.open(path)
     wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
     assert "the robot of run.npz is not at gone/arm7.urdf" in window.diagnostics.diagnostics[0].fault
-    window.workbench.robot_of_runs = "arm7"
+    window.workbench.set_robot_of_run(path, "arm7")
     assert len(open_run(qtbot, window, path)) == 3
+
+
+def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, tmp_path):
+    bench, path = window.workbench, write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
+    bench.set_robot_of_run(path, "arm7")
+    open_run(qtbot, window, path)
+    open_run(qtbot, window, write_run(tmp_path / "other.npz", "scara", "scara"))
+    assert bench.model.name == "scara"
+    open_run(qtbot, window, path)
+    assert bench.model.name == "arm7"
 
 
 def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):
