@@ -341,7 +341,11 @@ def again(frame: engine.RecordedFrame, before: Running) -> Running:
     settings = replace(settings, ground=scene is not None, scene=settings.scene if scene is None else scene)
     alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
     running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
-    running.resume(frame.checkpoint, setup.time_before)
+    checkpoint = frame.checkpoint
+    if not checkpoint.contact:  # what contacts start from is in no file of `main.py run`; none have been yet
+        contact = tuple(np.zeros_like(x) for x in running.simulation.checkpoint().contact)
+        checkpoint = checkpoint._replace(contact=contact)
+    running.resume(checkpoint, setup.time_before)
     if running.wrench is not None:
         running.set_wrench(np.zeros_like(running.wrench))  # the hand that pulled then does not pull now
     return running
