@@ -15,11 +15,13 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QRe
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
     QMainWindow,
     QToolBar,
+    QWidget,
 )
 
 import engine
@@ -52,6 +54,8 @@ TIME_REFRESH = 0.1  # s between two updates of the shown time while it plays
 IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
 COMPARE_SHARE = 0.62  # of the window, that the Compare panel has at most until the user gives it more
 SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
+ARROW_USERS = (QAbstractItemView, QAbstractSlider, QComboBox)
+ARROWS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 
 
 class Window(QMainWindow):
@@ -317,14 +321,10 @@ class Window(QMainWindow):
         self.files.drop(event)
 
     def event(self, event: QEvent) -> bool:
-        """Leave Space to a focused control that has a use for it."""
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.ShortcutOverride
-            and event.key() == Qt.Key.Key_Space
-        ):
-            focused = QApplication.focusWidget()
-            if isinstance(focused, SPACE_USERS) and focused is not self.joints:
+        """Leave Space, ←, →, Home and End to a focused control that has a use for them."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            focused, users = QApplication.focusWidget(), _users(event)
+            if isinstance(focused, users) and focused is not self.joints:
                 event.accept()
                 return True
         return super().event(event)
@@ -353,3 +353,11 @@ class Window(QMainWindow):
         self.workbench.close()
         self.viewport.close()
         super().closeEvent(event)
+
+
+def _users(event: QKeyEvent) -> tuple[type[QWidget], ...]:
+    """The kinds of controls that have a use for a key which is a shortcut too."""
+    if event.key() == Qt.Key.Key_Space:
+        return SPACE_USERS
+    plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return ARROW_USERS if plain and event.key() in ARROWS else ()

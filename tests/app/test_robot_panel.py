@@ -13,6 +13,7 @@ import engine
 from app.inspection import fixed_facts, mass_of, roll_pitch_yaw
 from app.robot_tree import entries
 from app.robot_view import RobotView
+from app.time_view import TimeView
 
 ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
 
@@ -195,6 +196,28 @@ def test_in_a_small_window_panel_picture_and_tools_have_their_room(qtbot, arm):
     assert arm.viewport.width() >= 240
     last = arm.toolbar.widgetForAction(arm.toolbar.actions()[-1])
     wait(qtbot, lambda: last.isVisible() and last.geometry().right() < 1000)
+
+
+def test_arrows_in_the_tree_are_the_trees_and_elsewhere_the_recordings(qtbot, arm):
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: arm.workbench.time > 0.1)
+    press(qtbot, arm, arm.run.play)
+    tree, replay, first = arm.features[RobotView].panel.tree, arm.workbench.replay, arm.features[TimeView].first
+    wait(qtbot, first.isEnabled)
+    tree.setFocus()
+    tree.setCurrentIndex(tree.model().index(0, 0))
+    assert tree.isExpanded(tree.currentIndex())
+    qtbot.keyClick(tree, Qt.Key.Key_Left)
+    assert not tree.isExpanded(tree.currentIndex())
+    qtbot.keyClick(tree, Qt.Key.Key_Right)
+    assert tree.isExpanded(tree.currentIndex())
+    qtbot.keyClick(tree, Qt.Key.Key_End)
+    assert tree.currentIndex() != tree.model().index(0, 0)
+    assert not replay.active
+    arm.viewport.setFocus()
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_Home)
+    assert replay.active
+    assert replay.frame.time == 0
 
 
 def test_a_hidden_panel_lists_a_robot_once_it_is_seen(qtbot, opened):
