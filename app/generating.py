@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QSignalBlocker, Qt, QTimer
@@ -12,7 +11,6 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QDialog,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -25,6 +23,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app import theme
 from app.actions import MESSAGE, make_action
+from app.save_dialog import ask_path
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -153,9 +152,8 @@ class Generator(QDialog):
         self.note.setText(f"{len(model.joints)} joints: {told}; {model.nv} degrees of freedom")
 
     def _ask(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Save as URDF", f"{self.model.name}.urdf", "Robots (*.urdf)")
-        if path:
-            self.write(path if Path(path).suffix else f"{path}.urdf")
+        if path := ask_path(self, "Save as URDF", f"{self.model.name}.urdf", "Robots (*.urdf)", "urdf"):
+            self.write(path)
 
     def write(self, path: str) -> None:
         """Save what is shown, and open the file."""

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QTimer
-from PyQt6.QtWidgets import QDialog, QFileDialog
+from PyQt6.QtWidgets import QDialog
 
 import engine
 from app.actions import MESSAGE, make_action
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.replay import snapshot
+from app.save_dialog import ask_path
 from app.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class PictureExports:
                 return f"stopped: {name} was not written"
             return f"{count} pictures written to {name}"
 
-        self._exports.begin(work, f"drawing {name} …", studio.close)
+        self._exports.begin(work, f"drawing {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
 
     def _make_views(self, run: engine.Run, moments: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
@@ -146,8 +147,7 @@ class PictureExports:
 
     def _ask_path(self, suffix: str, kinds: str) -> str:
         name = f"{self._bench.model.name}.{suffix}"
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export", name, kinds)
-        return path if not path or Path(path).suffix else f"{path}.{suffix}"
+        return ask_path(self._window, "Export", name, kinds, suffix)
 
 
 def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.Event) -> Iterator[NDArray[np.uint8]]:

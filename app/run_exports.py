@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QTimer
-from PyQt6.QtWidgets import QFileDialog, QMenu
+from PyQt6.QtWidgets import QMenu
 
 import engine
 from app import run_files
 from app.actions import MESSAGE, make_action
 from app.background import Background
 from app.picture_exports import PictureExports
+from app.save_dialog import ask_path
 
 if TYPE_CHECKING:
     from app.messages import Loaded
@@ -47,11 +48,12 @@ class RunExports:
         self.menu = QMenu("&Export", window)
         self.menu.setToolTipsVisible(True)
         self.pictures = PictureExports(window, self)
-        self.stop = make("&Stop exporting", self._stop, tip="Leave the file that is being written as it was")
+        self.stop = make("&Stop exporting", self._stop, tip="Give up the video that is being drawn")
         self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
         self.menu.addSeparator()
         self.menu.addAction(self.stop)
         self._finish: Callable[[], None] = lambda: None
+        self._stoppable = False
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
         self._timer = QTimer(window)
@@ -65,18 +67,17 @@ class RunExports:
         there = run is not None and len(run) > 1 and not self.writing.running
         for action in (self.trajectory, self.table):
             action.setEnabled(there)
-        self.stop.setEnabled(self.writing.running)
+        self.stop.setEnabled(self.writing.running and self._stoppable)
         self.pictures.refresh(self.writing.running)
 
     def _ask(self, kind: str) -> None:
         name = f"{self._bench.model.name}.{kind}"
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export the run", name, filters)
-        if path:
-            self.write(path if Path(path).suffix else f"{path}.{kind}")
+        if path := ask_path(self._window, "Export the run", name, filters, kind):
+            self.write(path, kind)
 
-    def write(self, path: str) -> None:
-        """Write the run that is shown, in the form that the name's suffix says."""
+    def write(self, path: str, kind: str) -> None:
+        """Write the run that is shown, as "npz" or "csv", whatever the file's name."""
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         if run is None or self.writing.running:
             return
@@ -85,7 +86,7 @@ class RunExports:
 
         def work(_: threading.Event) -> str:
             frame = recording.frame(run, run.last)
-            if Path(path).suffix == ".csv":
+            if kind == "csv":
                 engine.save_csv(path, frame.setup.model, engine.recorded_trajectory(recording, run), looked_at)
             else:
                 told = run_files.facts(frame.setup, robot, floating, folders)
@@ -95,9 +96,16 @@ class RunExports:
         self.begin(work, f"writing {Path(path).name} …")
 
     def begin(
-        self, work: Callable[[threading.Event], str], message: str, finish: Callable[[], None] = lambda: None
+        self,
+        work: Callable[[threading.Event], str],
+        message: str,
+        finish: Callable[[], None] = lambda: None,
+        stoppable: bool = False,
     ) -> None:
-        """Do that in a thread, which answers what has become of it, and `finish` here; all of it is told."""
+        """Do that in a thread, which answers what has become of it, and `finish` here; all of it is told.
+
+        Work that is `stoppable` looks at the event it is given.
+        """
 
         def told(stop: threading.Event) -> Written:
             try:
@@ -105,7 +113,7 @@ class RunExports:
             except (OSError, RuntimeError) as fault:
                 return Written(f"nothing was written: {fault}")
 
-        self._finish = finish
+        self._finish, self._stoppable = finish, stoppable
         self.writing.run(told)
         self._window.statusBar().showMessage(message)
         self._timer.start(LOOK)

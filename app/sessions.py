@@ -21,6 +21,7 @@ from app.gl.camera import Camera
 from app.messages import Event, Loaded, Refused, Settings
 from app.panels.plots import PlotsPanel
 from app.plots_view import PlotsView
+from app.save_dialog import ask_path
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -59,9 +60,8 @@ class Sessions:
         self.save_action.setEnabled(self._bench.model is not None and bool(self._bench.model.source))
 
     def _ask_save(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self._window, "Save the session", f"session{SUFFIX}", KIND)
-        if path:
-            self._tell(self.save, path if Path(path).suffix else path + SUFFIX, "Saved {}")
+        if path := ask_path(self._window, "Save the session", f"session{SUFFIX}", KIND, SUFFIX):
+            self._tell(self.save, path, "Saved {}")
 
     def _ask_open(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", KIND)

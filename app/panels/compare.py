@@ -8,7 +8,6 @@ from pathlib import Path
 from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -26,6 +25,7 @@ from app.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
+from app.save_dialog import ask_path
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
@@ -180,10 +180,9 @@ class ComparePanel(QWidget):
         self._ask("Save the numbers", "comparison.csv", "Comma-separated values (*.csv)", self.save_csv)
 
     def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
+        path = ask_path(self, title, name, kinds, Path(name).suffix)
         if not path:
             return
-        path = path if Path(path).suffix else path + Path(name).suffix
         try:
             save(path)
         except OSError as fault:

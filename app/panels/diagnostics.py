@@ -9,7 +9,6 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices, QGuiApplication
 from PyQt6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -25,6 +24,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app import theme
 from app.repairing import Repaired, Repairing
+from app.save_dialog import ask_path
 
 COLUMNS = ("line", "element", "fault", "cure")
 POLL = 50  # ms between looks at the copy that is being written
@@ -165,9 +165,8 @@ class DiagnosticsPanel(QWidget):
     def _ask(self) -> None:
         source = Path(self._path)
         name = str(source.with_name(f"{source.stem}-repaired{source.suffix}"))
-        copy, _ = QFileDialog.getSaveFileName(self, "Write a repaired copy", name, "Robots (*.urdf)")
-        if copy:
-            self.repair(copy if Path(copy).suffix else f"{copy}.urdf")
+        if copy := ask_path(self, "Write a repaired copy", name, "Robots (*.urdf)", "urdf"):
+            self.repair(copy)
 
     def repair(self, copy: str) -> None:
         """Write a repaired copy of the file, in the place of one that is there; what became of it is told here."""

@@ -11,7 +11,6 @@ from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QPixmap, QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -29,6 +28,7 @@ from app.panels.quantity_list import QuantityList
 from app.plot_files import table
 from app.probe import Samples
 from app.quantities import Quantity
+from app.save_dialog import ask_path
 from app.series import Series
 
 REFRESH = 67  # ms between two pictures: 15 a second
@@ -409,10 +409,9 @@ class PlotsPanel(QWidget):
         self._ask("Save the picture", "plots.png", "Pictures (*.png)", self.save_picture)
 
     def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
+        path = ask_path(self, title, name, kinds, Path(name).suffix)
         if not path:
             return
-        path = path if Path(path).suffix else path + Path(name).suffix
         try:
             save(path)
         except OSError as fault:

@@ -17,7 +17,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QImage
 from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
-from windows import ANSWER, gaps, press, wait
+from windows import ANSWER, gaps, name_file, press, wait
 
 import engine
 from app import SWITCH_INTERVAL, theme
@@ -134,7 +134,7 @@ def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkey
     assert QApplication.clipboard().text() == panel.report.command
     assert panel.report.command.startswith("main.py compare arm7 humanoid --algorithm abia --algorithm jsiia ")
 
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "times"), ""))
+    name_file(monkeypatch, tmp_path / "times")
     click(qtbot, panel.csv_button)
     table = list(csv.DictReader(io.StringIO((tmp_path / "times.csv").read_text("utf-8"))))
     assert [(line["model"], line["algorithm"]) for line in table] == list(rows)
@@ -298,7 +298,7 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     assert plot.note.toPlainText().startswith("jsiia on cpu, float64, chain4")
     plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
     assert plot.note.scene() is None
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "growth.png"), ""))
+    name_file(monkeypatch, tmp_path / "growth.png")
     click(qtbot, panel.picture_button)
     picture = QImage(str(tmp_path / "growth.png"))
     assert picture.width() == 2 * panel.growth.width()
@@ -383,10 +383,10 @@ def test_a_complaint_goes_once_what_it_was_about_is_over(qtbot, panel, own, tmp_
     choose(qtbot, panel.form.algorithms, "abia")
     measure(qtbot, panel)
     said = panel.findings.text()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "times.csv"), ""))
+    name_file(monkeypatch, tmp_path / "nowhere" / "times.csv")
     click(qtbot, panel.csv_button)
     assert "was not written" in panel.findings.text()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "times.csv"), ""))
+    name_file(monkeypatch, tmp_path / "times.csv")
     click(qtbot, panel.csv_button)
     assert panel.findings.text() == said
     own("x = 1", "")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QFileDialog
-from windows import wait
+from windows import name_file, wait
 
 import engine
 from app.generating import CHAIN, MOST, TREE, Generating, Generator
@@ -71,13 +70,13 @@ def test_what_is_shown_is_saved_and_opened(qtbot, dialog, tmp_path, monkeypatch)
     dialog.kind.setCurrentText(TREE)
     dialog.floating.setChecked(True)
     dialog.links.setValue(7)
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), ""))
+    name_file(monkeypatch, tmp_path / "mine")
     QTest.mouseClick(dialog.save, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: shown(dialog).source is not None)
     again, made = engine.load(tmp_path / "mine.urdf"), engine.tree(7, 0, 0.3, floating=True)
     assert [joint.kind for joint in again.joints] == [joint.kind for joint in made.joints]
     np.testing.assert_allclose(again.mass, made.mass)
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "x.urdf"), ""))
+    name_file(monkeypatch, tmp_path / "nowhere" / "x.urdf")
     QTest.mouseClick(dialog.save, Qt.MouseButton.LeftButton)
     assert "was not written" in dialog.note.text()
 

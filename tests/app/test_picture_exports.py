@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PyQt6.QtWidgets import QDialog, QFileDialog
+from PyQt6.QtWidgets import QDialog
 from test_time import load, play
-from windows import wait
+from windows import name_file, wait
 
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.run_exports import RunExports
@@ -30,7 +30,7 @@ def answer(monkeypatch, kind: type[QDialog], path: Path, fill) -> None:
         return QDialog.DialogCode.Accepted
 
     monkeypatch.setattr(kind, "exec", exec_)
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    name_file(monkeypatch, path)
 
 
 def finish(qtbot, exports: RunExports) -> None:

@@ -10,8 +10,8 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QImage, QWheelEvent
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QApplication, QFileDialog
-from windows import wait
+from PyQt6.QtWidgets import QApplication
+from windows import name_file, wait
 
 import engine
 from app import theme
@@ -373,7 +373,7 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
         tick(panel, text)
     fill(panel, 1.0)
     numbers, picture = (action for action in panel.save.menu().actions())
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "run"), ""))
+    name_file(monkeypatch, tmp_path / "run")
     with qtbot.waitSignal(panel.message) as told:
         numbers.trigger()
     assert told.args[0] == f"Saved {tmp_path / 'run.csv'}"
@@ -387,7 +387,7 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     assert image.width() == 2 * panel.stack.width()
     assert colored(image, theme.curve_color(0)) > 200
     assert not list(tmp_path.glob(".*"))
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nowhere" / "x.csv"), ""))
+    name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")
     with qtbot.waitSignal(panel.message) as told:
         numbers.trigger()
     assert "was not written" in told.args[0]

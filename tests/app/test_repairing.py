@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QFileDialog
-from windows import wait
+from windows import name_file, wait
 
 import engine
 from app.panels.diagnostics import DiagnosticsPanel
@@ -39,7 +38,7 @@ def show(panel: DiagnosticsPanel, path: Path, text: str) -> None:
 
 def press_repair(qtbot, monkeypatch, panel: DiagnosticsPanel, copy: Path) -> None:
     """Press the button, and choose that name."""
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(copy), ""))
+    name_file(monkeypatch, copy)
     qtbot.mouseClick(panel.repair_button, Qt.MouseButton.LeftButton)
     wait(qtbot, panel.repair_button.isEnabled)
 

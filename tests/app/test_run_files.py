@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QFileDialog
 from test_time import load, play
-from windows import wait, wait_loaded
+from windows import name_file, wait, wait_loaded
 
 import engine
 import main
@@ -31,10 +30,11 @@ def exports(window) -> RunExports:
 
 def export(qtbot, window: Window, action, path: Path, monkeypatch) -> None:
     """Press an entry of File › Export, and answer its dialog."""
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    name_file(monkeypatch, path)
     wait(qtbot, action.isEnabled)
     action.trigger()
     exports = window.features[RunExports]
+    assert not exports.stop.isEnabled(), "only a film can be stopped"
     wait(qtbot, lambda: not exports.writing.running)
 
 
@@ -146,6 +146,14 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     assert len(rows) == 1 + len(recording.runs[0])
     assert rows[0][:2] == ["time_s", "q:" + window.workbench.model.joint_names[0]]
+
+
+@pytest.mark.parametrize("name", ["run.txt", "run.CSV"])
+def test_a_table_is_a_table_whatever_its_name(qtbot, window, exports, tmp_path, monkeypatch, name):
+    load(qtbot, window)
+    play(qtbot, window, 0.1)
+    export(qtbot, window, exports.table, tmp_path / name, monkeypatch)
+    assert (tmp_path / name).read_text("utf-8").startswith("time_s,q:")
 
 
 def test_a_folder_that_is_not_there_is_told(qtbot, window, exports, tmp_path, monkeypatch):

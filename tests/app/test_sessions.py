@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
-from windows import wait
+from windows import name_file, wait
 
 import engine
 from app.appearance import Appearance
@@ -39,7 +39,7 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
     window.viewport.camera.orbit(0.7, 0.2)
     path = tmp_path / "mine.catena"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), ""))
+    name_file(monkeypatch, tmp_path / "mine")
     qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, path.is_file)
     window.close()

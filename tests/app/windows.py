@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtWidgets import QFileDialog, QLineEdit
 
 from app.window import Window
 
@@ -26,6 +28,17 @@ def press(qtbot, window: Window, action) -> None:
     """Click the toolbar's button of an action."""
     button = window.toolbar.widgetForAction(action)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def name_file(monkeypatch, path: Path) -> None:
+    """Have that name typed and accepted wherever a file's is asked for to write it."""
+
+    def exec_(dialog: QFileDialog) -> int:
+        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+        dialog.findChild(QLineEdit, "fileNameEdit").setText(str(path))
+        return QFileDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(QFileDialog, "exec", exec_)
 
 
 def gaps(qtbot, count: int) -> np.ndarray:

@@ -1,0 +1,57 @@
+"""Names of files to be written: what is typed, what is added, and what is asked before a file is replaced."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget
+
+from app.save_dialog import ask_path
+
+
+@pytest.fixture
+def parent(qtbot) -> QWidget:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    return widget
+
+
+def answer(typed: str, asked: list[str], over: QMessageBox.StandardButton) -> QTimer:
+    """Type a name and press Save; give that answer to a question, and close the dialog where the answer is no."""
+
+    def look() -> None:
+        match QApplication.activeModalWidget():
+            case QMessageBox() as question:
+                asked.append(question.text())
+                question.button(over).click()
+            case QFileDialog() as dialog if asked:
+                dialog.reject()
+            case QFileDialog() as dialog:
+                dialog.findChild(QLineEdit, "fileNameEdit").setText(typed)
+                QTimer.singleShot(0, dialog.accept)
+
+    timer = QTimer()
+    timer.timeout.connect(look)
+    timer.start(50)
+    return timer
+
+
+def ask(parent: QWidget) -> str:
+    return ask_path(parent, "Export the run", "arm7.npz", "Trajectories (*.npz)", "npz")
+
+
+def test_the_file_that_would_be_replaced_is_asked_about(parent, tmp_path):
+    (tmp_path / "foo.npz").write_bytes(b"old")
+    asked: list[str] = []
+    timer = answer(str(tmp_path / "foo"), asked, QMessageBox.StandardButton.No)
+    assert ask(parent) == ""
+    timer.stop()
+    assert len(asked) == 1
+    assert "foo.npz" in asked[0]
+
+
+def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):
+    for typed, path in (("foo", "foo.npz"), ("foo.txt", "foo.txt")):
+        timer = answer(str(tmp_path / typed), [], QMessageBox.StandardButton.Yes)
+        assert ask(parent) == str(tmp_path / path)
+        timer.stop()
