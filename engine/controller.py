@@ -3,7 +3,8 @@
 t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, is what drives the joints until the next call. The
 file may say ``PERIOD``, s, for how long an answer is held: a whole number of time steps, by default one. A function
 ``start(model)``, if there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file
-anew, with chance seeded. docs/controller.py is an example.
+anew, and the user's own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats
+itself only with a seed. docs/controller.py is an example.
 
 >>> with engine.Controller("docs/controller.py", model) as controller:
 ...     every = controller.every(simulation.dt)
@@ -14,13 +15,16 @@ anew, with chance seeded. docs/controller.py is an example.
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import multiprocessing
 import os
 import random
 import signal
+import site
 import subprocess
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Callable
@@ -101,7 +105,7 @@ class Controller:
         self._send(("load", str(self.path.resolve()), self.model))
 
     def _start(self) -> None:
-        # As here, where pytest or a user's script may have put folders in front; -P: nothing from the current folder.
+        # As here, where pytest or a user's script may have put folders in front; -P: no folder besides.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path)}
         self._pipe, there = multiprocessing.Pipe()
         options: dict[str, Any] = {"pass_fds": (there.fileno(),)}
@@ -232,7 +236,7 @@ def _end_with_parent() -> None:
 def _serve(pipe: Connection) -> None:
     """Load and ask, as the program says."""
     control: Callable[..., Any] | None = None
-    path, nv = "", 0
+    path, nv, known = "", 0, set(sys.modules)
     while True:
         try:
             kind, *rest = pipe.recv()
@@ -242,6 +246,7 @@ def _serve(pipe: Connection) -> None:
             if kind == "load":
                 path, model = rest
                 nv, control = model.nv, None
+                _forget(known)
                 module = _execute(path, model)
                 control = module.control
                 pipe.send(_Ready(_period(module)))
@@ -252,6 +257,19 @@ def _serve(pipe: Connection) -> None:
             with suppress(OSError):
                 pipe.send(_fault(error, path))
             control = None
+
+
+def _forget(known: set[str]) -> None:
+    """Have modules imported anew that are not `known`, and not installed: a user's own, which keep a state."""
+    libraries = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    installed = *libraries, *site.getsitepackages(), site.getusersitepackages(), Path(__file__).parent
+    places = [Path(place).resolve() for place in installed]
+    for name in set(sys.modules) - known:
+        module = sys.modules[name]
+        where = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+        if where and not any(Path(where).resolve().is_relative_to(place) for place in places):
+            del sys.modules[name]
+    importlib.invalidate_caches()
 
 
 def _execute(path: str, model: Model) -> ModuleType:

@@ -60,6 +60,20 @@ def test_runs_repeat_bit_for_bit_also_with_chance_and_memory(model, write):
         np.testing.assert_array_equal(controller(0.0, model.neutral(), [0, 0]), one)
 
 
+def test_modules_that_the_file_imports_are_executed_anew_too(model, write, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "gains.py").write_text("calls = []\n")
+    (tmp_path / "memory.py").write_text("seen = []\n")
+    text = "import memory\nfrom own import gains\nimport scipy.linalg\ndef control(t, q, v):\n"
+    text += "    memory.seen.append(t)\n    gains.calls.append(t)\n    return [len(memory.seen), len(gains.calls)]\n"
+    with engine.Controller(write(text), model) as controller:
+        for _ in range(2):
+            for count in (1, 2):
+                np.testing.assert_array_equal(controller(0.0, model.neutral(), [0, 0]), [count, count])
+            controller.load()
+
+
 def test_a_file_that_was_saved_is_read_again(model, write):
     path = write("def control(t, q, v):\n    return [1, 2]\n")
     with engine.Controller(path, model) as controller:
