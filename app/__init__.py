@@ -26,9 +26,12 @@ SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many tim
 
 
 def run_app(argv: Sequence[str]) -> int:
-    """Open the window, with a robot if `argv` names one; the exit status when it is closed."""
+    """Open the window, with the robot, run or session that `argv` names, if any; the exit status when it is closed."""
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
-    what = "a URDF or xacro file to open, the name of a robot that ships, or a run (.npz), which plays"
+    what = (
+        "a URDF or xacro file to open, the name of a robot that ships, a run (.npz), which plays, "
+        "or a session (.catena) that File › Save session wrote"
+    )
     parser.add_argument("robot", nargs="?", help=what)
     _add_sources(parser)
     return _open(parser.parse_args(argv), "")

@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QW
 
 from app import theme
 
-FILES = "Robots and runs (*.urdf *.xacro *.xml *.npz);;All files (*)"
+FILES = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, that a new window takes at most
 NAME_WIDTH = 300  # px

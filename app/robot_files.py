@@ -29,6 +29,8 @@ class RobotFiles:
         refresh: Callable[[], None],
     ):
         self._window, self._bench, self._refresh = window, bench, refresh
+        self.others: dict[str, Callable[[str], None]] = {}
+        """What opens files that are no robots, by their suffix."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -45,6 +47,9 @@ class RobotFiles:
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
         """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
+        if (opener := self.others.get(Path(path).suffix)) is not None:
+            opener(str(path))
+            return
         self._bench.open(path, floating, trust_xacro)
         self._refresh()
 

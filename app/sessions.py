@@ -48,6 +48,7 @@ class Sessions:
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
         window.menus.file.put(self.save_action, self.open_action, apart=True)
         self._opening: dict[str, Any] | None = None
+        window.files.others[SUFFIX] = self._try_open
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
         window.refreshed.connect(self._refresh)
@@ -66,12 +67,17 @@ class Sessions:
     def _ask_open(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", KIND)
         if path:
-            self._tell(self.open, path, "Opening {}")
+            self._try_open(path)
+
+    def _try_open(self, path: str) -> None:
+        self._tell(self.open, path, "Opening {}")
 
     def _tell(self, act: Any, path: str, done: str) -> None:
         try:
             act(path)
-        except (OSError, NoSession) as fault:
+        except OSError as fault:
+            self._window.statusBar().showMessage(f"{path}: {fault.strerror or fault}", MESSAGE)
+        except NoSession as fault:
             self._window.statusBar().showMessage(f"{path}: {fault}", MESSAGE)
         else:
             self._window.statusBar().showMessage(done.format(path), MESSAGE)
@@ -109,7 +115,8 @@ class Sessions:
         session = read(path)
         robot = session["robot"]
         self._opening = session
-        self._window.files.open(robot["path"], floating=bool(robot.get("floating", False)))
+        self._bench.open(robot["path"], floating=bool(robot.get("floating", False)))
+        self._window.refresh()
 
     def _take(self, event: Loaded) -> None:
         session, self._opening = self._opening, None

@@ -51,7 +51,7 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     root = argparse.ArgumentParser(
         prog="catena",
         description="Catena simulates articulated robots. Without a command it opens the window: "
-        "catena [ROBOT.urdf | RUN.npz]; catena view RUN.npz plays a run there.",
+        "catena [ROBOT.urdf | RUN.npz | SESSION.catena]; catena view RUN.npz plays a run there.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add_run_arguments(_add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True))

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QFileDialog
 from windows import name_file, wait
 
 import engine
+import main
 from app.appearance import Appearance
 from app.messages import Configured
 from app.panels.plots import PlotsPanel
@@ -67,6 +68,44 @@ def test_everything_is_there_again(qtbot, saved, make_window, monkeypatch):
     assert plots(window).layout_keys == [["robot//energy drift/"]]
     assert plots(window).isVisible()
     assert window.features[Appearance].choice == "system"
+
+
+def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr("app._no_screen", lambda: False)
+    monkeypatch.setattr("app._show_window", lambda *words: asked.append(words[0]) or 0)
+    assert main.main([str(saved)]) == 0
+    window = make_window()
+    window.open(asked[0])
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+    assert bench.settings.dt == 2e-3
+    assert not window.diagnostics.diagnostics
+    with pytest.raises(SystemExit):
+        main.main(["--help"])
+    assert "SESSION.catena" in capsys.readouterr().out
+
+
+def test_open_takes_a_session(saved, make_window, qtbot, monkeypatch):
+    window = make_window()
+    monkeypatch.setattr("app.dialogs.ask_file", lambda *_: str(saved))
+    window.files.open_action.trigger()
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+
+
+def test_a_session_that_is_not_there_is_told(window, tmp_path):
+    window.open(tmp_path / "gone.catena")
+    assert window.statusBar().currentMessage() == f"{tmp_path / 'gone.catena'}: No such file or directory"
+
+
+def test_a_session_that_names_a_session_as_its_robot_is_refused(saved, make_window, qtbot):
+    session = json.loads(saved.read_text())
+    session["robot"]["path"] = str(saved)
+    saved.write_text(json.dumps(session))
+    window = make_window()
+    window.open(saved)
+    wait(qtbot, lambda: len(window.diagnostics.diagnostics) > 0)
 
 
 def test_what_a_file_lacks_and_what_it_has_besides_does_no_harm(qtbot, saved, make_window):
