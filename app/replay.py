@@ -21,6 +21,8 @@ class Replay:
         self.run: engine.Run | None = None
         self.frame: engine.RecordedFrame | None = None
         """What is shown; None for the present."""
+        self.opened = False
+        """Whether a file's run is shown and nothing goes on from it yet: there is no present to go back to."""
         self.playing = False
         self.speed = 1.0
         """Recorded seconds per wall second."""
@@ -35,10 +37,15 @@ class Replay:
         return self.frame is not None
 
     @property
+    def runs(self) -> tuple[engine.Run, ...]:
+        """Those that can be looked at, the one that is going on last, if any is."""
+        runs = self.recording.runs
+        return runs[:-1] if self.opened else runs
+
+    @property
     def newest(self) -> engine.Run | None:
         """The run that is going on."""
-        runs = self.recording.runs
-        return runs[-1] if runs else None
+        return None if self.opened or not (runs := self.recording.runs) else runs[-1]
 
     @property
     def chosen(self) -> engine.Run | None:
@@ -81,10 +88,22 @@ class Replay:
             here = self.recording.span(run)[1] if self.frame is None else self.frame.time
             self.seek(here + seconds)
 
+    def to_last(self) -> None:
+        """The last frame of the run that is shown."""
+        if (run := self.chosen) is not None:
+            self.playing = False
+            self.show(run.last, run)
+
     def leave(self) -> None:
         """Back to the present."""
         self.run = self.frame = None
-        self.playing = False
+        self.playing = self.opened = False
+
+    @property
+    def ways_on(self) -> str:
+        """What the user may do where what was asked for is for the present alone."""
+        branch = "press Branch here (Ctrl+B) to go on from it"
+        return branch if self.opened else f"{branch}, or End to go back to the present"
 
     def toggle(self) -> None:
         """Play on from what is shown, from the beginning where that is the end; or pause."""

@@ -71,6 +71,9 @@ class RunControls(QObject):
 
     def _step(self) -> None:
         self.begun.emit()
+        replay = self._bench.replay
+        if replay.at_end and not replay.at_present:
+            self._bar.showMessage(f"the recorded run ends here: {replay.ways_on}", MESSAGE)
         self._bench.step()
         self.changed.emit()
 

@@ -138,8 +138,8 @@ class RunExports:
     def _play_opened(self, _: Loaded) -> None:
         """Play a run that was opened from a file."""
         replay = self._bench.replay
-        runs = replay.recording.runs
-        if len(runs) > 1:  # the first is the file's, the second the present
-            replay.show(runs[0].first, runs[0])
+        if replay.opened:
+            (run,) = replay.runs
+            replay.show(run.first, run)
             replay.toggle()
             self._window.refresh()

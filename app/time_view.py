@@ -63,6 +63,7 @@ class TimeView:
         self.last = make(
             "&Live", partial(self._to_end, True), key.Key_End, icon="last", tip="Back to the present, live"
         )
+        self._live_tip = self.last.toolTip()
         self.branch = make(
             "B&ranch here", self._branch, "Ctrl+B", icon="branch",
             tip="Go on simulating from this moment, in a run of its own",
@@ -139,7 +140,7 @@ class TimeView:
         self._window.refresh()
 
     def _choose_run(self, number: int) -> None:
-        runs = [run for run in self._replay.recording.runs if run.number == number]
+        runs = [run for run in self._replay.runs if run.number == number]
         if not runs or (not self._replay.active and runs[0] is self._replay.newest):
             return
         self._bench.look_back()
@@ -216,11 +217,13 @@ class TimeView:
         self.bar.track.show_live(not replay.active)
         self.bar.show_time(at, end, not replay.active)
         self.bar.show_memory(recording.bytes, recording.budget)
-        self.bar.show_runs([(each.number, _name(each)) for each in recording.runs], run.number if run else 0)
+        self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
             action.setEnabled(recorded)
-        self.last.setEnabled(replay.active)
+        self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
+        self.last.setText("&Last moment" if replay.opened else "&Live")
+        self.last.setToolTip("To the last moment (End)" if replay.opened else self._live_tip)
         self.forward.setEnabled(replay.active and not replay.at_end)
         self.branch.setEnabled(replay.active)
         self.keyframe.setEnabled(there and run is not None)

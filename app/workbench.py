@@ -173,10 +173,15 @@ class Workbench(JointDriving):
         self.pause()
 
     def to_present(self) -> None:
-        """Show the present again."""
-        if self.replay.active:
-            self.replay.leave()
-            self._worker.show_again()
+        """Show the present again; the last frame of a file's run from which nothing has gone on."""
+        if self.replay.opened:
+            self.replay.to_last()
+        elif self.replay.active:
+            self._leave_the_recording()
+
+    def _leave_the_recording(self) -> None:
+        self.replay.leave()
+        self._worker.show_again()
 
     def branch(self) -> None:
         """Pause, and go on from the moment that is shown, in a run of its own."""
@@ -188,7 +193,7 @@ class Workbench(JointDriving):
 
     def step(self) -> None:
         """Pause, and advance by one time step; to the next frame while a moment of the recording is shown."""
-        if self.replay.active and not self.replay.at_end:
+        if self.replay.active and not self.replay.at_present:
             self.replay.move(1)
         elif self.model is not None:
             self.to_present()
@@ -198,7 +203,8 @@ class Workbench(JointDriving):
     def reset(self) -> None:
         """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
         if self.model is not None:
-            self.to_present()
+            if self.replay.active:
+                self._leave_the_recording()
             if self.time == 0:
                 self.initial = self._start.copy()
             self.time = 0.0
@@ -341,8 +347,10 @@ class Workbench(JointDriving):
     def _adopt(self, event: Loaded) -> None:
         self.model, self.path, self.loading = event.model, event.path, ""
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
+        self.replay.leave()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
             self.floating, self.path = opened.floating, event.model.source or event.path
+            self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
@@ -354,7 +362,6 @@ class Workbench(JointDriving):
         self.controller.unload()
         self.drives.clear()
         self._frames, self.newest = event.frames, None
-        self.replay.leave()
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
             self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]

@@ -216,16 +216,28 @@ class Recording:
         A run before it in which no step was taken is forgotten.
         """
         with self._lock:
-            last = self._runs[-1] if self._runs else None
-            if last is not None and last.left is None and len(last) == 1 and last.first == 0:
-                self._bytes -= self._runs.pop()._pop()
+            self._forget_unstepped()
             self._runs.append(Run(self._runs[-1].number + 1 if self._runs else 1))
             self.go_on(simulation, time, about)
 
+    def _forget_unstepped(self, but: Run | None = None) -> None:
+        """Let the newest run go, if it is no branch, not `but`, and no step was taken in it."""
+        run = self._runs[-1] if self._runs else None
+        if run is None or run is but or run.left is not None or run.first or not len(run):
+            return
+        if run._stored(run.last).time == run._stored(0).time:
+            while len(run):
+                self._bytes -= run._pop()
+            self._runs.pop()
+
     def branch(self, run: Run, index: int) -> Run:
-        """A new run that leaves `run` at a frame; the simulation that goes on starts at that frame's checkpoint."""
+        """A new run that leaves `run` at a frame; the simulation that goes on starts at that frame's checkpoint.
+
+        Another run before it in which no step was taken is forgotten.
+        """
         with self._lock:
             left = run._stored(index)
+            self._forget_unstepped(but=run)
             frames, setups = run._frames[run._at : run._at + index - run.first + 1], slice(left.setup + 1)
             branch = Run(
                 self._runs[-1].number + 1, (run.number, left.time), run.first, index, frames, 0,

@@ -19,6 +19,7 @@ from app.ground_view import GroundView
 from app.messages import Settings
 from app.run_exports import RunExports
 from app.spread import Spread
+from app.time_view import TimeView
 from app.window import Window
 from engine.cli import main as command
 
@@ -69,11 +70,68 @@ def test_a_run_is_exported_opened_and_gone_on_from(qtbot, window, exports, tmp_p
     assert recording.frame(run, 3).setup.about == window.workbench.settings
     replay.show(6)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: len(recording.runs) == 3)
+    wait(qtbot, lambda: recording.runs[-1].left is not None)
+    assert len(recording.runs) == 2, "the file's run and the branch"
     play(qtbot, window, 0.1)
     branch = recording.runs[-1]
     for index, computed in recording.resimulate(branch, 2):
         np.testing.assert_array_equal(computed.q, recording.frame(branch, index).checkpoint.q)
+
+
+@pytest.fixture
+def run_file(tmp_path) -> Path:
+    """A run of half a second that `main.py run` wrote."""
+    path = tmp_path / "run.npz"
+    assert command(["run", "arm7", "--seconds", "0.5", "--every", "20", "--out", str(path)]) == 0
+    return path
+
+
+def test_end_goes_to_the_last_moment_of_an_opened_run(qtbot, window, run_file):
+    run = open_run(qtbot, window, run_file)
+    replay, view = window.workbench.replay, window.features[TimeView]
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    assert replay.frame.index == run.first
+    assert view.last.text() == "&Last moment"
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    assert replay.active
+    assert (replay.run, replay.frame.index) == (run, run.last)
+    assert not view.last.isEnabled()
+    assert view.bar.state.text() == "recorded"
+    assert view.bar.runs.count() == 1
+    for key in (Qt.Key.Key_End, Qt.Key.Key_Right):
+        qtbot.keyClick(window, key)
+        assert (replay.run, replay.frame.index) == (run, run.last), "there is nothing after it"
+    assert "the recorded run ends here: press Branch here" in window.statusBar().currentMessage()
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    assert replay.playing, "from its beginning"
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_goes_on_from_an_opened_run_has_a_present(qtbot, window, run_file, changed):
+    open_run(qtbot, window, run_file)
+    replay, view = window.workbench.replay, window.features[TimeView]
+    wait(qtbot, lambda: not window.workbench.compiling)
+    window.workbench.set_gravity(not changed)
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: replay.recording.runs[-1].left is not None)
+    play(qtbot, window, 0.05)
+    names = [view.bar.runs.itemText(k) for k in range(view.bar.runs.count())]
+    assert names == ["Run 1", "Run 2, from 0.50 s of 1"]
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    assert view.last.text() == "&Live"
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    assert not replay.active
+
+
+def test_a_reset_in_an_opened_run_begins_another(qtbot, window, run_file):
+    open_run(qtbot, window, run_file)
+    bench = window.workbench
+    wait(qtbot, lambda: not bench.compiling)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    assert not bench.replay.active
+    play(qtbot, window, 0.05)
+    assert [run.number for run in bench.replay.runs] == [1, 2]
 
 
 def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):

@@ -218,6 +218,23 @@ def test_a_branch_leaves_a_run_and_shares_what_was_before(rng):
         assert_same(computed, recording.frame(run, where).checkpoint)
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_branch_takes_the_place_of_a_run_without_steps(rng, changed):
+    recording, simulation = engine.Recording(), standing("arm7")
+    recording.begin(simulation)
+    drive(simulation, recording, 0.2, rng)
+    (run,), before = recording.runs, recording.bytes
+    recording.begin(standing("arm7"))
+    if changed:
+        recording.go_on(standing("arm7", integrator="rk4"), 0.0)
+    branch = recording.branch(run, 3)
+    assert recording.runs == (run, branch)
+    assert branch.number == 2
+    assert recording.bytes == before
+    recording.branch(run, 2)
+    assert len(recording.runs) == 3, "a branch stays, whatever it has"
+
+
 def test_the_oldest_frames_go_when_there_is_no_room(rng):
     recording, simulation = engine.Recording(budget=200_000), standing("arm7")
     recording.begin(simulation)
