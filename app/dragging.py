@@ -91,6 +91,10 @@ class Dragging(QObject):
         hit = self._viewport.under(place.x(), place.y())
         if hit is None or frame is None or model is None:
             return False
+        if self._bench.replay.active:
+            ways = self._bench.replay.ways_on
+            self._status.showMessage(f"a recorded moment is shown; to pull at links {ways}", MESSAGE)
+            return True
         if model.link_body[hit.link] < 0:
             self._status.showMessage(f"{model.link_names[hit.link]} stands fast; pull at a link that moves", MESSAGE)
             return True

@@ -45,7 +45,7 @@ class JointDriving:
         """
         row = self.coordinates[index]
         if self.replay.active:
-            raise ValueError("a recorded moment is shown: go on from here, or back to the present, to move joints")
+            raise ValueError(f"a recorded moment is shown; to move joints {self.replay.ways_on}")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = min(max(value, row.lower), row.upper) if row.limited else value

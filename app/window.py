@@ -289,6 +289,7 @@ class Window(QMainWindow):
         try:
             self.workbench.set_coordinate(index, value)
         except ValueError as refusal:
+            self.joints.put_back()
             self.statusBar().showMessage(str(refusal), MESSAGE)
 
     def _measure(self) -> None:

@@ -247,6 +247,7 @@ class JointPanel(QTableView):
         self.setItemDelegate(Painter(self))
         self.table.edited.connect(self._move)
         self._held: tuple[int, float] | None = None
+        self._shown = np.zeros(0)  # (nq,): the state that was shown last
         self._longest = 0
         self.setShowGrid(False)
         self.setMouseTracking(True)
@@ -267,7 +268,7 @@ class JointPanel(QTableView):
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
-        self._held = None
+        self._held, self._shown = None, q.copy()
         self.table.set_rows(rows, q)
         self._longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
         self._fit()
@@ -317,6 +318,7 @@ class JointPanel(QTableView):
 
     def show_state(self, q: np.ndarray, target: np.ndarray, tau: np.ndarray) -> None:
         """Follow the state q, (nq,), the targets and efforts, (nv,). A row in the hand asks for its value again."""
+        self._shown = q.copy()
         same = np.array_equal(target, self.table.target) and np.array_equal(tau, self.table.tau)
         if self._held is None and same and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
             return
@@ -330,6 +332,12 @@ class JointPanel(QTableView):
         row = self.table.rows[index]
         row.put(self.table.q, value)
         self.moved.emit(index, value)
+        self.viewport().update()
+
+    def put_back(self) -> None:
+        """What was asked for is not granted: the mouse lets go, and the state is shown that there is."""
+        self._held = None
+        self.table.q[:] = self._shown
         self.viewport().update()
 
     def slider_position(self, row: int, value: float) -> QPointF:

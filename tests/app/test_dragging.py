@@ -73,6 +73,23 @@ def test_paused_it_says_what_is_missing(qtbot, opened):
     qtbot.mouseRelease(window.viewport, RIGHT, pos=start)
 
 
+def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    drag, bench = window.features[Dragging], window.workbench
+    wait(qtbot, lambda: not bench.compiling)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: bench.time > 0.1)
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+    start = place_of(qtbot, window, len(bench.model.link_names) - 1)
+    qtbot.mousePress(window.viewport, RIGHT, pos=start)
+    hint = window.statusBar().currentMessage()
+    assert "to pull at links press Branch here (Ctrl+B) to go on from it, or End" in hint
+    assert "Space" not in hint
+    assert drag.hold is None
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=start)
+
+
 def test_forces_are_written_in_three_digits():
     assert force_text(np.array([0.0, 3.0, 4.0])) == "5 N"
     assert force_text(np.array([12.345, 0.0, 0.0])) == "12.3 N"

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QInputDialog
 from windows import wait, wait_loaded
 
 import engine
+from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import spacing
 from app.spread import Spread
 from app.time_view import TimeView
@@ -239,12 +240,28 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
     assert not np.any(recording.frame(branch, branch.last).checkpoint.wrench), "no hand pulls in the branch"
 
 
-def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window):
+def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window, time_view):
     recording = load(qtbot, window)
     play(qtbot, window, 0.2)
     qtbot.keyClick(window, Qt.Key.Key_Home)
-    window.joints.moved.emit(1, 0.5)
-    assert "a recorded moment is shown" in window.statusBar().currentMessage()
+    panel = window.joints
+    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+    np.testing.assert_allclose(panel.table.q, window.workbench.replay.frame.checkpoint.q[0], atol=SEEN)
+    stood, number = panel.table.q.copy(), panel.table.index(1, VALUE)
+    told = panel.table.data(number)
+    place = panel.slider_position(1, 0.5).toPoint()
+    qtbot.mousePress(panel.viewport(), LEFT, pos=place)
+    qtbot.mouseMove(panel.viewport(), place + QPoint(20, 0))
+    np.testing.assert_allclose(panel.table.q, stood, atol=SEEN, err_msg="as in the picture while the mouse is down")
+    qtbot.mouseRelease(panel.viewport(), LEFT, pos=place + QPoint(20, 0))
+    panel.table.setData(number, 30.0)
+    np.testing.assert_allclose(panel.table.q, stood, atol=SEEN)
+    assert panel.table.data(number) == told
+    hint = window.statusBar().currentMessage()
+    assert "a recorded moment is shown" in hint
+    assert time_view.branch.text().replace("&", "") in hint
+    assert time_view.branch.shortcut().toString() in hint
+    assert "End to go back to the present" in hint
     qtbot.keyClick(window, Qt.Key.Key_End)
     window.joints.moved.emit(1, 0.5)
     wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
