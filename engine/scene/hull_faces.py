@@ -24,14 +24,14 @@ class Faces(NamedTuple):
     edge: NDArray[np.int64]
 
 
-def faces(vertices: Array) -> Faces:
-    """The faces of a hull with corners (k, 3). Raises ValueError where the corners have no volume."""
+def faces(vertices: Array, name: str) -> Faces:
+    """The faces of a hull with corners (k, 3). Raises ValueError, which names it, where these have no volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
         hull: Any = ConvexHull(vertices)
     except (QhullError, ValueError) as fault:
-        raise ValueError(f"a hull of {len(vertices)} corners is flat; what touches needs a volume") from fault
+        raise ValueError(f"{name} is flat at its size there; what touches needs a volume") from fault
     limit = _SAME * float(np.max(np.ptp(vertices, 0)))
     planes, loops, free = [], [], np.ones(len(hull.simplices), bool)
     for k in np.argsort(-_areas(vertices[hull.simplices]), kind="stable"):  # the widest triangle knows its plane best

@@ -66,7 +66,7 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
     found = _with_obstacles(model, scene, body) + (_own(model, body) if scene.self_collision else [])
     table = np.array(found, np.int64).reshape(-1, 3)
-    pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(shapes[k])]
+    pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(model, shapes[k])]
     solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
     places = {int(k): np.flatnonzero(shape == k).tolist() for k in np.unique(shape)}
     if sum(len(places[i]) * len(places[j]) for i, j, _ in found) > MOST_PAIRS:
@@ -156,10 +156,12 @@ def _frame(model: Model, shape: Collision | Obstacle) -> tuple[Array, Array]:
     return R @ pose[:3, :3], R @ pose[:3, 3] + p
 
 
-def _solids(shape: Collision | Obstacle) -> list[Solid]:
+def _solids(model: Model, shape: Collision | Obstacle) -> list[Solid]:
     """The convex pieces of a shape: of all but some meshes there is one."""
     if shape.shape == "mesh":
-        return [Solid("hull", (), corners * shape.size) for corners in hulls(str(shape.mesh))]
+        what = "an obstacle" if isinstance(shape, Obstacle) else f"link {model.link_names[shape.link]!r}"
+        name = f"the collision mesh {shape.mesh} of {what}"
+        return [Solid("hull", (), corners * shape.size, name) for corners in hulls(str(shape.mesh))]
     return [Solid(shape.shape, shape.size)]
 
 

@@ -19,12 +19,14 @@ class Solid(NamedTuple):
     """A convex shape, centred in its own frame.
 
     `size` is, in metres, of a sphere its radius, of a capsule and a cylinder radius and length along z (without the
-    capsule's ends), of a box its edges. A hull has `vertices` (k, 3) instead, m, that all are corners of it.
+    capsule's ends), of a box its edges. A hull has `vertices` (k, 3) instead, m, that all are corners of it. `name` is
+    what faults call it.
     """
 
     kind: Literal["sphere", "capsule", "box", "cylinder", "hull"]
     size: tuple[float, ...] = ()
     vertices: Array | None = None
+    name: str = "the hull"
 
 
 class Shapes(NamedTuple):
@@ -66,7 +68,7 @@ def shapes(solids: Sequence[Solid]) -> Shapes:
     for s, solid in enumerate(solids):
         size[s, : len(solid.size)] = solid.size
         if solid.vertices is not None:
-            found = faces(solid.vertices)
+            found = faces(solid.vertices, solid.name)
             loops += [first[-1] + corners for corners in found.loops]
             planes.append(found.plane)
             edges.append(first[-1] + found.edge)

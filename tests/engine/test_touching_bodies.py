@@ -298,6 +298,17 @@ def test_what_cannot_move_along_a_normal_or_a_surface_touches_all_the_same(
     assert simulation.contacts.worst[0] <= 1e-9
 
 
+def test_a_mesh_that_its_scale_makes_flat_is_told_with_its_file_and_its_link(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(tmp_path / "box.stl")
+    shape = f'<mesh filename="{tmp_path / "box.stl"}" scale="1 1 1e-30"/>'
+    with pytest.raises(ValueError, match=r"the collision mesh .*box\.stl of link '\w+' is flat at its size there"):
+        simulated(model := free(tmp_path, shape, BALL), SELF, model.neutral())
+    scene = engine.Scene(obstacles=[engine.Obstacle("mesh", (1, 1, 1e-30), mesh=tmp_path / "box.stl")])
+    with pytest.raises(ValueError, match=r"the collision mesh .*box\.stl of an obstacle is flat at its size there"):
+        simulated(model := free(tmp_path, BALL), scene, model.neutral())
+
+
 def test_too_many_contacts_are_refused_before_anything_moves(tmp_path):
     parts = [part for k in range(50) for part in (link(f"l{k}", ROD), joint(f"l{k}"))]
     model = bodies(tmp_path, *parts)
