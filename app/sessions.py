@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import QFileDialog
 
 import engine
 from app.actions import MESSAGE, make_action
+from app.camera_views import CameraViews
 from app.gl.camera import Camera
 from app.messages import Event, Loaded, Refused, Settings
 from app.panels.plots import PlotsPanel
@@ -30,7 +31,7 @@ VERSION = 1
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"
 _KEPT = ("dt", "integrator", "gravity", "ground", "algorithm", "device", "automatic", "held")
-"""Of `Settings`; `driven` is kept by the names of joints."""
+"""Of `Settings`; `driven`, `by_velocity` and `gains` are kept by names of joints, `scene` and `spread` are not kept."""
 
 
 class NoSession(ValueError):
@@ -99,6 +100,8 @@ class Sessions:
             "settings": {
                 **{name: getattr(settings, name) for name in _KEPT},
                 "driven": sorted(model.coordinate_names[v] for v in settings.driven),
+                "by velocity": sorted(model.coordinate_names[v] for v in settings.by_velocity),
+                "gains": {model.coordinate_names[v]: [kp, kd] for v, kp, kd in settings.gains},
                 "speed": bench.speed,
             },
             "camera": {
@@ -137,6 +140,7 @@ class Sessions:
             known = {field.name for field in fields(Camera)} & set(camera)
             values = {name: camera[name] for name in known - {"target"}}
             window.viewport.see(replace(window.viewport.camera, target=np.array(camera["target"], float), **values))
+            cast(CameraViews, window.features[CameraViews]).parallel.setChecked(window.viewport.camera.parallel)
         window.restoreState(QByteArray.fromBase64(session.get("layout", "").encode()))
         self._plots.set_plots(session.get("plots", []))
         window.refresh()
@@ -154,21 +158,26 @@ def read(path: str) -> dict[str, Any]:
     try:
         session = json.loads(Path(path).read_text(encoding="utf-8"))
         version, robot = session["catena session"], session["robot"]["path"]
+        there = Path(robot).is_file()
     except (ValueError, KeyError, TypeError) as fault:
         raise NoSession("it is no session of Catena; open a file that Save session has written") from fault
     if not isinstance(version, int) or version > VERSION:
         raise NoSession(f"it was saved by a later version ({version}; this one knows up to {VERSION}); update Catena")
-    if not Path(robot).is_file():
+    if not there:
         raise NoSession(f"its robot is not there: {robot}; put it back, or save the session anew")
     return dict(session)
 
 
 def _settings(kept: dict[str, Any], settings: Settings, model: engine.Model) -> Settings:
-    """The settings with those that were kept; joints that gains let go of are found by their names."""
+    """The settings with those that were kept; joints are found by their names."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     values = {name: type(getattr(settings, name))(kept[name]) for name in _KEPT if name in kept}
-    driven = frozenset(names[name] for name in kept.get("driven", ()) if name in names)
-    return replace(settings, **values, driven=driven)
+    driven, by_velocity = (
+        frozenset(names[name] for name in kept.get(which, ()) if name in names) for which in ("driven", "by velocity")
+    )
+    gains = kept.get("gains", {}).items()
+    own = tuple((names[name], float(kp), float(kd)) for name, (kp, kd) in gains if name in names)
+    return replace(settings, **values, driven=driven, by_velocity=by_velocity, gains=own)
 
 
 def _pose(kept: dict[str, list[float]], model: engine.Model, start: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from windows import name_file, wait
 import engine
 import main
 from app.appearance import Appearance
+from app.camera_views import CameraViews
 from app.messages import Configured
 from app.panels.plots import PlotsPanel
 from app.plots_view import PlotsView
@@ -35,6 +37,8 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     bench.set_gravity(False)
     bench.set_dt(2e-3)
     bench.drive(2, by_effort=True)
+    bench.take_settings(replace(bench.settings, by_velocity=frozenset({3}), gains=((4, 20.0, 1.5),)))
+    window.features[CameraViews].parallel.trigger()
     window.speed.set_speed(0.5)
     bench.set_coordinate(1, 0.4)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
@@ -61,6 +65,10 @@ def test_everything_is_there_again(qtbot, saved, make_window, monkeypatch):
     settings = bench.settings
     assert (settings.gravity, settings.dt, settings.automatic) == (False, 2e-3, False)
     assert settings.driven == {2}
+    assert settings.by_velocity == {3}
+    assert settings.gains == ((4, 20.0, 1.5),)
+    assert window.viewport.camera.parallel
+    assert window.features[CameraViews].parallel.isChecked()
     assert bench.speed == pytest.approx(0.5, rel=0.02)
     camera = window.viewport.camera
     assert [camera.azimuth, camera.elevation] == [kept["camera"]["azimuth"], kept["camera"]["elevation"]]
@@ -151,6 +159,7 @@ def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
         (lambda session: session.update({"catena session": VERSION + 1}), "later version"),
         (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot is not there: /nowhere/x.urdf"),
         (lambda session: session.pop("robot"), "it is no session"),
+        (lambda session: session["robot"].update(path=5.5), "it is no session"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_a_sentence(saved, change, words):
