@@ -110,8 +110,10 @@ class RunExports:
         def told(stop: threading.Event) -> Written:
             try:
                 return Written(work(stop))
-            except (OSError, RuntimeError) as fault:
+            except (OSError, RuntimeError, ValueError) as fault:
                 return Written(f"nothing was written: {fault}")
+            except MemoryError:
+                return Written("nothing was written: it does not fit into memory")
 
         self._finish, self._stoppable = finish, stoppable
         self.writing.run(told)

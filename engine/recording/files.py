@@ -26,6 +26,7 @@ import numpy as np
 from engine import files, validation
 from engine.model import Model
 from engine.recording import setup_text
+from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike
 from engine.recording.recording import Recording, Run, StoredFrame
 from engine.recording.setup import Setup
@@ -71,6 +72,7 @@ def save_run(
     """Write a recorded run to an .npz file, whole or not at all.
 
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
+    Raises ValueError where the arrays would take more than `LARGEST`, which `read_run` refuses.
     """
     frames = recording.stored(run)  # once, since a run that plays grows meanwhile
     used = frames[-1].setup + 1
@@ -79,13 +81,15 @@ def save_run(
     arrays: dict[str, Any] = {f"frame_{name}": np.array([getattr(f, name) for f in frames])
                               for name in ("steps", "setup", "begins")}  # fmt: skip
     batch = frames[0].q.shape[0]
+    _require_size(_least_size(frames, batch, model.nv))
     changes = [(steps, inputs) for frame in frames for steps, inputs in frame.changes]
     arrays["change_count"] = np.array([len(frame.changes) for frame in frames])
     arrays["change_steps"] = np.array([steps for steps, _ in changes], np.int64)
     for name, inputs in (("frame", [f.inputs for f in frames]), ("change", [inputs for _, inputs in changes])):
         for k, what in enumerate(("tau", "target")):
-            dense = [np.broadcast_to(np.asarray(each[k]), (batch, model.nv)) for each in inputs]
-            arrays[f"{name}_{what}"] = np.array(dense).reshape(-1, batch, model.nv)
+            rows = _rows(inputs, k)
+            dense = [np.broadcast_to(np.asarray(each[k]), (rows, model.nv)) for each in inputs]
+            arrays[f"{name}_{what}"] = np.array(dense).reshape(-1, rows, model.nv)
         wrenches = [each[2] for each in inputs]
         arrays[f"{name}_wrench"] = np.array([each is not None for each in wrenches], bool)
         _put_packed(arrays, f"{name}_wrench", [each for each in wrenches if each is not None])
@@ -99,15 +103,40 @@ def save_run(
     texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(setups)]
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
+    arrays |= asdict(_trajectory(frames)) | {
+        "joint_names": np.array(model.joint_names),
+        "coordinate_names": np.array(model.coordinate_names),
+        "settings": np.array(json.dumps({**settings, "format": FORMAT})),
+        "setups": np.array(json.dumps(texts)),
+    }
+    _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
-        np.savez_compressed(
-            file,
-            **asdict(_trajectory(frames)),
-            joint_names=np.array(model.joint_names),
-            coordinate_names=np.array(model.coordinate_names),
-            settings=np.array(json.dumps({**settings, "format": FORMAT})),
-            setups=np.array(json.dumps(texts)),
-            **arrays,
+        np.savez_compressed(file, **arrays)
+
+
+def _rows(inputs: Sequence[Inputs], k: int) -> int:
+    """Of tau (k = 0) or target (1): the batch, or one where all of them hold for all robots."""
+    return max((len(each[:2][k]) for each in inputs), default=1)
+
+
+def _least_size(frames: list[StoredFrame], batch: int, nv: int) -> int:
+    """Bytes of the large arrays of a file, known before they are made."""
+    changes = [inputs for frame in frames for _, inputs in frame.changes]
+    rows = len(frames) * batch  # of tau in the trajectory
+    for inputs in ([frame.inputs for frame in frames], changes):
+        rows += len(inputs) * (_rows(inputs, 0) + _rows(inputs, 1))
+    total = rows * nv * frames[0].inputs[0].itemsize
+    for frame in frames:
+        packed = (*frame.contact, frame.touches or (), frame.inputs[2] or ())
+        total += frame.q.nbytes + frame.v.nbytes + sum(x.nbytes for each in packed for x in each)
+    return total
+
+
+def _require_size(size: int) -> None:
+    if size > LARGEST:
+        raise ValueError(
+            f"the run's arrays take {size / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read again; "
+            "export a shorter run, or one of fewer robots"
         )
 
 
@@ -310,7 +339,7 @@ def _inputs(
     """The inputs of all frames, or of all changes."""
     acts, tau, target = (arrays[f"{name}_{what}"] for what in ("wrench", "tau", "target"))
     for what, x in (("tau", tau), ("target", target)):
-        if x.shape != (number, batch, model.nv) or x.dtype.kind != "f":
+        if x.shape not in ((number, 1, model.nv), (number, batch, model.nv)) or x.dtype.kind != "f":
             raise ValueError(f"{name}_{what} has shape {x.shape} and type {x.dtype}")
     shape = batch, len(model.link_names), 6
     wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))

@@ -134,6 +134,22 @@ def test_a_reset_in_an_opened_run_begins_another(qtbot, window, run_file):
     assert [run.number for run in bench.replay.runs] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ValueError("the run's arrays take 5.0 GB"), "nothing was written: the run's arrays take 5.0 GB"),
+        (MemoryError(), "nothing was written: it does not fit into memory"),
+    ],
+)
+def test_an_export_that_is_too_large_is_told_in_a_sentence(qtbot, window, exports, fault, said):
+    def work(_: object) -> str:
+        raise fault
+
+    exports.begin(work, "writing …")
+    wait(qtbot, lambda: not exports.writing.running)
+    assert window.statusBar().currentMessage() == said
+
+
 def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):
     path = tmp_path / "run.npz"
     assert command(["run", "humanoid", "--seconds", "0.4", "--every", "20", "--hold", "--out", str(path)]) == 0

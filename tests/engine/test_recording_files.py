@@ -163,6 +163,36 @@ def test_a_table_has_a_column_for_each_number(tmp_path, recorded):
     np.testing.assert_array_equal(table[:, -model.nv :], whole.tau)
 
 
+def test_a_run_that_no_reader_takes_is_not_written(tmp_path, recorded, monkeypatch):
+    path, arrays = save(tmp_path / "run.npz", recorded), {}
+    with np.load(path) as found:
+        arrays = {name: found[name].nbytes for name in found.files}
+    before = path.read_bytes()
+    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) - 1)
+    with pytest.raises(ValueError, match=r"the run's arrays take .* are read again; export a shorter run"):
+        save(path, recorded)
+    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) // 2)
+    monkeypatch.setattr(run_files, "_put_packed", lambda *_: pytest.fail("it was built before its size was known"))
+    with pytest.raises(ValueError, match=r"the run's arrays take"):
+        save(path, recorded)
+    assert path.read_bytes() == before
+
+
+def test_what_holds_for_all_robots_is_written_once(tmp_path, rng):
+    simulation, recording = standing("arm7", 5), engine.Recording()
+    recording.begin(simulation)
+    for _ in range(4):
+        simulation.tau[:] = rng.normal(size=7)
+        recording.note(simulation)
+        simulation.step(3)
+        recording.add(simulation)
+    path = save(tmp_path / "run.npz", recording)
+    assert np.load(path)["frame_tau"].shape[1:] == (1, 7)
+    again = opened(path, "arm7")
+    for index, computed in again.resimulate(again.runs[0], 0):
+        assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
+
+
 def changed(path, **arrays: object):
     """The file with other arrays; None takes one away."""
     with np.load(path, allow_pickle=True) as found:
@@ -303,6 +333,7 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch
         archive.writestr("bomb.npy", header.getvalue())
     with pytest.raises(ValueError, match=r"its array bomb\.npy is not whole"):
         engine.read_run(path)
+    save(path, recorded)
     monkeypatch.setattr(run_files, "LARGEST", 1000)
     with pytest.raises(ValueError, match="its arrays take"):
-        engine.read_run(save(tmp_path / "run.npz", recorded))
+        engine.read_run(path)
