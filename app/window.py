@@ -98,6 +98,7 @@ class Window(QMainWindow):
         self._connect()
         self._time_due = 0.0
         self._restore_layout()
+        self.viewport.setFocus()  # else the speed's slider has it, and the arrows
         self.refresh()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)

@@ -204,6 +204,7 @@ def test_arrows_in_the_tree_are_the_trees_and_elsewhere_the_recordings(qtbot, ar
     press(qtbot, arm, arm.run.play)
     tree, replay, first = arm.features[RobotView].panel.tree, arm.workbench.replay, arm.features[TimeView].first
     wait(qtbot, first.isEnabled)
+    assert arm.viewport.hasFocus()  # until another has it
     tree.setFocus()
     tree.setCurrentIndex(tree.model().index(0, 0))
     assert tree.isExpanded(tree.currentIndex())
