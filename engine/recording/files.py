@@ -94,8 +94,10 @@ def save_run(
         arrays[f"{name}_wrench"] = np.array([each is not None for each in wrenches], bool)
         _put_packed(arrays, f"{name}_wrench", [each for each in wrenches if each is not None])
     arrays["frame_frozen"] = np.array([np.zeros(batch, bool) if f.frozen is None else f.frozen for f in frames])
-    for k in range(max(len(frame.contact) for frame in frames)):
-        _put_packed(arrays, f"frame_contact{k}", [f.contact[k] for f in frames if len(f.contact) > k])
+    for setup in range(used):
+        mine = [frame.contact for frame in frames if frame.setup == setup]
+        for k in range(len(shapes_of[setup])):  # by setup, since the types of numbers depend on the device
+            _put_packed(arrays, f"frame_contact{setup}_{k}", [contact[k] for contact in mine])
     touched = [frame.touches for frame in frames if frame.touches is not None]
     arrays["frame_touched"] = np.array([frame.touches is not None for frame in frames])
     for k, name in enumerate(Touches._fields if touched else ()):
@@ -149,7 +151,7 @@ def how_made(simulation: Simulation) -> dict[str, Any]:
 
 def _put_packed(arrays: dict[str, Any], name: str, packed: list[tuple[Array, Array]]) -> None:
     """Rows, number after number, and where they stood, one after another; and how many rows are each one's."""
-    rows = [rows.ravel() for rows, _ in packed if len(rows)] or [np.zeros(0)]
+    rows = [rows.ravel() for rows, _ in packed] or [np.zeros(0)]
     arrays[f"{name}_rows"] = np.concatenate(rows)
     arrays[f"{name}_numbers"] = np.concatenate([np.zeros(0, np.int32), *(numbers for _, numbers in packed)])
     arrays[f"{name}_count"] = np.array([len(numbers) for _, numbers in packed], np.int64)
@@ -294,13 +296,11 @@ def _recorded(
     changed = list(
         zip(arrays["change_steps"].tolist(), _inputs(arrays, "change", int(ends[-1]), len(q), model), strict=True)
     )
-    with_contact = [k for k in range(number) if shapes[of_frame[k]]]
-    contact: dict[int, list[Any]] = {k: [] for k in with_contact}
-    for column in range(max(map(len, shapes))):
-        with_column = [k for k in with_contact if len(shapes[of_frame[k]]) > column]
-        widths = [shapes[of_frame[k]][column] for k in with_column]
-        for k, packed in zip(with_column, _packed(arrays, f"frame_contact{column}", widths), strict=True):
-            contact[k].append(packed)
+    contact: dict[int, tuple[Any, ...]] = {}
+    for setup, of_setup in enumerate(shapes):
+        mine = np.flatnonzero(of_frame == setup).tolist()
+        columns = [_packed(arrays, f"frame_contact{setup}_{j}", [x] * len(mine)) for j, x in enumerate(of_setup)]
+        contact |= zip(mine, zip(*columns, strict=True), strict=False)
     touching = _touches(arrays, [setups[k] for k in of_frame[arrays["frame_touched"]]])
     touches = iter(touching)
     every_frozen, frames = arrays["frame_frozen"].reshape(number, len(q)).astype(bool), []
@@ -309,7 +309,7 @@ def _recorded(
         frames.append(StoredFrame(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
-            tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, tuple(contact.get(k, ())),
+            tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, contact.get(k, ()),
             next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
         ))  # fmt: skip
     return setups, shapes, frames
