@@ -132,8 +132,8 @@ class Recorder:
     """Runs a simulation in short stretches, so that a caller can look up; keeps states and timings, on the host.
 
     `controls` are (1 or batch, steps, nv) or None; with `keep` false only the timings are kept. A `controller` of one
-    robot gives them as it goes, and they are kept in `controls`. After `run`, also one cut short by an exception,
-    `trajectory` holds what was done and `phases` the median seconds of a step's phases.
+    robot gives them as it goes. After `run`, also one cut short by an exception, `trajectory` and `controls` hold what was
+    done and `phases` the median seconds of a step's phases.
     """
 
     def __init__(
@@ -145,18 +145,23 @@ class Recorder:
         keep: bool = True,
         controller: Controller | None = None,
     ):
-        self._simulation, self._steps, self._every, self.controls = simulation, steps, every, controls
+        self._simulation, self._steps, self._every, self._controls = simulation, steps, every, controls
         self._controller = controller
         if controller is not None:
             controller.wait()
             self._held = controller.every(simulation.dt)
-            self.controls = np.zeros((1, steps, simulation.model.nv))
+            self._controls = np.zeros((1, steps, simulation.model.nv)) if keep else None
         model, samples = simulation.model, steps // every if keep else 0
         self._keep = keep
         self._q, self._v = (np.empty((simulation.batch, samples + 1, width)) for width in (model.nq, model.nv))
         self._q[:, 0], self._v[:, 0] = map(arrays.to_host, (simulation.q, simulation.v))
         self._phases: list[dict[str, float]] = []
-        self._samples = 1
+        self._samples, self._done = 1, 0
+
+    @property
+    def controls(self) -> Array | None:
+        """(1 or batch, steps, nv): those of the steps that were done."""
+        return None if self._controls is None else self._controls[:, : self._done]
 
     def run(self, look_up: Callable[[int], None], seconds: float = 0.05) -> None:
         """All steps; `look_up` is told how many are done about every `seconds` of wall time."""
@@ -169,20 +174,21 @@ class Recorder:
             start = perf_counter()
             self._advance(done, n)
             elapsed = perf_counter() - start
-            done += n
+            done = self._done = done + n
             stretch = max(1, int(n * seconds / max(elapsed, 1e-6)) // self._every) * self._every
             look_up(done)
 
     def _run_controlled(self, controller: Controller, look_up: Callable[[int], None], seconds: float) -> None:
         """All steps, in stretches for which an answer is held, and in which every state is looked at."""
         simulation, done, told = self._simulation, 0, perf_counter()
-        assert self.controls is not None
         while done < self._steps:
             n = min(self._held, self._steps - done)
             (q,), (v,) = map(arrays.to_host, (simulation.q, simulation.v))
-            self.controls[:, done : done + n] = controller(simulation.time, q, v)
+            effort = controller(simulation.time, q, v)
+            if self._controls is not None:
+                self._controls[:, done : done + n] = effort
             record = simulation.empty(1, n + 1, q.size), simulation.empty(1, n + 1, v.size)
-            simulation.advance(n, simulation.array(self.controls[:, done : done + n]), 1, record)
+            simulation.advance(n, simulation.array(np.tile(effort, (1, n, 1))), 1, record)
             simulation.check()
             kept = np.arange(done + 1, done + n + 1)
             kept = kept[kept % self._every == 0]
@@ -191,7 +197,7 @@ class Recorder:
                     arrays.to_host(states)[:, kept - done] for states in record
                 )
             self._samples += len(kept) if self._keep else 0
-            done += n
+            done = self._done = done + n
             if perf_counter() > told + seconds or done == self._steps:
                 told = perf_counter()
                 self._phases.append(simulation.phases)
@@ -199,7 +205,7 @@ class Recorder:
 
     def _advance(self, done: int, n: int) -> None:
         simulation, samples = self._simulation, n // self._every
-        controls = None if self.controls is None else simulation.array(self.controls[:, done : done + n])
+        controls = None if self._controls is None else simulation.array(self._controls[:, done : done + n])
         record = None
         if self._keep:
             rows, widths = (simulation.batch, samples + 1), (self._q.shape[2], self._v.shape[2])
@@ -221,9 +227,9 @@ class Recorder:
         """What was recorded so far; with one robot without the batch in front."""
         n, every, batch = self._samples, self._every, self._simulation.batch
         tau = np.zeros((batch, n, self._simulation.model.nv))
-        if self.controls is not None:
-            tau[:, 0] = self.controls[:, 0]
-            tau[:, 1:] = self.controls[:, every - 1 :: every][:, : n - 1]
+        if self._controls is not None:
+            tau[:, 0] = self._controls[:, 0]
+            tau[:, 1:] = self._controls[:, every - 1 :: every][:, : n - 1]
         time = np.arange(n) * (every * self._simulation.dt)
         return Trajectory(time, *(x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau)))
 

@@ -161,7 +161,7 @@ def run_robot(args: argparse.Namespace) -> int:
     compilation.here()
     compiled = perf_counter()
     energies = [_total_energy(simulation)]
-    failure, start = "", perf_counter()
+    failure = ""
     with _controller(args, model) as controller:
         recorder = _recorder(simulation, steps, every, controls, args.out is not None, controller)
         start = perf_counter()

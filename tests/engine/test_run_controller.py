@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import engine
+from engine import run_command
 from engine.cli import main
+from engine.rollout import Recorder
 
 EXAMPLE = str(Path(__file__).parents[2] / "docs" / "controller.py")
 
@@ -51,7 +53,16 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     assert code == 1
     assert "control answered" in said
     assert result["failure"]
-    assert len(np.load(tmp_path / "part.npz")["q"]) == result["steps"] + 1 == 101
+    part = np.load(tmp_path / "part.npz")
+    assert len(part["q"]) == result["steps"] + 1 == 101
+    assert len(part["controls"]) == result["steps"], "and none of steps that were not done"
+
+
+def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):
+    made = []
+    monkeypatch.setattr(run_command, "Recorder", lambda *words: made.append(Recorder(*words)) or made[-1])
+    assert run(capsys, "--controller", EXAMPLE, "--dt", "0.001")[0] == 0
+    assert made[0].controls is None
 
 
 @pytest.mark.parametrize(
