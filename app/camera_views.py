@@ -36,7 +36,7 @@ class CameraViews:
 
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
-        self._saved: dict[str, list[float]] = json.loads(self._settings.value(KEY, "{}", str))
+        self._saved = _read(self._settings.value(KEY, "{}", str))
         menu = QMenu("Standard &views", window)
         menu.setToolTipsVisible(True)
         self.standard = [
@@ -108,3 +108,11 @@ class CameraViews:
         x, y, z, distance, azimuth, elevation, parallel = self._saved[name]
         self.parallel.setChecked(bool(parallel))
         self._viewport.see(Camera(np.array([x, y, z]), distance, azimuth, elevation, parallel=bool(parallel)))
+
+
+def _read(text: str) -> dict[str, list[float]]:
+    """The views in the settings, by name; none where these are damaged."""
+    try:
+        return {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}
+    except (ValueError, TypeError, AttributeError):
+        return {}

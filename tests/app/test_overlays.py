@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QSettings, Qt
 from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import choose, pixels
 from windows import wait
@@ -242,6 +242,14 @@ def test_without_perspective_what_is_parallel_looks_so(qtbot, arm):
     at = other_clip @ np.append(camera.target + aside, 1.0)
     assert abs(at[0] / at[3] * wide / 2 - seen(camera.target + aside)[0]) < 0.5  # as large at the target
     assert pixels(arm).std() > 5
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 3}', '{"a": ["b", 1, 1, 1, 1, 1, 1]}', '{"a": [1]}'])
+def test_views_that_are_damaged_are_none(make_window, tmp_path, text):
+    QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat).setValue("views", text)
+    menu = make_window().features[CameraViews].menu
+    menu.aboutToShow.emit()
+    assert menu.actions()[-1].text() == "No views yet"
 
 
 def test_a_view_is_saved_by_name_and_found_again(qtbot, arm, make_window, monkeypatch):
