@@ -132,8 +132,8 @@ class Recorder:
     """Runs a simulation in short stretches, so that a caller can look up; keeps states and timings, on the host.
 
     `controls` are (1 or batch, steps, nv) or None; with `keep` false only the timings are kept. A `controller` of one
-    robot gives them as it goes. After `run`, also one cut short by an exception, `trajectory` and `controls` hold what was
-    done and `phases` the median seconds of a step's phases.
+    robot gives them as it goes. After `run`, also one cut short by an exception, `trajectory` and `controls` hold what
+    was done and `phases` the median seconds of a step's phases.
     """
 
     def __init__(
