@@ -266,7 +266,9 @@ def _forget(known: set[str]) -> None:
     places = [Path(place).resolve() for place in installed]
     for name in set(sys.modules) - known:
         module = sys.modules[name]
-        where = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+        file: str | None = getattr(module, "__file__", None)
+        folders: list[str] = list(getattr(module, "__path__", ()))
+        where = file or (folders[0] if folders else None)
         if where and not any(Path(where).resolve().is_relative_to(place) for place in places):
             del sys.modules[name]
     importlib.invalidate_caches()
