@@ -262,13 +262,11 @@ def _serve(pipe: Connection) -> None:
 def _forget(known: set[str]) -> None:
     """Have modules imported anew that are not `known`, and not installed: a user's own, which keep a state."""
     libraries = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-    installed = *libraries, *site.getsitepackages(), site.getusersitepackages(), Path(__file__).parent
+    installed = *libraries, *site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parent)
     places = [Path(place).resolve() for place in installed]
     for name in set(sys.modules) - known:
         module = sys.modules[name]
-        file: str | None = getattr(module, "__file__", None)
-        folders: list[str] = list(getattr(module, "__path__", ()))
-        where = file or (folders[0] if folders else None)
+        where = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
         if where and not any(Path(where).resolve().is_relative_to(place) for place in places):
             del sys.modules[name]
     importlib.invalidate_caches()
