@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from xml.etree import ElementTree
 
 import numpy as np
@@ -180,10 +181,12 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
 
 
 def test_a_change_while_it_is_read_is_not_missed(qtbot, window, file, monkeypatch):
-    bench, load = window.workbench, engine.load
+    bench, load, begun = window.workbench, engine.load, threading.Event()
+    window.refreshed.connect(begun.set)  # the window knows the file as it was when it asked for it
 
     def slowly(path, **how):
         model = load(path, **how)
+        assert begun.wait(60)
         if model.joint_names[-1] != "wrist":
             change(file, 'name="joint7"', 'name="wrist"')
         return model
