@@ -6,6 +6,9 @@ batch, set what acts in it, and look at what came out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from app.messages import Snapshot
 from app.running import Running
 
@@ -29,3 +32,10 @@ class Attachment:
 
     def show(self, frame: Snapshot) -> None:
         """Add to what is shown of the present state."""
+
+
+class Poster(Protocol):
+    """A `Worker`, which has what it is given called in the simulation's thread."""
+
+    def change(self, change: Callable[[Running], None]) -> None: ...
+    def push(self, change: Callable[[Running], None]) -> None: ...

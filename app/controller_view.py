@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QFileDialog, QLabel
 
 from app import theme
 from app.actions import make_action
+from app.file_signature import GONE, signature
 from app.messages import ControllerChanged, Event
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class ControllerView(QObject):
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         self.label = QLabel()
         window.statusBar().addPermanentWidget(self.label)
-        self._stamp: tuple[int, int] | None = None
+        self._read = GONE
         self._timer = QTimer(self, interval=LOOK)
         self._timer.timeout.connect(self._look)
         window.happened.connect(self._react)
@@ -51,17 +52,17 @@ class ControllerView(QObject):
         """Have the file's function drive the joints, and their gains no more."""
         self._bench.set_held(False)
         self._bench.controller.load(path)
-        self._stamp = _stamp(path)
+        self._read = signature(path)
         self._timer.start()
         self._window.refresh()
 
     def _look(self) -> None:
         """Have the file read again where it is another by now."""
         path = self._bench.controller.path
-        stamp = _stamp(path) if path else None
-        if stamp is not None and stamp != self._stamp:
+        now = signature(path) if path else GONE
+        if now not in (GONE, self._read):
+            self._read = now
             self._bench.controller.reload()
-        self._stamp = stamp or self._stamp
 
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):
@@ -86,12 +87,3 @@ class ControllerView(QObject):
         theme.tint(self.label, "error" if controller.fault else "accent")
         if name and not controller.fault:
             self.label.setToolTip(RUNS.format(name))
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    """What changes when a file is saved; None while it is not there."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

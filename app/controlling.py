@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 import engine
-from app.attachments import Attachment
+from app.attachments import Attachment, Poster
 from app.messages import ControllerChanged, Event
 from app.running import Running
 
@@ -121,12 +120,6 @@ class Controlling(Attachment):
 
     def after(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
-
-
-class Poster(Protocol):
-    """A `Worker`, which has what it is given called in the simulation's thread."""
-
-    def change(self, change: Callable[[Running], None]) -> None: ...
 
 
 class ControllerControls:

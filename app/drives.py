@@ -7,14 +7,12 @@ that a run after a reset repeats bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 import engine
-from app.attachments import Attachment
+from app.attachments import Attachment, Poster
 from app.running import Running
 
 MODES = ("target", "velocity", "effort")
@@ -121,12 +119,6 @@ class Drives(Attachment):
 
     def after(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
-
-
-class Poster(Protocol):
-    """A `Worker`, which has what it is given called in the simulation's thread."""
-
-    def change(self, change: Callable[[Running], None]) -> None: ...
 
 
 class DriveControls:

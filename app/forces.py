@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 import engine
-from app.attachments import Attachment
+from app.attachments import Attachment, Poster
 from app.messages import Snapshot
 from app.running import Running
 
@@ -156,13 +154,6 @@ class Forces(Attachment):
 
     def show(self, frame: Snapshot) -> None:
         frame.pull = None if self.spring is None or self._force is None else self._force.copy()
-
-
-class Poster(Protocol):
-    """A `Worker`, which has what it is given called in the simulation's thread."""
-
-    def change(self, change: Callable[[Running], None]) -> None: ...
-    def push(self, change: Callable[[Running], None]) -> None: ...
 
 
 class ForceControls:

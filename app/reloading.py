@@ -11,6 +11,7 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.actions import MESSAGE, check, make_action
+from app.file_signature import signature
 from app.gl.camera import Camera
 from app.messages import Event, Loaded, Refused, Settings
 from app.time_view import TimeView
@@ -134,15 +135,6 @@ class Reloading:
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before, self._asked = None, ("", (0, 0))
-
-
-def signature(path: str) -> tuple[int, int]:
-    """When a file was written and how long it is, by which a change is known; zeros where there is none."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
