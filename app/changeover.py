@@ -208,6 +208,7 @@ class Changeover:
         self.running.carry_on(before)
         self.settings = settings
         self.compile()
+        self.frames.withdraw()
         self._begun(False)
         reason = str(fault).strip().split("\n")[0] or type(fault).__name__
         self._tell_settings(self._number, f"on the CPU from here on: the GPU failed ({reason})")

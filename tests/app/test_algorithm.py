@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -9,7 +11,8 @@ from PyQt6.QtGui import QFont, QFontMetrics
 from windows import wait
 
 import engine
-from app.messages import SPENT, Settings
+from app.changeover import Changeover
+from app.messages import SPENT, Configured, Settings
 from app.panels.history import BEFORE, MEDIAN, History
 from app.panels.timing import StackedPlot, TimingPanel, duration
 from app.window import Window
@@ -57,6 +60,26 @@ def test_switching_while_it_plays(qtbot, opened):
     assert not timing.view.isColumnHidden(1 + BEFORE)
     choose(window, "auto")
     wait(qtbot, lambda: timing.choice.text() == "abia (auto)")
+
+
+def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
+    told = []
+    changeover = Changeover(told.append, lambda command: command(), lambda new: None)
+    try:
+        changeover.open(engine.chain(3), Settings(algorithm="abia", device="cpu"), engine.load)
+        changes = (
+            lambda: changeover.configure(1, replace(changeover.settings, algorithm="jsiia")),
+            lambda: changeover.go_on_without_gpu(RuntimeError("gone")),
+        )
+        for change in changes:
+            changeover.frames.back.phases = {"bias": 1e-6}
+            changeover.frames.publish()
+            change()
+            assert isinstance(told[-1], Configured)
+            assert told[-1].algorithm == "jsiia"
+            assert changeover.frames.take() is None
+    finally:
+        changeover.end()
 
 
 def test_before_and_after_are_of_one_speed(qtbot, opened):
