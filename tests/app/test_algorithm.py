@@ -64,7 +64,7 @@ def test_switching_while_it_plays(qtbot, opened):
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
     told = []
-    changeover = Changeover(told.append, lambda command: command(), lambda new: None)
+    changeover = Changeover(told.append, lambda command: command(), lambda _: None)
     try:
         changeover.open(engine.chain(3), Settings(algorithm="abia", device="cpu"), engine.load)
         changes = (
