@@ -55,7 +55,7 @@ class Simulation:
     With "implicit", an effort that is within its limit as a step begins may pass it in that step.
 
     `scene` is what the robots stand on; `contacts` and `contact_wrench` tell what touched in the last step. On a GPU
-    robots touch it by "abia" alone; "auto" takes the CPU, in double precision.
+    robots touch it by "abia" or "jsiia"; "auto" takes the CPU, in double precision.
 
     `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
     `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
@@ -102,7 +102,7 @@ class Simulation:
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
-        able = touching.able(advancing(model), scene)
+        able = touching.able(advancing(model), scene, algorithm)
         self.device, where = _place(model, touching.place(scene, device, dtype), algorithm, batch, dtype, able)
         touching.require(model, scene, self.device, algorithm)
         if self.device == "cpu" and dtype != "float64":
@@ -117,7 +117,7 @@ class Simulation:
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
         )  # fmt: skip
         self._stepper: Stepper = (
-            _on_gpu(self.algorithm, model, batch)(self.settings)
+            _on_gpu(self.algorithm, model, batch, scene)(self.settings)
             if self.device == "cuda"
             else CpuStepper(self.settings, threads)
         )
@@ -367,7 +367,7 @@ def advancing(model: Model) -> dict[str, tuple[str, ...]]:
 
 
 def _on_gpu(
-    algorithm: str, model: Model, batch: int
+    algorithm: str, model: Model, batch: int, scene: Scene | None
 ) -> type[RobotStepper | ChainStepper | GroupStepper | TreeStepper | StillStepper]:
     """What steps a batch of such robots on the GPU: chains have steppers of their own, where these are faster."""
     if not len(model.parent):
@@ -375,7 +375,7 @@ def _on_gpu(
     serial = features.serial(model)
     if algorithm == "dca":
         return ChainStepper if serial else TreeStepper
-    if algorithm == "abia" or not serial:
+    if algorithm == "abia" or not serial or scene is not None:
         return RobotStepper
     return RobotStepper if algorithm == "jsiia" and in_threads(model, batch) else GroupStepper
 

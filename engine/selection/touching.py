@@ -6,8 +6,8 @@ from engine.model import Model
 from engine.scene import Scene
 from engine.selection import capabilities
 
-ALGORITHM = "abia"
-"""The one by which robots on a GPU touch a scene."""
+ALGORITHMS = ("abia", "jsiia")
+"""Those by which robots on a GPU touch a scene, of two that serve the one to prefer first."""
 _ON_THE_CPU = "use device='cpu' and dtype='float64'"
 
 
@@ -20,11 +20,14 @@ def place(scene: Scene | None, device: str, dtype: str) -> str:
     return "cpu" if device == "auto" and dtype == "float64" else device
 
 
-def able(by_device: dict[str, tuple[str, ...]], scene: Scene | None) -> dict[str, tuple[str, ...]]:
-    """Of algorithms that step, by device, those that do so in a scene."""
+def able(
+    by_device: dict[str, tuple[str, ...]], scene: Scene | None, algorithm: str = "auto"
+) -> dict[str, tuple[str, ...]]:
+    """Of algorithms that step, by device, those that do so in a scene; of these "auto" has the one to prefer."""
     if scene is None:
         return by_device
-    return by_device | {"cuda": tuple(name for name in by_device["cuda"] if name == ALGORITHM)}
+    names = tuple(name for name in ALGORITHMS if name in by_device["cuda"])
+    return by_device | {"cuda": names[:1] if algorithm == "auto" else names}
 
 
 def require(model: Model, scene: Scene | None, device: str, algorithm: str) -> None:
@@ -34,7 +37,6 @@ def require(model: Model, scene: Scene | None, device: str, algorithm: str) -> N
     if scene.obstacles or scene.self_collision:
         what = "obstacles" if scene.obstacles else "each other's links"
         raise ValueError(f"robots touch {what} on the CPU alone, on device 'cuda' only the ground; {_ON_THE_CPU}")
-    if reason := capabilities.reason(ALGORITHM, model, device):
-        raise ValueError(f"{model.name} does not touch a scene on device 'cuda', since {reason}; {_ON_THE_CPU}")
-    if algorithm not in ("auto", ALGORITHM):
-        raise ValueError(f"{algorithm} does not step robots in a scene on device 'cuda'; use {ALGORITHM}")
+    if algorithm not in ("auto", *ALGORITHMS):
+        names = able({"cuda": capabilities.algorithms(model, device)}, scene, algorithm)["cuda"]
+        raise ValueError(f"{algorithm} does not step robots in a scene on device 'cuda'; use {' or '.join(names)}")

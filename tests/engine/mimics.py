@@ -13,15 +13,15 @@ _FOLLOWS = {3: 2, 5: 8, 7: 2, 9: 10}
 _SLIDES = (6, 8, 5)
 
 
-def mimics(folder: Path, seed: int, joints: int = 10, floating: bool = False) -> engine.Model:
-    """A random tree of which four joints mimic others."""
+def mimics(folder: Path, seed: int, joints: int = 10, floating: bool = False, shape: str = "") -> engine.Model:
+    """A random tree of which four joints mimic others; each link has that collision shape."""
     rng = np.random.default_rng(seed)
 
     def three(size: float) -> str:
         return " ".join(f"{x:.3f}" for x in rng.uniform(-size, size, 3))
 
     inertia = '<inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0" iyz="0.002"/>'
-    text = [f'<link name="link0"><inertial><mass value="2"/>{inertia}</inertial></link>']
+    text = [f'<link name="link0"><inertial><mass value="2"/>{inertia}</inertial>{shape}</link>']
     for i in range(1, joints + 1):
         parent = i - 1 if rng.random() < 0.6 else int(rng.integers(0, i))
         mass = f'<origin xyz="{three(0.05)}"/><mass value="{rng.uniform(0.5, 1.5):.3f}"/>{inertia}'

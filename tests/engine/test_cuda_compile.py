@@ -101,6 +101,14 @@ def of_robots(dtype: str, folder: Path):
         gains = (robot.q_of_v >= 0).astype(float)[None]
         settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", True, dtype, True, gains, gains, None)
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
+    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    robot = mimics(folder, 2, floating=True, shape=ball)
+    gains = np.zeros((1, robot.nv))
+    yield lambda: robot_stepper.RobotStepper(
+        StepSettings(
+            robot, 100, 1e-3, "implicit", "jsiia", True, dtype, True, gains, gains, None, False, engine.Scene()
+        )
+    )
 
 
 def of_chains(dtype: str, clusters: bool):

@@ -8,42 +8,28 @@ from functools import cache
 
 import numpy as np
 import pytest
+from beside_cpu import (
+    BODY,
+    NEAR,
+    NO_GAP,
+    SAME,
+    SHAPES,
+    alike,
+    apart,
+    beside,
+    cuda,  # noqa: F401 - a fixture
+    give,
+    robot,
+    run,
+    told,
+    tumbled,
+)
 from cuda_on_host import CHIP, compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 from mimics import mimics
 
 import engine
 from engine.cuda.runtime import arrays, device
 from engine.model import Model
-
-BODY = """<robot name="body"><link name="body">
-<inertial><mass value="2"/><inertia ixx="0.0134" iyy="0.0134" izz="0.0134" ixy="0" ixz="0" iyz="0"/></inertial>
-{}</link></robot>"""
-SHAPES = {
-    "box": '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>',
-    "ball": '<collision><geometry><sphere radius="0.1"/></geometry></collision>',
-    "dumbbell": """<collision><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>
-<collision><origin xyz="0 0.1 0" rpy="1 0 0"/><geometry><cylinder radius="0.05" length="0.2"/></geometry>
-</collision>""",
-}
-
-
-SAME, NEAR = 1e-7, 1e-5
-"""A step from the same state, and ten: either solves its impulses to a residual of 1e-9, and a robot's velocities may
-be a hundred times as far apart. Where much slips at once the law has several solutions, and either may find another."""
-NO_GAP = 5e-7
-"""m: in single precision a contact that is no more open than this is shut, which costs a velocity of as much a step."""
-
-
-@pytest.fixture(
-    params=[
-        pytest.param("host", marks=needs_compiler, id="compiled for the host"),
-        pytest.param("gpu", marks=pytest.mark.gpu, id="on a GPU"),
-    ]
-)
-def cuda(request) -> None:
-    """Device "cuda" is there: a GPU, or kernels that are compiled for the host."""
-    if request.param == "host":
-        request.getfixturevalue("cuda_on_host")
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +45,6 @@ def body(tmp_path_factory) -> Callable[[str], Model]:
     return load
 
 
-@cache
-def robot(name: str) -> Model:
-    return engine.load(engine.find_robot(name))
-
-
-def beside(model: Model, batch: int, dtype: str = "float64", **options) -> tuple[engine.Simulation, engine.Simulation]:
-    """The same robots on the CPU and on "cuda"."""
-    options = {"algorithm": "abia", "scene": engine.Scene(), "timed": False} | options
-    ours = engine.Simulation(model, batch, device="cuda", dtype=dtype, **options)
-    return engine.Simulation(model, batch, device="cpu", **options), ours
-
-
 def standing(name: str, batch: int, dtype: str = "float64", **options):
     """Robots on their feet, held by gains."""
     model, scene = robot(name), engine.Scene()
@@ -84,68 +58,6 @@ def standing(name: str, batch: int, dtype: str = "float64", **options):
         "kd": kd,
     } | options
     return beside(model, batch, dtype, **options)
-
-
-def give(simulations, **states) -> None:
-    for simulation in simulations:
-        for name, values in states.items():
-            getattr(simulation, name)[:] = simulation.array(values)
-
-
-def tumbled(model: Model, batch: int, rng, height: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
-    """States turned at random, a little above the ground."""
-    q = np.array([model.random(rng) for _ in range(batch)])
-    scene = engine.Scene()
-    q = np.array([engine.put_down(model, scene, row) for row in q])
-    q[:, 2] += height
-    return q, rng.standard_normal((batch, model.nv))
-
-
-def apart(ours, theirs) -> float:
-    """How far two arrays are from each other, relative to 1 and to the largest number."""
-    ours, theirs = np.asarray(arrays.to_host(ours), float), np.asarray(theirs)
-    return float(np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
-
-
-def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
-    """A robot's contacts of the last step."""
-    found = simulation.contacts
-    number = int(found.number[robot])
-    fields = {name: arrays.to_host(getattr(found, name))[robot] for name in found._fields}
-    point = fields["point"][:number].round(6)
-    order = np.lexsort((*point.T, fields["link"][:number]))  # of equal places any may come first
-    return {name: x if np.ndim(x) == 0 else x[:number][order] for name, x in fields.items()}
-
-
-def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> None:
-    """The same states, and the same contacts at the same places."""
-    assert apart(ours.q, cpu.q) <= within
-    assert apart(ours.v, cpu.v) <= within
-    number = arrays.to_host(ours.contacts.number)
-    np.testing.assert_array_equal(number, cpu.contacts.number)
-    for k in range(cpu.batch):
-        mine, theirs = told(ours, k), told(cpu, k)
-        np.testing.assert_array_equal(mine["link"], theirs["link"])
-        for name in ("point", "normal", "gap"):
-            np.testing.assert_allclose(mine[name], theirs[name], atol=within)
-
-
-def run(cpu: engine.Simulation, ours: engine.Simulation, steps: int, same: float = SAME) -> None:
-    """Single steps from the same state are the same steps, and whole runs of them stay together."""
-    contacts = 0
-    for part in [1] * 10 + [10] * ((steps - 10) // 10):
-        if part > 1:
-            give((ours,), q=cpu.q, v=cpu.v)
-            cpu.step()
-            ours.step()
-            alike(cpu, ours, same)
-        cpu.step(part)
-        ours.step(part)
-        alike(cpu, ours, same if part == 1 else NEAR)
-        contacts += int(cpu.contacts.number.sum())
-        assert float(ours.contacts.worst.max()) <= max(1e-9, 1.01 * float(cpu.contacts.worst.max()))
-    ours.check()
-    assert contacts > 10 * cpu.batch
 
 
 def thrown(body: Model, scene: engine.Scene, rng, **options):
@@ -188,6 +100,24 @@ def test_the_impulses_of_a_robot_that_moves_are_those_of_the_cpu(rng):
 def test_robots_that_fall_and_tumble_move_as_on_the_cpu(rng):
     pair = standing("quadruped", 6)
     q, v = tumbled(robot("quadruped"), 6, rng)
+    give(pair, q=q, v=v)
+    run(*pair, 160)
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(("integrator", "seed"), [("semi-implicit", 2), ("rk4", 3), ("implicit", 4)])
+def test_joints_that_mimic_others_touch_as_on_the_cpu(integrator, seed, tmp_path, rng):
+    model = mimics(tmp_path, seed, floating=True, shape=SHAPES["ball"])
+    pair = beside(model, 3, algorithm="jsiia", integrator=integrator, dt=2e-4)
+    q, v = tumbled(model, 3, rng, 1e-3)
+    give(pair, q=q, v=0.3 * v)
+    run(*pair, 120)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_robot_that_falls_by_jsiia_touches_as_on_the_cpu(rng):
+    pair = standing("quadruped", 3, algorithm="jsiia")
+    q, v = tumbled(robot("quadruped"), 3, rng)
     give(pair, q=q, v=v)
     run(*pair, 160)
 
@@ -420,12 +350,11 @@ def test_the_phases_of_a_step_tell_collision_and_contact(body):
 
 
 @pytest.mark.usefixtures("cuda")
-def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence(tmp_path):
+def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence():
     there = "use device='cpu' and dtype='float64'"
-    with pytest.raises(ValueError, match=re.escape("jsiia does not step robots in a scene on device 'cuda'; use abia")):
-        engine.Simulation(robot("quadruped"), scene=engine.Scene(), device="cuda", algorithm="jsiia")
-    with pytest.raises(ValueError, match=rf"does not touch a scene on device 'cuda', since .* mimics .*; {there}$"):
-        engine.Simulation(mimics(tmp_path, 2, floating=True), scene=engine.Scene(), device="cuda")
+    said = "dca does not step robots in a scene on device 'cuda'; use abia or jsiia"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        engine.Simulation(robot("quadruped"), scene=engine.Scene(), device="cuda", algorithm="dca")
     for scene in (engine.Scene(self_collision=True), engine.Scene(obstacles=[engine.Obstacle("sphere", (0.1,))])):
         with pytest.raises(ValueError, match=rf"on the CPU alone, on device 'cuda' only the ground; {there}$"):
             engine.Simulation(robot("quadruped"), scene=scene, device="cuda")

@@ -5,6 +5,7 @@
 // one of the body that touches.
 #pragma once
 
+#include "constraints/coupled_rows.cuh"
 #include "constraints/interior_point.cuh"
 #include "constraints/joint_constraints.cuh"
 
@@ -49,6 +50,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real open_gap(co
 // answers whether anything moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>
 __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
+    if constexpr (FILLS) return coupled_jacobian<Real, N>(at, robot, room, i, k);
     const int c = contact_slot(i);
     const Vector<Real> x = room.vector(c + contact::INSIDE);
     Force<Real> F[N];
@@ -240,7 +242,7 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room
         const int law_first = rows.count - rows.frictional();
         EACH_BODY
         for (int i = 0; i < BODIES; ++i) {
-            if (kind(i) == FREE) continue;
+            if (kind(i) == FREE || follows(i)) continue;
             for (int v = v_start(i); v < v_start(i) + (is_ball(i) ? 3 : 1); ++v) {
                 const Interval<Real> within = joints.bounds(v);
                 const Real friction = joints.friction(v), after = room(room_at::FREE_V + v);

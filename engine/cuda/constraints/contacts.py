@@ -10,7 +10,6 @@ import numpy as np
 from engine.cuda.rigid_body import joint_space
 from engine.cuda.runtime import arrays, header
 from engine.model import FREE, Model
-from engine.model.joints import NV
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
@@ -173,7 +172,7 @@ class Contacts:
         tables = {
             "SHAPE_START": np.searchsorted(body, np.arange(len(self._model.parent) + 1)),
             "SHAPE_BODY": body,
-            "SHAPE_TIP": (self._model.v_start + NV[self._model.kind] - 1)[body],
+            "SHAPE_TIP": np.array([joint_space.moving(self._model, b)[-1] for b in body.tolist()], np.int64),
             "COMMON": _common(self._model),
         }
         return "\n".join(

@@ -3,6 +3,7 @@
 M = Lᵀ D L fills nothing in between branches (Featherstone 2005; 2008, table 6.3), so that row k has entries for k and
 the velocities before it on its path alone. Joints that mimic couple branches: GᵀMG has entries beside the paths of the
 robot's tree, and the paths are those of its elimination tree (Liu 1990), on which all that fills in stands as well.
+So are those of bodies that may touch each other: all velocities that a contact of theirs moves by then lie on one path.
 """
 
 from __future__ import annotations
@@ -46,11 +47,28 @@ class Rows:
         return int((self.level + 1).sum())
 
 
+Meeting = tuple[tuple[int, int], ...]
+"""Pairs of bodies that may touch each other."""
+
+
 @lru_cache(maxsize=64)
-def rows(model: Model) -> Rows:
-    """Those of a model's matrix."""
+def rows(model: Model, meeting: Meeting = ()) -> Rows:
+    """Those of a model's matrix, whose paths hold all velocities that contacts between bodies `meeting` move by."""
     parent = tree_velocities(model)
-    return Rows(_eliminated(parent, model.coupling.v_index, model.nv) if model.has_mimic else parent)
+    if not (model.has_mimic or meeting):
+        return Rows(parent)
+    together = [sorted(set(moving(model, a)) | set(moving(model, b))) for a, b in meeting]
+    return Rows(_eliminated(parent, model.coupling.v_index, model.nv, together))
+
+
+def moving(model: Model, body: int) -> list[int]:
+    """The model's velocities by which a body moves, the world by none."""
+    found: set[int] = set()
+    while body >= 0:
+        first = model.v_start[body]
+        found |= set(model.coupling.v_index[first : first + NV[model.kind[body]]].tolist())
+        body = int(model.parent[body])
+    return sorted(found)
 
 
 def tree_velocities(model: Model) -> np.ndarray:
@@ -61,9 +79,12 @@ def tree_velocities(model: Model) -> np.ndarray:
     return parent
 
 
-def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int) -> np.ndarray:
-    """The elimination tree of GᵀMG, from the last velocity to the first."""
+def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int, together: list[list[int]]) -> np.ndarray:
+    """The elimination tree of GᵀMG and of velocities that go `together`, from the last velocity to the first."""
     before: list[set[int]] = [set() for _ in range(nv)]
+    for velocities in together:
+        if velocities:
+            before[velocities[-1]].update(velocities[:-1])
     for r in range(len(tree)):
         c = int(tree[r])
         while c >= 0:

@@ -26,14 +26,17 @@ __device__ __forceinline__ void enter(const Memory& at, int first, int i, int c,
     });
 }
 
+// Noughts for all entries of a matrix, of which not all are entered where rows have more than the paths of the tree.
+template <class Memory> __device__ __forceinline__ void clear(const Memory& at, int first) {
+#pragma unroll 1
+    for (int k = 0; k < NV; ++k)
+        for (int e = 1; e <= ROW_LEVEL[k]; ++e) at(first + ROW_START[k] + e) = 0;
+}
+
 // M into the matrix, all but the right-hand side.
 template <typename Real, class Memory, class Robot>
 __device__ __forceinline__ void assemble(const Memory& at, int first, const Robot& robot) {
-    if constexpr (HAS_MIMIC) {
-#pragma unroll 1
-        for (int k = 0; k < NV; ++k)
-            for (int e = 1; e <= ROW_LEVEL[k]; ++e) at(first + ROW_START[k] + e) = 0;
-    }
+    if constexpr (FILLS) clear(at, first);
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) { enter(at, first, i, c, j, F); });
 }
 

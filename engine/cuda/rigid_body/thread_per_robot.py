@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.cuda.rigid_body import tree
+from engine.cuda.rigid_body.joint_space import Meeting
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import compiler, device, header
 from engine.model import Model
@@ -50,11 +51,13 @@ class _Shape(NamedTuple):
         return cls(_IN_SHARED, min(room, _REGISTERS // (_PER_THREAD[itemsize] * WARP)), shared)
 
 
-def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0, paths: bool = False) -> str:
+def preamble(
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None
+) -> str:
     """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
     places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
     return "\n".join(
-        [*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices, paths)]
+        [*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices, meeting)]
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.cuda.rigid_body import joint_space
+from engine.cuda.rigid_body.joint_space import Meeting
 from engine.cuda.runtime import header
 from engine.cuda.runtime.compiler import Module
 from engine.model import FREE, REVOLUTE, SPHERICAL, Model
@@ -29,10 +30,10 @@ class Layout:
 
     A body whose joint mimics another's has that one's places in q and v; `factor` and `offset` make its coordinate of
     that. With `matrices`, the rows of M (`joint_space`) stand so many times behind the slots of the tree passes; with
-    `paths` they are known without standing there.
+    `meeting`, the pairs of bodies that may touch each other, they are known without standing there.
     """
 
-    def __init__(self, model: Model, additions: bool = False, matrices: int = 0, paths: bool = False):
+    def __init__(self, model: Model, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None):
         self.parent, self.kind, q_start, v_start = pack(model).topology.T
         self.coupling = coupling = pack_coupling(model)
         self.q_start, self.v_start = coupling.q_index[q_start], coupling.v_index[v_start]
@@ -53,7 +54,8 @@ class Layout:
         self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
         self.branch_start = int(widths.sum())
         self.matrix = self.branch_start + _BRANCH_SLOTS * len(branching)
-        self.rows = joint_space.rows(model) if matrices or paths else None
+        self.rows = None if matrices == 0 and meeting is None else joint_space.rows(model, meeting or ())
+        self.fills = self.mimic or bool(meeting)
         self.matrices = matrices
         self.slots = self.matrix + (matrices * self.rows.numbers if self.rows else 0)
         self.nq, self.nv, self.tree_nq, self.tree_nv = model.nq, model.nv, model.tree_nq, model.tree_nv
@@ -84,9 +86,11 @@ class Layout:
         return np.concatenate([first + np.arange(n) for first, n in zip(start, NV[self.kind], strict=True)])
 
 
-def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 0, paths: bool = False) -> str:
-    """The C++ text that says `model` to tree.cuh, and with `matrices` or `paths` to ltdl.cuh."""
-    at = Layout(model, additions, matrices, paths)
+def preamble(
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None
+) -> str:
+    """The C++ text that says `model` to tree.cuh, and with `matrices` or `meeting` to ltdl.cuh."""
+    at = Layout(model, additions, matrices, meeting)
     n = len(at.parent)
     numbers = {
         "BODIES": n,
@@ -111,6 +115,7 @@ def preamble(model: Model, dtype: str, additions: bool = False, matrices: int = 
         "SERIAL": at.serial,
         "SCALAR": bool(np.all(NV[at.kind] == 1)) and not at.mimic,
         "HAS_MIMIC": at.mimic,
+        "FILLS": at.fills,
         "JOINT_SPACE": matrices > 0,
         "ADDITIONS": additions,
         "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),

@@ -22,8 +22,8 @@ constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 1
 template <class Room> struct LessForces {
     Room room;
 
-    template <typename Real> __device__ __forceinline__ void acceleration(int, int k, Real force) const {
-        room(room_at::FACTOR + ROW_START[k]) -= force;
+    template <typename Real> __device__ __forceinline__ void acceleration(int i, int k, Real force) const {
+        room(room_at::FACTOR + ROW_START[k]) -= own_rate(i, force);
     }
 };
 
@@ -37,6 +37,7 @@ template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room, bool given) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
+    if constexpr (FILLS) clear(room, room_at::FACTOR);
     for (int k = 0; k < NV; ++k) room(room_at::FACTOR + ROW_START[k]) = 0;
     if (!given) {
         bias<Real>(at, joints, robot);
@@ -47,6 +48,7 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     });
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
+        if (follows(i)) continue;
         for (int k = v_start(i); k < v_start(i) + (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++k) {
             if (kind(i) != FREE) room(room_at::FACTOR + diagonal(k)) += joints.extra(i, k);
             if (!given) room(room_at::FACTOR + ROW_START[k]) += joints.smooth(i, k);
@@ -285,6 +287,7 @@ template <typename Real, int PITCH> struct Touching {
         if (FREEZES && !sound) return false;
         EACH_BODY
         for (int i = 0; i < BODIES; ++i) {
+            if (follows(i)) continue;
             const int k = v_start(i), way = room_at::WAY + k, next = room_at::FREE_V + k;
             if (kind(i) == FREE) {
                 room.store(way + 3, turned(room.vector(way), -dt / 2, room.vector(way + 3)));

@@ -20,7 +20,7 @@ _JOINT_TABLE_BYTES = 8 * 1024
 
 
 class RobotStepper(Stepper):
-    """Robots advanced by ABIA or JSIIA, a thread a robot; those by ABIA may touch a ground."""
+    """Robots advanced by ABIA or JSIIA, a thread a robot; and which may touch a ground."""
 
     def __init__(self, settings: StepSettings):
         import cupy
@@ -109,7 +109,9 @@ class _Shape:
         nq, nv = model.nq, model.nv
         joint_space = settings.algorithm == "jsiia"
         matrices = joint_space * (1 + constrained)
-        layout, touching = tree.Layout(model, additions, matrices), touches_something(settings)
+        touching = touches_something(settings)
+        meeting = () if touching else None
+        layout = tree.Layout(model, additions, matrices, meeting)
         constrained_slots = constrained * (1 + (nv > 64) + joint_space)
         state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
@@ -137,7 +139,7 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions, matrices, touching),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meeting),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",

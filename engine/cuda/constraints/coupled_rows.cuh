@@ -1,0 +1,62 @@
+// J of contacts where a row of it has other entries than the path of one body: where joints mimic, whose velocities are those of
+// others. All of them lie on one path of the rows of M, see joint_space.py.
+#pragma once
+
+#include "constraints/row_paths.cuh"
+#include "rigid_body/ltdl.cuh"
+
+// Add what the joint of body j does along the wrenches F, of N directions, to the rows of W from k on.
+template <typename Real, int N, class Room>
+__device__ __forceinline__ void add_joint(const Room& room, const Force<Real> (&F)[N], int j, int k) {
+    const int first = v_start(j);
+#pragma unroll
+    for (int r = 0; r < N; ++r) {
+        along_axes(j, F[r], [&](int which, Real value) {
+            room(room_at::W + (k + r) * DEPTH + ROW_LEVEL[first + which] - 1) += own_rate(j, value);
+        });
+    }
+}
+
+// The body above j, to which the wrenches on j are carried.
+template <typename Real, int N, class Memory, class Robot>
+__device__ __forceinline__ int climb(const Memory& at, const Robot& robot, Force<Real> (&F)[N], int j) {
+    if (parent(j) >= 0) {
+        const Pose<Real> T = pose<Real>(j, at, robot);
+#pragma unroll
+        for (int r = 0; r < N; ++r) F[r] = force_to_parent(T, F[r]);
+    }
+    return parent(j);
+}
+
+// J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE;
+// answers whether anything moves it along its normal.
+template <typename Real, int N, class Memory, class Robot, class Room>
+__device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
+    const int c = contact_slot(i), s = shape_of(room, i), tip = SHAPE_TIP[s];
+    const Vector<Real> x = room.vector(c + contact::INSIDE);
+    Force<Real> F[N];
+#pragma unroll
+    for (int r = 0; r < N; ++r) {
+        const Vector<Real> d = room.vector(c + contact::FRAME + 3 * r);
+        F[r] = {cross(x, d), d};
+        for (int l = 0; l < ROW_LEVEL[tip]; ++l) room(room_at::W + (k + r) * DEPTH + l) = 0;
+    }
+#pragma unroll 1
+    for (int j = SHAPE_BODY[s]; j >= 0; j = climb(at, robot, F, j)) add_joint(room, F, j, k);
+    Real most = 0;
+#pragma unroll
+    for (int r = 0; r < N; ++r) {
+        Real base = 0, before = 0;
+        int l = ROW_LEVEL[tip] - 1;
+#pragma unroll 1
+        for (int v = tip; v >= 0; v = ROW_PARENT[v], --l) {
+            const Real value = room(room_at::W + (k + r) * DEPTH + l);
+            base += value * room(room_at::FREE_V + v);
+            if (HAS_RESTITUTION && r == 0) before += value * at(V + v);
+            if (MAY_HOLD && r == 0) most = fmax(most, fabs(value));
+        }
+        room(room_at::BASE + k + r) = base;
+        if (HAS_RESTITUTION && r == 0) room(room_at::BEFORE + i) = before;
+    }
+    return !MAY_HOLD || most > Real(HELD);
+}
