@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Model
+from engine.reals import reals
 from engine.validation import Array
 
 if sys.platform == "win32":
@@ -298,7 +299,7 @@ def _period(module: ModuleType) -> float | None:
 
 
 def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
-    found = np.asarray(tau, float)
+    found = reals(tau)
     if found.shape != (nv,):
         raise ValueError(f"control answered an array of shape {found.shape}; expected ({nv},), an effort per velocity")
     if not np.all(np.isfinite(found)):

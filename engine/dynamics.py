@@ -170,7 +170,7 @@ def forward_dynamics(
     Joint damping, friction and limits are the simulation's business and take no part. See `ForwardDynamics`,
     which is faster for repeated calls.
     """
-    rows = np.shape(q)[0] if np.ndim(q) == 2 else 1
+    rows = max(1, np.shape(q)[0]) if np.ndim(q) == 2 else 1
     device = "cuda" if device == "auto" and arrays.on_device(q) else device
     return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau, external=external)
 
@@ -290,9 +290,7 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
     link = validation.whole("link", link, 0)
     if link >= len(model.link_names):
         raise ValueError(f"link is {link}; {model.name} has {len(model.link_names)} links, numbered from 0")
-    p = np.asarray(point, float)
-    if p.shape != (3,) or not np.all(np.isfinite(p)):
-        raise ValueError(f"point is {point!r}; expected three finite numbers, m")
+    p = validation.vector("point", point, 3, "three finite numbers, m")
     R = poses.link_poses(model, pose)[0, link, :3, :3]
     external = np.zeros((4, len(model.link_names), 6))  # the last is none
     external[:3, link, 3:] = R  # row i: eᵢ of the world in the link's frame, Rᵀ eᵢ

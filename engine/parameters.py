@@ -9,6 +9,7 @@ import numpy as np
 from engine import validation
 from engine.model import Model
 from engine.model.layout import FIRST_MOMENT, INERTIA, MASS, pack
+from engine.reals import reals
 from engine.validation import Array
 
 _BODY = {"mass": (), "first_moment": (3,), "inertia": (3, 3)}
@@ -53,7 +54,10 @@ class Parameters:
         shapes = {name: (n, *shape) for name, shape in _BODY.items()}
         shapes |= {"gravity": (3,)} | dict.fromkeys(_JOINT, (self.model.nv,))
         for name, shape in shapes.items():
-            value = np.asarray(getattr(self, name), float)
+            try:
+                value = reals(getattr(self, name))
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"parameters.{name} holds no real numbers ({error})") from None
             if value.shape != (self.batch, *shape):
                 raise ValueError(f"parameters.{name} has shape {value.shape}; expected {(self.batch, *shape)}")
             known = value == value if name == "effort_limit" else np.isfinite(value)

@@ -18,6 +18,7 @@ from engine.controller import Controller
 from engine.cuda.runtime import arrays
 from engine.model import Model
 from engine.parameters import Parameters
+from engine.reals import reals
 from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
@@ -104,7 +105,10 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
     """Controls as (1 or batch, steps, nv), or (1, 1, nv) where one is held for all steps; and how many steps."""
     array: Any = np.zeros(model.nv) if controls is None else controls
     if not arrays.on_device(array):
-        array = np.asarray(array, float)
+        try:
+            array = reals(array)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"controls are generalized forces, numbers of {model.nv} velocities ({error})") from None
         if not np.all(np.isfinite(array)):
             raise ValueError("controls holds a number that is not finite; every control must be finite")
     if array.ndim == 1 and steps is None:

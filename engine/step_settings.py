@@ -93,9 +93,10 @@ def gains(model: Model, batch: int, name: str, value: ArrayLike | None) -> Array
     takes = model.q_of_v >= 0 if name == "kp" else model.constrained
     if value is None:
         return np.zeros((1, model.nv))
-    if np.ndim(value) == 0:
-        value = np.where(takes, value, 0.0)
+    single = np.ndim(value) == 0
+    value = np.full(model.nv, value) if single else value
     array, _ = validation.batched(name, value, model.nv, "one gain for each velocity")
+    array = np.where(takes, array, 0.0) if single else array
     if len(array) not in (1, batch):
         raise ValueError(f"{name} has {len(array)} rows; expected one or {batch}, the batch")
     refused = ~takes & np.any(array != 0, 0)

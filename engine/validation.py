@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Model
+from engine.reals import reals, shown
 
 Array = NDArray[np.floating]
 
@@ -30,11 +31,9 @@ def batched(
 def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str) -> Array:
     """`value` as a contiguous array of a number type; TypeError for what holds no numbers, or rows of many lengths."""
     try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex numbers")
-        return np.ascontiguousarray(value, dtype)
+        return np.atleast_1d(reals(value, dtype))
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {value!r:.80} ({error})") from None
+        raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {shown(value)} ({error})") from None
 
 
 def _require_finite(name: str, array: Array) -> None:
@@ -42,6 +41,17 @@ def _require_finite(name: str, array: Array) -> None:
     if not np.all(np.isfinite(array)):
         where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}{list(where)} is {array[where]}; every number must be finite")
+
+
+def vector(name: str, value: ArrayLike, width: int, meaning: str) -> Array:
+    """`value` as a contiguous array (width,) of finite numbers; ValueError with one sentence for anything else."""
+    try:
+        array = reals(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is {meaning}; got {shown(value)} ({error})") from None
+    if array.shape != (width,) or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} is {meaning}; got {shown(value)}")
+    return array
 
 
 def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[list[Array], bool]:

@@ -19,6 +19,7 @@ from engine import lie
 from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
+from engine.reals import reals, shown
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -269,9 +270,13 @@ class Model:
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
         """The same robot under another gravity, (3,) in m/s²."""
-        vector = np.asarray(gravity, float)
+        expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {shown(gravity)}"
+        try:
+            vector = reals(gravity)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{expected} ({error})") from None
         if vector.shape != (3,) or not np.all(np.isfinite(vector)):
-            raise ValueError(f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {gravity!r}")
+            raise ValueError(expected)
         return dataclasses.replace(self, gravity=vector)
 
 

@@ -1,0 +1,154 @@
+"""Arrays of every kind that NumPy users pass: real numbers in any form are taken, all else is refused in a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import engine
+
+Q, V = np.array([0.5, -1.25, 2.0]), np.array([0.25, -0.5, 1.0])
+
+
+def _strided(x):
+    wide = np.full(2 * len(x), np.nan)
+    wide[::2] = x
+    return wide[::2]
+
+
+def _read_only(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+TAKEN = {
+    "list": lambda x: x.tolist(),
+    "tuple": lambda x: tuple(x.tolist()),
+    "list of NumPy's numbers": list,
+    "float16": lambda x: x.astype(np.float16),
+    "float32": lambda x: x.astype(np.float32),
+    "longdouble": lambda x: x.astype(np.longdouble),
+    "other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "object": lambda x: x.astype(object),
+    "Decimal": lambda x: list(map(Decimal, x.tolist())),
+    "Fortran order": lambda x: np.asfortranarray(np.stack([x, x]))[0],
+    "strided": _strided,
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "read-only": _read_only,
+    "not aligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(float),
+    "masked, nothing masked": np.ma.masked_array,
+    "memoryview": memoryview,
+}
+"""Forms in which numbers that are exact in half precision lose nothing."""
+WHOLE = {
+    "int": lambda x: np.ones(len(x), int),
+    "uint8": lambda x: np.ones(len(x), np.uint8),
+    "bool": lambda x: np.ones(len(x), bool),
+    "list of bool": lambda x: [True] * len(x),
+}
+REFUSED = {
+    "complex": (lambda x: x.astype(complex), "complex numbers"),
+    "list of complex": (lambda x: x.astype(complex).tolist(), "complex numbers"),
+    "masked": (lambda x: np.ma.masked_array(x, [True, False, False]), "masked"),
+    "dates": (lambda x: np.zeros(len(x), "datetime64[s]"), "dates"),
+    "spans of time": (lambda x: np.zeros(len(x), "timedelta64[s]"), "spans of time"),
+    "records": (lambda x: np.zeros(len(x), [("angle", float)]), "records"),
+    "text": (lambda x: list(map(str, x)), "text"),
+    "bytes": (lambda x: x.astype("S"), "text"),
+    "one text": (lambda _: "abc", "text"),
+    "beyond floats": (lambda x: [10**400] * len(x), "too large"),
+    "rows of many lengths": (lambda _: [[1.0], [1.0, 2.0]], "inhomogeneous"),
+    "a mapping": (lambda _: {"joint1": 1.0}, "dict"),
+    "a generator": (iter, "iterator"),
+    "a set": (lambda x: set(x.tolist()), "set"),
+    "None": (lambda x: np.full(len(x), None), "finite|three"),
+    "NaN": (lambda x: x * [np.nan, 1, 1], "finite|three"),
+    "infinite": (lambda x: x * [1, np.inf, 1], "finite|three"),
+    "one number": (lambda _: np.array(1.0), r"shape \(\)|three"),
+    "empty": (lambda _: np.zeros(0), r"shape \(0,\)|three"),
+    "no rows": (lambda x: np.zeros((0, len(x))), r"shape \(0, 3\)|three"),
+    "too many": (lambda _: np.zeros(4), r"shape \(4,\)|three"),
+    "too deep": (lambda _: np.zeros((1, 1, 1, 3)), r"shape \(1, 1, 1, 3\)|three"),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return engine.chain(3)
+
+
+def _parameters(model, damping):
+    parameters = engine.Parameters(model, 1)
+    parameters.damping = damping if np.shape(damping) != (3,) else [damping]
+    return engine.Simulation(model, parameters=parameters).parameters.damping[0]
+
+
+CALLS = {
+    "q": lambda m, x: engine.forward_dynamics(m, x, V, V, "abia", "cpu"),
+    "v": lambda m, x: engine.forward_dynamics(m, Q, x, V, "abia", "cpu"),
+    "tau": lambda m, x: engine.forward_dynamics(m, Q, V, x, "abia", "cpu"),
+    "q of jsiia": lambda m, x: engine.forward_dynamics(m, x, V, V, "jsiia", "cpu"),
+    "a": lambda m, x: engine.inverse_dynamics(m, Q, V, x),
+    "q of energy": lambda m, x: engine.energy(m, x, V)[1],
+    "q of link_poses": engine.link_poses,
+    "start": lambda m, x: engine.Simulation(m, q=x).q,
+    "gain": lambda m, x: engine.Simulation(m, kp=np.abs(x) if isinstance(x, np.ndarray) and x.dtype == float else x),
+    "controls": lambda m, x: engine.rollout(m, Q, V, x, steps=2).q,
+    "target": lambda m, x: engine.rollout(m, Q, V, steps=2, kp=1.0, target=x).q,
+    "gravity": lambda m, x: m.with_gravity(x).gravity,
+    "point": lambda m, x: engine.point_mobility(m, Q, 1, x),
+}
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "gain"])
+def test_real_numbers_are_taken_in_any_form(call, model):
+    given = V if call == "v" else Q
+    expected = CALLS[call](model, given)
+    for name, form in TAKEN.items():
+        np.testing.assert_array_equal(CALLS[call](model, form(given)), expected, name)
+    expected = CALLS[call](model, np.ones(3))
+    for name, form in WHOLE.items():
+        np.testing.assert_array_equal(CALLS[call](model, form(given)), expected, name)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_real_number_is_refused_in_a_sentence(call, kind, model):
+    form, words = REFUSED[kind]
+    if (call, kind) == ("gain", "one number"):
+        pytest.skip("one gain is that of every joint")
+    with pytest.raises((TypeError, ValueError), match=words) as told:
+        CALLS[call](model, form(Q))
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 400
+
+
+@pytest.mark.parametrize("kind", ["complex", "masked", "dates", "text", "records", "beyond floats"])
+def test_parameters_that_are_no_real_numbers_are_refused(kind, model):
+    parameters = engine.Parameters(model, 1)
+    form, words = REFUSED[kind]
+    parameters.damping = form(Q).reshape(1, 3) if isinstance(form(Q), np.ndarray) else [form(Q)]
+    with pytest.raises((TypeError, ValueError), match=rf"parameters\.damping .*{words}"):
+        engine.Simulation(model, parameters=parameters)
+
+
+def test_wrenches_are_taken_and_refused_like_other_arrays(model):
+    external = np.tile([0.5, -1.0, 0.25, 2.0, -0.5, 1.0], (4, 1))
+    expected = engine.forward_dynamics(model, Q, V, V, "abia", "cpu", external=external)
+    for form in (np.asfortranarray, np.ndarray.tolist, np.ma.masked_array, lambda x: x.astype(np.float32)):
+        answer = engine.forward_dynamics(model, Q, V, V, "abia", "cpu", external=form(external))
+        np.testing.assert_array_equal(answer, expected)
+    for form in (np.ndarray.tobytes, lambda x: x.astype(complex), lambda x: np.ma.masked_less(x, 0), lambda x: x[:3]):
+        with pytest.raises((TypeError, ValueError), match="external"):
+            engine.forward_dynamics(model, Q, V, V, "abia", "cpu", external=form(external))
+
+
+def test_a_robot_of_one_joint_takes_a_number_as_its_state():
+    model = dataclasses.replace(engine.chain(1))
+    np.testing.assert_array_equal(
+        engine.forward_dynamics(model, 0.5, 0.0, 0.0), engine.forward_dynamics(model, [0.5], [0.0], [0.0])
+    )
