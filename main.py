@@ -12,7 +12,7 @@ def main(argv: list[str] | None = None) -> int:
     """Carry out the command line; answers the exit code."""
     words = sys.argv[1:] if argv is None else argv
     if words and (words[0] in HEADLESS or not _is_for_the_window(words[0])):
-        from app import render
+        from app.picture import render
         from engine import cli
 
         return cli.main(words, extend=render.add_parser)

@@ -96,7 +96,8 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
         os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
 
     import engine
-    from app import recovery, theme
+    from app.desktop import theme
+    from app.features import recovery
     from app.window import Window
 
     theme.apply(application)

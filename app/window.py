@@ -25,28 +25,29 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import about, dialogs
-from app.actions import MESSAGE, Choices, make_action
-from app.batch_view import BatchView
-from app.docks import BOTTOM, RIGHT, Dock, Docks
-from app.features import FEATURES
-from app.findings import FindingsView
-from app.menus import Menus
-from app.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
-from app.panel_scroller import scrolled
+from app.desktop import about, dialogs
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
+from app.desktop.menus import Menus
+from app.features.attaching import FEATURES
+from app.features.batch_view import BatchView
+from app.features.choices import Choices
+from app.features.findings import FindingsView
+from app.features.quiet import QuietMeasuring
+from app.features.robot_files import RobotFiles, dropped_files
+from app.features.run_controls import RunControls
+from app.features.selection import Selection
+from app.features.status import Status
+from app.features.view_controls import ViewControls
 from app.panels.batch import BatchPanel
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
+from app.panels.panel_scroller import scrolled
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
-from app.quiet import QuietMeasuring
-from app.robot_files import RobotFiles, dropped_files
-from app.run_controls import RunControls
-from app.selection import Selection
-from app.status import Status
-from app.view_controls import ViewControls
-from app.viewport import Viewport
+from app.picture.viewport import Viewport
+from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 from app.workbench import Workbench
 
 TICK = 16  # ms between two looks at the simulation

@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app import run_files
-from app.controlling import ControllerControls, Controlling
-from app.coordinates import Coordinate, coordinates
-from app.drives import DriveControls, Drives
-from app.forces import ForceControls, Forces
-from app.ghost import Ghost, GhostControls
-from app.gpu_search import GpuSearch
-from app.joint_driving import JointDriving
-from app.messages import (
+from app.acting.controlling import ControllerControls, Controlling
+from app.acting.coordinates import Coordinate, coordinates
+from app.acting.drives import DriveControls, Drives
+from app.acting.forces import ForceControls, Forces
+from app.acting.joint_driving import JointDriving
+from app.plotting.probe import Probe
+from app.recording import run_files
+from app.recording.replay import Replay
+from app.simulation.ghost import Ghost, GhostControls
+from app.simulation.gpu_search import GpuSearch
+from app.simulation.messages import (
     Compiling,
     Configured,
     ControllerChanged,
@@ -37,11 +39,9 @@ from app.messages import (
     Snapshot,
     Stopped,
 )
-from app.probe import Probe
-from app.recorder import Recorder
-from app.replay import Replay
-from app.spread import ALONE, Spread
-from app.worker import Worker
+from app.simulation.recorder import Recorder
+from app.simulation.spread import ALONE, Spread
+from app.simulation.worker import Worker
 
 SPEEDS = (0.1, 10.0)
 RECENT = 10

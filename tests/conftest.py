@@ -115,7 +115,7 @@ def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Ca
     """Makes windows that have the keyboard, all with the same settings, and closes them."""
     from PyQt6.QtCore import QSettings
 
-    from app import theme
+    from app.desktop import theme
     from app.window import Window
 
     theme.apply(qapp)

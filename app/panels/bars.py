@@ -11,7 +11,7 @@ from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 import engine
-from app import theme
+from app.desktop import theme
 
 COLUMNS = ("algorithm", "time of one call", "median", "× the fastest", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))

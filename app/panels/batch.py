@@ -22,10 +22,10 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
+from app.desktop import theme
 from app.panels.heat_map import HeatMap
-from app.spread import LARGEST, Spread
+from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
+from app.simulation.spread import LARGEST, Spread
 
 STEPS = 12  # of the slider, from one power of two to the next
 PAUSE = 250  # ms without a change, after which robots are made as asked

@@ -16,8 +16,8 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from app import theme
-from app.quantities import Unit
+from app.desktop import theme
+from app.plotting.quantities import Unit
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 10, 6, 18  # px around the curves; the bottom where times are told
 NEAR = 20  # px around a curve within which the mouse shows its numbers

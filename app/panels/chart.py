@@ -10,10 +10,10 @@ import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app import theme
+from app.desktop import theme
 from app.panels.canvas import FLOOR, Canvas, Curve
-from app.quantities import Quantity, Unit
-from app.series import Series
+from app.plotting.quantities import Quantity, Unit
+from app.plotting.series import Series
 
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Once all colours are taken the next curves are dashed, then dotted; and how names show that."""

@@ -20,12 +20,12 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.comparing import Comparing, Report
+from app.desktop import theme
+from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
-from app.save_dialog import ask_path
+from app.panels.save_dialog import ask_path
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most

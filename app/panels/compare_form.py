@@ -30,8 +30,8 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.comparing import Measurement
+from app.desktop import theme
+from app.jobs.comparing import Measurement
 
 ALGORITHMS = engine.algorithms(engine.chain(2))
 TIMES, OVER_LINKS, OVER_BATCH = range(3)

@@ -22,9 +22,9 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.repairing import Repaired, Repairing
-from app.save_dialog import ask_path
+from app.desktop import theme
+from app.jobs.repairing import Repaired, Repairing
+from app.panels.save_dialog import ask_path
 
 COLUMNS = ("line", "element", "fault", "cure")
 POLL = 50  # ms between looks at the copy that is being written

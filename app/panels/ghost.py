@@ -11,9 +11,9 @@ from PyQt6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 import engine
-from app import theme
-from app.ghost import PRECISIONS, STEPS, GhostSettings
-from app.messages import GhostState
+from app.desktop import theme
+from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
+from app.simulation.messages import GhostState
 
 SAME = "as the robot"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}

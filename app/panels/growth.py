@@ -12,7 +12,7 @@ from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 import engine
-from app import theme
+from app.desktop import theme
 from app.panels.bars import duration, hover
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}

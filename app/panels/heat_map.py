@@ -10,8 +10,8 @@ from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app import theme
-from app.crowd import DIVERGED, ramp, shares
+from app.desktop import theme
+from app.picture.crowd import DIVERGED, ramp, shares
 
 Key = Qt.Key
 MARKED = 7  # px of a cell, from which on a diverged robot's has a cross

@@ -19,9 +19,9 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from app import theme
-from app.coordinates import Coordinate
-from app.drives import MODES, WAVES, Drive
+from app.acting.coordinates import Coordinate
+from app.acting.drives import MODES, WAVES, Drive
+from app.desktop import theme
 
 MOST = 1e6
 NARROW = 56  # px of a number's box at least

@@ -24,9 +24,9 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from app import theme
-from app.coordinates import Coordinate
-from app.drives import Drive
+from app.acting.coordinates import Coordinate
+from app.acting.drives import Drive
+from app.desktop import theme
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 WIDE = 560  # px, from which on velocities and efforts are shown

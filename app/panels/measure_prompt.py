@@ -5,8 +5,8 @@ from __future__ import annotations
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from app import theme
-from app.measuring import Measuring
+from app.desktop import theme
+from app.jobs.measuring import Measuring
 
 REFRESH = 100  # ms between two looks at the measurement
 UNMEASURED = "by measurements of another machine, not of this one yet"

@@ -22,14 +22,14 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
+from app.desktop import theme
 from app.panels.chart import Chart
 from app.panels.quantity_list import QuantityList
-from app.plot_files import table
-from app.probe import Samples
-from app.quantities import Quantity
-from app.save_dialog import ask_path
-from app.series import Series
+from app.panels.save_dialog import ask_path
+from app.plotting.plot_files import table
+from app.plotting.probe import Samples
+from app.plotting.quantities import Quantity
+from app.plotting.series import Series
 
 REFRESH = 67  # ms between two pictures: 15 a second
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s

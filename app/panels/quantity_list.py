@@ -8,8 +8,8 @@ from PyQt6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QSize
 from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
 
-from app import theme
-from app.quantities import Quantity, found
+from app.desktop import theme
+from app.plotting.quantities import Quantity, found
 
 Role = Qt.ItemDataRole
 HINT = "Search, e.g. elbow torque"

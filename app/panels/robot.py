@@ -20,9 +20,9 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.inspection import Section
-from app.robot_tree import Entry, entries
+from app.desktop import theme
+from app.panels.inspection import Section
+from app.panels.robot_tree import Entry, entries
 
 LINK = Qt.ItemDataRole.UserRole
 OPEN = 60  # links, up to which a tree stands open

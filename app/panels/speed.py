@@ -7,7 +7,7 @@ import math
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
 
-from app import theme
+from app.desktop import theme
 
 STEPS = 100  # slider steps per decade
 CATCH = 4  # steps around real time that count as real time

@@ -26,11 +26,11 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app import theme
-from app.actions import device_name
-from app.messages import SPENT, Settings
+from app.desktop import theme
+from app.desktop.actions import device_name
 from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MINIMUM, MOST, History
 from app.panels.measure_prompt import MeasurePrompt
+from app.simulation.messages import SPENT, Settings
 
 REFRESH = 500  # ms between two pictures of the panel
 ROW_HEIGHT = 21  # px

@@ -18,8 +18,8 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from app import theme
-from app.forces import SetWrench
+from app.acting.forces import SetWrench
+from app.desktop import theme
 
 MOST = 1e6  # N and N m
 NARROW = 64  # px of a number's box at least

@@ -247,7 +247,8 @@ def main() -> None:
     application = QApplication(sys.argv[:1])
     if sys.platform.startswith("linux"):
         os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
-    from app import SWITCH_INTERVAL, theme
+    from app import SWITCH_INTERVAL
+    from app.desktop import theme
 
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)

@@ -11,10 +11,10 @@ from PyQt6.QtGui import QFont, QFontMetrics
 from windows import wait
 
 import engine
-from app.changeover import Changeover
-from app.messages import SPENT, Configured, Settings
 from app.panels.history import BEFORE, MEDIAN, History
 from app.panels.timing import StackedPlot, TimingPanel, duration
+from app.simulation.changeover import Changeover
+from app.simulation.messages import SPENT, Configured, Settings
 from app.window import Window
 
 LINK = """<link name="{}"><inertial><mass value="1"/>

@@ -9,10 +9,10 @@ from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QToolTip
 
 import engine
-from app.crowd import COLORINGS, ENERGY
 from app.panels.batch import BatchPanel
 from app.panels.heat_map import HeatMap
-from app.spread import LARGEST, Spread
+from app.picture.crowd import COLORINGS, ENERGY
+from app.simulation.spread import LARGEST, Spread
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 

@@ -12,9 +12,9 @@ from PyQt6.QtTest import QTest
 from windows import press, wait
 
 import engine
-from app.crowd import ARRANGEMENTS, DEVIATION
-from app.messages import Snapshot, Stopped
-from app.spread import Spread
+from app.picture.crowd import ARRANGEMENTS, DEVIATION
+from app.simulation.messages import Snapshot, Stopped
+from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 PATIENCE = 60.0  # s, for the first compilation of the engine

@@ -20,7 +20,8 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
 from windows import ANSWER, gaps, name_file, press, wait
 
 import engine
-from app import SWITCH_INTERVAL, theme
+from app import SWITCH_INTERVAL
+from app.desktop import theme
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions

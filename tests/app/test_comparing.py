@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import engine
-from app.comparing import Comparing, Report
+from app.jobs.comparing import Comparing, Report
 
 HALF = engine.ComparisonResult((), 0.5, None, "half")
 

@@ -8,13 +8,13 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
-from app.contact_view import READ, ContactView
-from app.contacts import contacts_of
+from app.features.contact_view import READ, ContactView
 from app.gl import contact_marks
 from app.gl.contact_marks import COLORS, LONGEST, apart, marks
-from app.messages import Settings, Snapshot
-from app.running import for_new, running_of
-from app.spread import Spread
+from app.simulation.contacts import contacts_of
+from app.simulation.messages import Settings, Snapshot
+from app.simulation.running import for_new, running_of
+from app.simulation.spread import Spread
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 UP = np.array([0.0, 0.0, 1.0])
@@ -217,7 +217,7 @@ def test_the_choice_is_remembered(qtbot, make_window):
 def test_a_residual_above_the_tolerance_is_told_for_a_while(opened, monkeypatch):
     window = opened(QUADRUPED)
     now = [100.0]
-    monkeypatch.setattr("app.contact_view.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("app.features.contact_view.time.perf_counter", lambda: now[0])
     frame = Snapshot(window.workbench.model)
     frame.time, frame.residual = 1.0, 0.5 * engine.CONTACT_TOLERANCE
     window.features[ContactView].show(frame)

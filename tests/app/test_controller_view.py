@@ -11,8 +11,8 @@ from PyQt6.QtWidgets import QFileDialog
 from windows import ANSWER, gaps, press, wait
 
 import engine
-from app.controller_view import ControllerView
-from app.controlling import Controlling
+from app.acting.controlling import Controlling
+from app.features.controller_view import ControllerView
 
 ROBOT = engine.find_robot("double_pendulum")
 

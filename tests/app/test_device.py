@@ -12,10 +12,10 @@ from test_worker import SWINGING, Listener, until, wait_for_frame
 from windows import wait
 
 import engine
-from app.messages import Configured, Latest, Loaded, Preparing, Settings, Stopped
-from app.pace import DEADLINE, LONGER, TICK
+from app.simulation.messages import Configured, Latest, Loaded, Preparing, Settings, Stopped
+from app.simulation.pace import DEADLINE, LONGER, TICK
+from app.simulation.worker import Worker
 from app.window import Window
-from app.worker import Worker
 from engine.cuda.runtime import device
 
 CPU, GPU = Settings(device="cpu"), Settings(device="cuda")

@@ -8,7 +8,7 @@ from PyQt6.QtCore import QPoint, Qt
 from windows import wait
 
 import engine
-from app.dragging import Dragging, force_text
+from app.features.dragging import Dragging, force_text
 
 LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
 

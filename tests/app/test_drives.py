@@ -10,11 +10,11 @@ from PyQt6.QtCore import Qt
 from windows import press, wait
 
 import engine
-from app.drive_view import DriveView
-from app.drives import Drive
-from app.messages import Settings
+from app.acting.drives import Drive
+from app.features.drive_view import DriveView
 from app.panels.joints import DRIVE, EFFORT, NAME, VELOCITY, WIDE
-from app.run_files import describe, understand
+from app.recording.run_files import describe, understand
+from app.simulation.messages import Settings
 
 LEFT = Qt.MouseButton.LeftButton
 

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QToolButton, QTreeView
 from test_window import drop
 from windows import press, wait, wait_loaded
 
-from app import dialogs
+from app.desktop import dialogs
 from app.panels.joints import DRIVE, VALUE
 from app.panels.timing import LOWEST, StackedPlot, TimingPanel
 from engine.files import ROBOTS

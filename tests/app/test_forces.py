@@ -7,7 +7,7 @@ import pytest
 from test_worker import until
 
 import engine
-from app.forces import on_link, spring_force
+from app.acting.forces import on_link, spring_force
 from app.workbench import Workbench
 
 PATIENCE = 60.0

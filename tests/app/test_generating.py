@@ -9,7 +9,7 @@ from PyQt6.QtTest import QTest
 from windows import name_file, wait
 
 import engine
-from app.generating import CHAIN, MOST, TREE, Generating, Generator
+from app.features.generating import CHAIN, MOST, TREE, Generating, Generator
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from test_worker import until
 from windows import press, wait
 
 import engine
-from app.ghost import STEPS, GhostSettings
-from app.ghost_view import GhostView
+from app.features.ghost_view import GhostView
 from app.panels.ghost import FAR, NEAR, SCALE, tints
-from app.spread import Spread
+from app.simulation.ghost import STEPS, GhostSettings
+from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 ARM = engine.ROBOTS / "arm7.urdf"

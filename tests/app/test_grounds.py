@@ -10,12 +10,12 @@ from test_contacts import seen
 from windows import wait
 
 import engine
-from app import grounds
+from app.features.ground_view import GroundView
 from app.gl import frame
 from app.gl.camera import Camera
 from app.gl.scene import Scene
 from app.gl.world import FEW, beside, world_of
-from app.ground_view import GroundView
+from app.simulation import grounds
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 

@@ -10,9 +10,9 @@ from PyQt6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QTreeWidget
 from windows import wait
 
 import engine
-from app.log_view import KEPT, LogView
-from app.plots_view import PlotsView
-from app.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
+from app.features.log_view import KEPT, LogView
+from app.features.plots_view import PlotsView
+from app.features.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
 
 
 def rows(tree):

@@ -10,7 +10,7 @@ import pytest
 from test_worker import opened, until
 
 import engine
-from app.coordinates import coordinates
+from app.acting.coordinates import coordinates
 from app.gl import skeleton
 from app.workbench import Workbench
 

@@ -12,7 +12,7 @@ from PyQt6.QtCore import Qt
 from windows import ANSWER, gaps, press, wait
 
 import engine
-from app.measuring import Measuring, Progress
+from app.jobs.measuring import Measuring, Progress
 from app.panels.measure_prompt import UNMEASURED
 from app.window import Window
 from engine.selection import timings

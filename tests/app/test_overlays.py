@@ -10,15 +10,15 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
-from app.camera_views import CameraViews
+from app.features.camera_views import CameraViews
+from app.features.overlay_view import ENTRIES, OverlayView
+from app.features.robot_view import RobotView
 from app.gl.camera import Camera
 from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
-from app.overlay_view import ENTRIES, OverlayView
-from app.robot_view import RobotView
-from app.spread import Spread
+from app.simulation.spread import Spread
 
 ARM = engine.ROBOTS / "arm7.urdf"
 

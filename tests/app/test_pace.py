@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from app import pace
-from app.messages import Latest, Loaded, Settings
-from app.motion_watch import CALM
-from app.pace import RESTING, TICK, UNSEEN, Pace
-from app.worker import Worker
+from app.simulation import pace
+from app.simulation.messages import Latest, Loaded, Settings
+from app.simulation.motion_watch import CALM
+from app.simulation.pace import RESTING, TICK, UNSEEN, Pace
+from app.simulation.worker import Worker
 
 PATIENCE = 60.0  # s
 

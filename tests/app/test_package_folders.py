@@ -14,7 +14,7 @@ from windows import wait, wait_loaded
 import app
 import engine
 import main
-from app.menus import PackageMenu
+from app.desktop.menus import PackageMenu
 from app.window import Window
 from app.workbench import Workbench
 

@@ -11,9 +11,9 @@ from PyQt6.QtWidgets import QDialog
 from test_time import load, play
 from windows import name_file, wait
 
+from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
-from app.run_exports import RunExports
-from app.studio import NO_ENCODER, times
+from app.picture.studio import NO_ENCODER, times
 from app.window import Window
 
 
@@ -119,7 +119,9 @@ def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path)
 
 def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path, monkeypatch):
     pytest.importorskip("av", reason="PyAV is not installed (extra video)")
-    monkeypatch.setattr("app.picture_exports.FEED", 3_600_000)  # so that it is not over before the robot is there
+    monkeypatch.setattr(
+        "app.features.picture_exports.FEED", 3_600_000
+    )  # so that it is not over before the robot is there
     load(qtbot, window)
     play(qtbot, window, 0.5)
     exports.pictures.save_film(str(tmp_path / "run.mp4"), order())

@@ -14,13 +14,13 @@ from PyQt6.QtWidgets import QApplication
 from windows import name_file, wait
 
 import engine
-from app import theme
+from app.desktop import theme
+from app.features.plots_view import PlotsView
 from app.panels.canvas import ticks
 from app.panels.chart import STYLES
 from app.panels.plots import EACH, MOST, PlotsPanel
-from app.plots_view import PlotsView
-from app.probe import Samples
-from app.quantities import catalogue
+from app.plotting.probe import Samples
+from app.plotting.quantities import catalogue
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import engine
-from app.messages import Loaded, Settings
-from app.probe import SPACING, Probe
-from app.quantities import catalogue
-from app.running import running_of
-from app.spread import Spread
+from app.plotting.probe import SPACING, Probe
+from app.plotting.quantities import catalogue
+from app.simulation.messages import Loaded, Settings
+from app.simulation.running import running_of
+from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 PATIENCE = 60.0  # s
@@ -62,7 +62,7 @@ def stepped(probe, running, count):
 
 
 def test_samples_are_evenly_apart_and_change_no_bit(monkeypatch):
-    monkeypatch.setattr("app.probe.GATHERED", math.inf)  # else a pause of the machine is learnt as their cost
+    monkeypatch.setattr("app.plotting.probe.GATHERED", math.inf)  # else a pause of the machine is learnt as their cost
     model = engine.load(engine.find_robot("quadruped"))
     plain, running, probe = running_of(model, Settings()), running_of(model, Settings()), Probe()
     probe.begin(quantities(model, "FL_hip_joint position", "total energy"), running)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import engine
-from app.coordinates import coordinates
-from app.messages import Settings
-from app.probe import Probe
-from app.quantities import Evaluation, States, catalogue, found
-from app.running import for_new, running_of
+from app.acting.coordinates import coordinates
+from app.plotting.probe import Probe
+from app.plotting.quantities import Evaluation, States, catalogue, found
+from app.simulation.messages import Settings
+from app.simulation.running import for_new, running_of
 
 _INERTIA = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
 

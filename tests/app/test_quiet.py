@@ -10,8 +10,8 @@ from PyQt6.QtCore import Qt
 from windows import press, wait
 
 import engine
-from app import quiet
-from app.measuring import Measuring
+from app.features import quiet
+from app.jobs.measuring import Measuring
 from app.window import Window
 from engine.selection import timings
 from engine.selection.timings import Measurements, Row

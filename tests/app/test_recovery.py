@@ -13,9 +13,9 @@ from PyQt6.QtCore import QTimer
 from windows import wait
 
 import engine
-from app.crash import FAULT, KEPT, SESSION, Left, Reports
-from app.log_view import LogView
-from app.recovery import Recovery
+from app.desktop.crash import FAULT, KEPT, SESSION, Left, Reports
+from app.features.log_view import LogView
+from app.features.recovery import Recovery
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_machine_code_that_fails_is_reported(tmp_path):
     code = f"""
 import faulthandler
 from pathlib import Path
-from app.crash import Reports
+from app.desktop.crash import Reports
 reports = Reports(Path({str(tmp_path)!r}))
 reports.install()
 reports.remember({{"robot": "arm7.urdf", "begun": 0.0}})

@@ -13,9 +13,9 @@ from PyQt6.QtCore import Qt
 from windows import wait, wait_loaded
 
 import engine
-from app.drives import Drive
-from app.reloading import LASTING, Reloading, carried_pose
-from app.time_view import TimeView
+from app.acting.drives import Drive
+from app.features.reloading import LASTING, Reloading, carried_pose
+from app.features.time_view import TimeView
 
 
 @pytest.fixture

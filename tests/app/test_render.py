@@ -7,7 +7,7 @@ import json
 import pytest
 from PIL import Image
 
-from app import render
+from app.picture import render
 
 
 @pytest.fixture

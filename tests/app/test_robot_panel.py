@@ -10,10 +10,10 @@ from test_collision_shapes import pixels
 from windows import press, wait
 
 import engine
-from app.inspection import fixed_facts, mass_of, roll_pitch_yaw
-from app.robot_tree import entries
-from app.robot_view import RobotView
-from app.time_view import TimeView
+from app.features.robot_view import RobotView
+from app.features.time_view import TimeView
+from app.panels.inspection import fixed_facts, mass_of, roll_pitch_yaw
+from app.panels.robot_tree import entries
 
 ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
 

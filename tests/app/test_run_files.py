@@ -14,12 +14,12 @@ from windows import name_file, wait, wait_loaded
 
 import engine
 import main
-from app import run_files
-from app.ground_view import GroundView
-from app.messages import Settings
-from app.run_exports import RunExports
-from app.spread import Spread
-from app.time_view import TimeView
+from app.features.ground_view import GroundView
+from app.features.run_exports import RunExports
+from app.features.time_view import TimeView
+from app.recording import run_files
+from app.simulation.messages import Settings
+from app.simulation.spread import Spread
 from app.window import Window
 from engine.cli import main as command
 

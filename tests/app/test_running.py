@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import engine
-from app.messages import Settings, Snapshot
-from app.running import Running, running_of
-from app.spread import Spread
+from app.simulation.messages import Settings, Snapshot
+from app.simulation.running import Running, running_of
+from app.simulation.spread import Spread
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SPREAD = Spread(12, pose=0.3, mass=0.2, friction=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.series import Series
+from app.plotting.series import Series
 
 
 def test_samples_come_out_as_they_went_in():

@@ -14,12 +14,12 @@ from windows import name_file, wait
 
 import engine
 import main
-from app.appearance import Appearance
-from app.camera_views import CameraViews
-from app.messages import Configured
+from app.features.appearance import Appearance
+from app.features.camera_views import CameraViews
+from app.features.plots_view import PlotsView
+from app.features.sessions import VERSION, NoSession, Sessions, read
 from app.panels.plots import PlotsPanel
-from app.plots_view import PlotsView
-from app.sessions import VERSION, NoSession, Sessions, read
+from app.simulation.messages import Configured
 
 
 def plots(window) -> PlotsPanel:
@@ -96,7 +96,7 @@ def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch
 
 def test_open_takes_a_session(saved, make_window, qtbot, monkeypatch):
     window = make_window()
-    monkeypatch.setattr("app.dialogs.ask_file", lambda *_: str(saved))
+    monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(saved))
     window.files.open_action.trigger()
     bench = window.workbench
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)

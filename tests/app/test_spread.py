@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import engine
-from app import crowd
-from app.crowd import DEVIATION, ENERGY, Crowd
-from app.spread import Spread, deviations
+from app.picture import crowd
+from app.picture.crowd import DEVIATION, ENERGY, Crowd
+from app.simulation.spread import Spread, deviations
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import QApplication, QLabel
 
 import engine
-from app import theme
-from app.appearance import Appearance
+from app.desktop import theme
+from app.features.appearance import Appearance
 from app.panels.timing import FRAME_COLORS
 
 PALETTES = {"dark": theme.DARK, "light": theme.LIGHT}

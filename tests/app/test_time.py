@@ -11,10 +11,10 @@ from PyQt6.QtWidgets import QInputDialog
 from windows import wait, wait_loaded
 
 import engine
+from app.features.time_view import TimeView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import spacing
-from app.spread import Spread
-from app.time_view import TimeView
+from app.simulation.spread import Spread
 from app.window import Window
 
 LEFT = Qt.MouseButton.LeftButton

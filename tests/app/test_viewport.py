@@ -12,12 +12,12 @@ from PyQt6.QtGui import QImage, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 import engine
-from app import screens
 from app.gl.renderer import DETAILS, Renderer
 from app.gl.view import View
-from app.pictures import Picture, PictureThread
-from app.screens import EASE, EASY, SMOOTH
-from app.viewport import Viewport
+from app.picture import screens
+from app.picture.pictures import Picture, PictureThread
+from app.picture.screens import EASE, EASY, SMOOTH
+from app.picture.viewport import Viewport
 
 ROBOT = """<robot name="robot">
   <link name="base"/>
@@ -54,7 +54,7 @@ both_ways = pytest.mark.parametrize("viewport", [False, True], indirect=True, id
 @pytest.fixture
 def viewport(qtbot, monkeypatch, request):
     if getattr(request, "param", False):
-        monkeypatch.setattr("app.viewport.processor_draws", lambda: False)
+        monkeypatch.setattr("app.picture.viewport.processor_draws", lambda: False)
     made = Viewport()
     qtbot.addWidget(made)
     made.resize(320, 240)

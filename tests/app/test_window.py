@@ -15,11 +15,11 @@ from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QMess
 from windows import ANSWER, gaps, press, wait, wait_loaded
 
 import engine
-from app import dialogs
-from app.docks import SIDE_WIDTH
+from app.desktop import dialogs
+from app.desktop.docks import SIDE_WIDTH
+from app.features.status import FALL_NOTE, GRAVITY_NOTE
 from app.panels.joints import SLIDER, VALUE
 from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
-from app.status import FALL_NOTE, GRAVITY_NOTE
 from app.window import Window
 from engine.files import ROBOTS
 

@@ -14,11 +14,11 @@ import pytest
 from test_worker import SWINGING, Listener, opened, until
 
 import engine
-from app import compiling
-from app.compiling import Compiler
-from app.messages import Compiling, Configured, Loaded, Settings, Stopped
+from app.simulation import compiling
+from app.simulation.compiling import Compiler
+from app.simulation.messages import Compiling, Configured, Loaded, Settings, Stopped
+from app.simulation.worker import Worker
 from app.workbench import Workbench
-from app.worker import Worker
 from engine.files import ROBOTS
 
 ENDLESS = (

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import engine
-from app.messages import Event, Latest, LimitsReached, Loaded, Refused, Settings, Stopped
+from app.simulation.messages import Event, Latest, LimitsReached, Loaded, Refused, Settings, Stopped
+from app.simulation.worker import Worker
 from app.workbench import Workbench
-from app.worker import Worker
 
 PATIENCE = 60.0  # s, for the first compilation of the engine
 

@@ -7,7 +7,7 @@ from PyQt6.QtCore import QPoint, Qt
 from windows import press, wait
 
 import engine
-from app.wrench_view import WrenchView
+from app.features.wrench_view import WrenchView
 
 LEFT = Qt.MouseButton.LeftButton
 

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import engine
-from app.messages import Configured, Settings
+from app.simulation.messages import Configured, Settings
 from app.workbench import Workbench
 
 LOOK = 1 / 60  # s between two looks, as in the window

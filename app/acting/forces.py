@@ -1,0 +1,201 @@
+"""What pushes a robot from outside: the mouse's spring at a point of a link, and wrenches that were set in numbers.
+
+The spring pulls the grabbed point x of a link to the cursor's x* by f = k (x* − x) − d ẋ. A quarter of the robot's size
+stretches it as far as the robot's weight on Earth does, k = 4 m g / size, and d damps it critically for the inertia
+that the point has, d = 2 √(k m̂), m̂ = 3 / tr Λ⁻¹, at most m. The force is taken at the end of the h seconds for which
+it is held, where the point will have answered to it by Λ⁻¹ (`engine.point_mobility`): solved for f,
+
+    (1 + (h d + h² k) Λ⁻¹) f = k (x* − x − h ẋ) − d ẋ,
+
+which is stable for any h, k and d: what the point answers by in truth is Λ⁻¹ or less, where joints, gains and contacts
+hold it. The spring is never stretched by more than the robot's size, four times its weight.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import engine
+from app.simulation.attachments import Attachment, Poster
+from app.simulation.messages import Snapshot
+from app.simulation.running import Running
+
+EARTH = 9.81  # m/s²: a robot's weight is that on Earth
+STRETCH = 0.25  # of the robot's size, by which the weight stretches the spring
+LONGEST_STRETCH = 1.0  # of the size
+SHORTEST, LONGEST = 0.002, 0.02  # s of simulation for which a force is held
+SHARE = 4.0  # times as long as working out a force takes the steps under it, where the limits above allow
+ANEW = 0.03  # s of wall time, after which the point's mobility is worked out anew
+
+
+@dataclass(frozen=True, eq=False)
+class SetWrench:
+    """A wrench (6,) = (n, f) about a link's origin, N m and N, along the axes of the link or of the world."""
+
+    link: int
+    wrench: np.ndarray
+    world: bool
+
+
+@dataclass
+class Spring:
+    """The mouse's hold on `point` (3,), in the frame of `link` of one robot, and the place (3,) it is pulled to."""
+
+    robot: int
+    link: int
+    point: np.ndarray
+    target: np.ndarray
+    mass: float
+    """The robot's, kg."""
+    size: float
+    """The robot's, m."""
+    mobility: np.ndarray | None = None
+    due: float = 0.0  # when it is worked out anew
+
+    @property
+    def stiffness(self) -> float:
+        """k, N/m."""
+        return self.mass * EARTH / (STRETCH * self.size)
+
+    def force(self, model: engine.Model, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """The force (3,) in the world, N, to be held for `h` s from q (nq,), v (nv,); and the link's pose (4, 4)."""
+        pose, twist = engine.link_poses(model, q)[self.link], engine.link_twists(model, q, v)[self.link]
+        arm = pose[:3, :3] @ self.point
+        x, moving = pose[:3, 3] + arm, twist[3:] + np.cross(twist[:3], arm)
+        began = time.perf_counter()
+        if self.mobility is None or began > self.due:
+            self.mobility = engine.point_mobility(model, q, self.link, self.point)
+            now = time.perf_counter()
+            self.due = now + max(ANEW, 20 * (now - began))
+        away = self.target - x
+        away = away * min(1.0, LONGEST_STRETCH * self.size / max(float(np.linalg.norm(away)), 1e-30))
+        return spring_force(away, moving, self.mobility, self.stiffness, self.mass, h), pose
+
+
+def spring_force(
+    away: np.ndarray, moving: np.ndarray, mobility: np.ndarray, k: float, mass: float, h: float
+) -> np.ndarray:
+    """f (3,), N, of a spring held for `h` s: see above. `away` (3,) is x* − x, m, and `moving` (3,) is ẋ, m/s."""
+    d = 2 * math.sqrt(k * min(mass, 3 / max(float(np.trace(mobility)), 1e-30)))
+    answer: np.ndarray = np.linalg.solve(
+        np.eye(3) + (h * d + h * h * k) * mobility, k * (away - h * moving) - d * moving
+    )
+    return answer
+
+
+def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarray:
+    """The wrench (6,) in the frame of a link at `pose` (4, 4) of a world's force (3,) at a point (3,) of its frame."""
+    f = pose[:3, :3].T @ force
+    return np.concatenate([np.cross(point, f), f])
+
+
+class Forces(Attachment):
+    """The spring and the set wrenches, in the simulation's thread; a batch has the set ones on each of its robots."""
+
+    def __init__(self) -> None:
+        self.spring: Spring | None = None
+        self.set: dict[int, SetWrench] = {}
+        """By link."""
+        self._force: np.ndarray | None = None
+        self._acting = False  # whether anything was written into the simulation
+        self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
+        self._worked_out = 0.0
+
+    def clear(self) -> None:
+        """Nothing pushes any more."""
+        self.let_go()
+        self.set.clear()
+
+    def let_go(self) -> None:
+        """The spring pulls no more."""
+        self.spring = self._force = None
+
+    def unset(self, link: int) -> None:
+        """Nothing that was set acts on the link any more."""
+        self.set.pop(link, None)
+
+    def most(self, running: Running) -> int | None:
+        if self.spring is None and not any(each.world for each in self.set.values()):
+            return None
+        dt = running.simulation.dt
+        wanted = math.ceil(SHARE * self._cost / self._step) if self._step else 1
+        return max(1, min(max(wanted, round(SHORTEST / dt)), round(LONGEST / dt)))
+
+    def before(self, running: Running, count: int) -> bool:
+        if running.wrench is None or not (self._acting or self.spring or self.set):
+            return True
+        began = time.perf_counter()
+        model, wrench = running.simulation.model, np.zeros_like(running.wrench)
+        self._force = None
+        if any(each.world for each in self.set.values()):
+            poses = engine.link_poses(model, running.present()[0])
+        for link, each in self.set.items():
+            halves = each.wrench.reshape(2, 3)
+            if each.world:  # Rᵀ of both
+                wrench[:, link] += (halves @ poses[:, link, :3, :3]).reshape(-1, 6)
+            else:
+                wrench[:, link] += each.wrench
+        if (spring := self.spring) is not None and spring.robot < len(wrench):
+            q, v = running.present()
+            self._force, pose = spring.force(model, q[spring.robot], v[spring.robot], count * running.simulation.dt)
+            wrench[spring.robot, spring.link] += on_link(pose, spring.point, self._force)
+        running.set_wrench(wrench)
+        self._acting = bool(np.any(wrench))
+        self._worked_out = time.perf_counter()
+        self._cost = self._worked_out - began
+        return True
+
+    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+        self._step = (time.perf_counter() - self._worked_out) / count
+
+    def show(self, frame: Snapshot) -> None:
+        frame.pull = None if self.spring is None or self._force is None else self._force.copy()
+
+
+class ForceControls:
+    """What the window's thread asks of `Forces`; the answers are there with the next frames."""
+
+    def __init__(self, forces: Forces, worker: Poster):
+        self._forces, self._worker = forces, worker
+        self.wrenches: dict[int, SetWrench] = {}
+        """What was set and is on, by link."""
+
+    def grab(self, link: int, point: np.ndarray, target: np.ndarray, size: float) -> None:
+        """Take hold of `point` (3,), in the frame of `link` of the robot that is looked at, which is `size` m large."""
+
+        def take_hold(running: Running) -> None:
+            mass = float(running.simulation.model.mass.sum())
+            self._forces.spring = Spring(running.robot, link, point.copy(), target.copy(), mass, max(size, 1e-3))
+
+        self._worker.push(take_hold)
+
+    def pull(self, target: np.ndarray) -> None:
+        """Pull what was grabbed to `target` (3,), m, in the world."""
+
+        def move(_: Running) -> None:
+            if self._forces.spring is not None:
+                self._forces.spring.target = target.copy()
+
+        self._worker.change(move)
+
+    def let_go(self) -> None:
+        self._worker.change(lambda _: self._forces.let_go())
+
+    def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
+        """Have a wrench (6,) = (n, f), N m and N, act on a link about its origin, along its or the world's axes."""
+        each = self.wrenches[link] = SetWrench(link, np.array(wrench, float), world)
+        self._worker.push(lambda _: self._forces.set.update({link: each}))
+
+    def unset(self, link: int) -> None:
+        """Take the link's wrench away."""
+        if self.wrenches.pop(link, None) is not None:
+            self._worker.change(lambda _: self._forces.unset(link))
+
+    def clear(self) -> None:
+        """Let go, and take away all wrenches."""
+        self.wrenches.clear()
+        self._worker.change(lambda _: self._forces.clear())

@@ -1,0 +1,173 @@
+"""What single joints are driven by, as the workbench knows it: where they are put, pulled to, and by which gains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.acting.coordinates import Coordinate
+from app.acting.drives import Drive, DriveControls
+from app.recording.replay import Replay
+from app.simulation.messages import Settings, Snapshot
+from app.simulation.running import Running, gains_of
+from app.simulation.worker import Worker
+
+
+class JointDriving:
+    """The part of a `Workbench` that drives its joints."""
+
+    model: engine.Model | None
+    coordinates: tuple[Coordinate, ...]
+    settings: Settings
+    playing: bool
+    time: float
+    initial: NDArray[np.floating]
+    newest: Snapshot | None
+    replay: Replay
+    drives: DriveControls
+    _worker: Worker
+    _grabbed: int | None
+
+    def _configure(self, settings: Settings) -> None:
+        raise NotImplementedError
+
+    def set_coordinate(self, index: int, value: float) -> None:
+        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
+
+        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to. A joint that
+        was not held during play is held from then on, until `release`.
+
+        Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
+        """
+        row = self.coordinates[index]
+        if self.replay.active:
+            raise ValueError(f"a recorded moment is shown; to move joints {self.replay.ways_on}")
+        if row.leader is not None:
+            raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
+        value = min(max(value, row.lower), row.upper) if row.limited else value
+        if not self.playing:
+            if self.time == 0:
+                row.put(self.initial, value)
+            if row.component is None:
+                self._worker.set_coordinate(row.q, row.v, value)
+            else:
+                self._worker.set_rotation(partial(row.put, value=value), row.v)
+            return
+        if not row.holdable:
+            raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
+        if not self.is_held(index):
+            grabbed = self.mode(index) == "effort"
+            self.drive(index, by_effort=False)
+            self._grabbed = index if grabbed else None
+        self.set_drive(index, value)
+
+    def release(self, index: int) -> None:
+        """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
+        if self._grabbed == index:
+            self.drive(index, by_effort=True)
+
+    def set_held(self, on: bool) -> None:
+        """Hold every joint where it stands by gains, or let go of all."""
+        self._grabbed = None
+        self.drives.clear()
+        self._configure(replace(self.settings, held=on, driven=frozenset(), by_velocity=frozenset()))
+
+    def drive(self, index: int, by_effort: bool) -> None:
+        """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
+        self._grabbed = None
+        own = frozenset(self.coordinates[index].v)
+        before = self.settings
+        every = frozenset(v for row in self.coordinates if row.holdable for v in row.v)
+        driven = before.driven if before.held else every
+        driven = driven | own if by_effort else driven - own
+        self.drives.drop(self.coordinates[index].effort_v)
+        self._configure(replace(before, driven=driven, by_velocity=before.by_velocity - own, held=bool(every - driven)))
+        if not by_effort and before.by_velocity & own:
+            self._worker.change(partial(_aim, own))
+
+    def is_held(self, index: int) -> bool:
+        """Whether gains pull coordinate `index` to a target."""
+        return self.mode(index) == "target"
+
+    def mode(self, index: int) -> str:
+        """What drives coordinate `index`, one of `MODES`; "" where nothing can."""
+        row, settings = self.coordinates[index], self.settings
+        if not row.driveable:
+            return ""
+        if not (settings.held and row.holdable) or row.effort_v in settings.driven:
+            return "effort"
+        return "velocity" if row.effort_v in settings.by_velocity else "target"
+
+    @property
+    def held_rows(self) -> frozenset[int]:
+        """The indices of all coordinates that gains hold."""
+        return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
+
+    def set_drive(self, index: int, value: float) -> None:
+        """The target of coordinate `index` in rad or m, its velocity, or its effort in N m or N, as it is driven.
+
+        Within the joint's limits. What else its drive is stays.
+        """
+        row = self.coordinates[index]
+        if self.replay.active:
+            return
+        if not row.driveable:
+            raise ValueError(f"{row.name} has no drive; choose a joint of its own")
+        drive = self.drives[row.effort_v] or Drive(self.mode(index))
+        self.drives.set(row.effort_v, within(row, replace(drive, value=value)))
+
+    def drive_of(self, index: int) -> Drive:
+        """How coordinate `index` is driven; a plain drive has the value of the newest frame."""
+        row, mode, frame = self.coordinates[index], self.mode(index), self.newest
+        if (drive := self.drives[row.effort_v]) is not None:
+            return drive
+        of_mode = None if frame is None else {"target": frame.target, "effort": frame.tau}.get(mode)
+        return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
+
+    def set_joint_drive(self, index: int, drive: Drive) -> None:
+        """Drive coordinate `index` so, within the joint's limits.
+
+        Raises ValueError for one that has no drive, and for gains where there can be none.
+        """
+        row = self.coordinates[index]
+        if not row.driveable or (drive.mode != "effort" and not row.holdable):
+            raise ValueError(f"{row.name} has no drive that could hold a {drive.mode}")
+        if drive.mode != self.mode(index):
+            self.drive(index, by_effort=drive.mode == "effort")
+        if drive.mode == "velocity":
+            self._configure(replace(self.settings, by_velocity=self.settings.by_velocity | frozenset(row.v)))
+        self.drives.set(row.effort_v, within(row, drive))
+
+    def gains(self, index: int) -> tuple[float, float]:
+        """kp, N m/rad or N/m, and kd, N m s/rad or N s/m, that hold coordinate `index` where gains do."""
+        v = self.coordinates[index].effort_v
+        kp, kd = gains_of(self.model, replace(self.settings, held=True, driven=frozenset(), by_velocity=frozenset()))
+        return float(kp[v]), float(kd[v])
+
+    def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
+        """kp and kd of coordinate `index`; None for those that suit the robot."""
+        v = self.coordinates[index].effort_v
+        others = [each for each in self.settings.gains if each[0] != v]
+        own = [] if gains is None else [(v, *gains)]
+        self._configure(replace(self.settings, gains=tuple(sorted([*others, *own]))))
+
+
+def within(row: Coordinate, drive: Drive) -> Drive:
+    """The drive with a value that the joint's limits allow."""
+    low, high = {
+        "target": (row.lower, row.upper) if row.limited else (-np.inf, np.inf),
+        "velocity": (-row.velocity, row.velocity),
+        "effort": (-row.effort, row.effort),
+    }[drive.mode]
+    return replace(drive, value=min(max(drive.value, low), high))
+
+
+def _aim(v: frozenset[int], running: Running) -> None:
+    """Have gains hold these velocities' joints where they stand."""
+    which = np.zeros(len(running.tau), bool)
+    which[sorted(v)] = True
+    running.hold(which)

@@ -1,0 +1,1 @@
+"""What any desktop application has: theme, actions, docks, dialogs, crash reports; nothing of robots."""

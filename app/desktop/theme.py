@@ -1,0 +1,212 @@
+"""The look: a dark and a light palette, the style sheet that uses them by name, and the icons.
+
+Whoever paints asks for `color` while it paints, and so follows when the palette changes; whoever keeps a colour takes
+it again when `signals.changed` tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from PyQt6.QtCore import QByteArray, QObject, QRect, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from PyQt6.QtSvg import QSvgRenderer
+from PyQt6.QtWidgets import QApplication, QWidget
+
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
+
+DARK = {
+    "ground": "#171a20",
+    "panel": "#1d2129",
+    "raised": "#272c36",
+    "edge": "#343a46",
+    "chosen": "#2c4366",
+    "text": "#d5dbe6",
+    "faint": "#8b95a7",
+    "accent": "#5aa2f5",
+    "error": "#ec6a71",
+    "warning": "#e8b45a",
+    "good": "#7fb86a",
+}
+LIGHT = {
+    "ground": "#ffffff",
+    "panel": "#f3f5f8",
+    "raised": "#e6eaf0",
+    "edge": "#c2cad6",
+    "chosen": "#cbdffa",
+    "text": "#1b2028",
+    "faint": "#566070",
+    "accent": "#0a5fbf",
+    "error": "#b3261e",
+    "warning": "#855000",
+    "good": "#2a661c",
+}
+COLORS = dict(DARK)
+"""The palette in force; its names are those of both."""
+
+_DARK_CURVES = ("#70aeff", "#f16e05", "#51ffef", "#f037a1", "#ffff9f", "#54824a", "#705dff", "#fa9b98")
+_LIGHT_CURVES = ("#0b68ff", "#d91600", "#1da257", "#fc2ac0", "#055d78", "#82002d", "#2301ff", "#090052")
+CURVE_COUNT = len(_DARK_CURVES)
+LEAST_CONTRAST = 3.0  # of a mark and what it stands on, WCAG 2.1, 1.4.11
+
+
+class Signals(QObject):
+    """What the look tells."""
+
+    changed = pyqtSignal()
+    """Another palette is in force."""
+
+
+signals = Signals()
+
+PHASE_COLORS = {
+    "kinematics": "#5aa2f5", "bias": "#4cc3b5", "inertia recursion": "#e8b45a", "acceleration": "#dd7fa8",
+    "integration": "#9d8cf0", "chunks": "#c98a62", "joins": "#d9d36c", "mass matrix": "#e8b45a",
+    "factorisation": "#c98a62", "solve": "#dd7fa8", "assembly": "#e8b45a", "elimination": "#c98a62",
+    "refinement": "#dd7fa8", "constraints": "#7fb86a", "collision": "#d9d36c", "contact": "#ef8354",
+}  # fmt: skip
+"""For the phases of a step; those of one algorithm differ."""
+
+
+def is_dark() -> bool:
+    """Whether the dark palette is in force."""
+    return COLORS["ground"] == DARK["ground"]
+
+
+def color(name: str) -> QColor:
+    """A colour of the palette by its name in `COLORS`."""
+    return QColor(COLORS[name])
+
+
+def curve_color(number: int) -> str:
+    """The colour of a plot's curve of that number: told apart by who sees all colours and by who does not."""
+    return (_DARK_CURVES if is_dark() else _LIGHT_CURVES)[number % CURVE_COUNT]
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of the relative luminances of two colours, 1 … 21: WCAG 2.1, contrast ratio."""
+
+    def luminance(name: str) -> float:
+        parts = (int(name[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def legible(name: str) -> str:
+    """A colour that is made for the dark palette, made darker or lighter until it is seen on the ground in force."""
+    return _legible(name, COLORS["ground"], is_dark())
+
+
+@cache
+def _legible(name: str, ground: str, dark: bool) -> str:
+    tint = QColor(name)
+    while contrast(tint.name(), ground) < LEAST_CONTRAST:
+        tint = tint.lighter(105) if dark else tint.darker(105)
+    return tint.name()
+
+
+def tint(widget: QWidget, name: str) -> None:
+    """Have a widget's text in a colour of the palette, also when that changes."""
+    if widget.property("tint") != name:
+        widget.setProperty("tint", name)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+class _ThemedIcon(QIconEngine):
+    """A picture of ``resources/icons``, drawn for the dark palette, in the colours of the palette in force."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self._name = name
+
+    def clone(self) -> QIconEngine:
+        return _ThemedIcon(self._name)
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _: QIcon.State) -> None:
+        painter.save()
+        if mode == QIcon.Mode.Disabled:
+            painter.setOpacity(0.4)
+        _drawing(self._name, is_dark()).render(painter, QRectF(rect))
+        painter.restore()
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        pixmap = QPixmap(size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
+        painter.end()
+        return pixmap
+
+
+@cache
+def _drawing(name: str, dark: bool) -> QSvgRenderer:
+    text = _icon_file(name).read_text(encoding="utf-8")
+    if not dark:
+        text = _recolored(text, dict(zip(DARK.values(), LIGHT.values(), strict=True)))
+    return QSvgRenderer(QByteArray(text.encode()))
+
+
+def _recolored(text: str, to: Mapping[str, str]) -> str:
+    """A drawing with these colours exchanged, and all others made legible."""
+    return re.sub(r"#[0-9a-f]{6}", lambda match: to.get(match[0]) or legible(match[0]), text)
+
+
+def _icon_file(name: str) -> Path:
+    path = RESOURCES / "icons" / f"{name}.svg"
+    if not path.is_file():
+        raise FileNotFoundError(f"no icon {name!r}: {path} is missing")
+    return path
+
+
+@cache
+def icon(name: str) -> QIcon:
+    """An icon of ``resources/icons``, in the colours in force. FileNotFoundError where there is none of that name."""
+    _icon_file(name)
+    return QIcon(_ThemedIcon(name))
+
+
+def figures() -> QFont:
+    """A fixed-width font for columns of numbers and for source text."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(QApplication.font().pointSizeF())
+    return font
+
+
+def apply(application: QApplication, dark: bool = True) -> None:
+    """Dress the whole application, dark or light."""
+    changed = dark != is_dark()
+    COLORS.update(DARK if dark else LIGHT)
+    application.setStyle("Fusion")
+    application.setPalette(_palette())
+    sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
+    names = {**COLORS, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
+    application.setStyleSheet(re.sub(r"@(\w+)", lambda match: names[match[1]], sheet))
+    application.setWindowIcon(QIcon(str(_icon_file("catena"))))
+    if changed:
+        signals.changed.emit()
+
+
+def _palette() -> QPalette:
+    palette, role, disabled = QPalette(), QPalette.ColorRole, QPalette.ColorGroup.Disabled
+    for roles, name in (
+        ((role.Window, role.Button), "panel"),
+        ((role.Base,), "ground"),
+        ((role.AlternateBase,), "panel"),
+        ((role.ToolTipBase,), "raised"),
+        ((role.WindowText, role.Text, role.ButtonText, role.ToolTipText, role.HighlightedText), "text"),
+        ((role.PlaceholderText,), "faint"),
+        ((role.Highlight,), "chosen"),
+        ((role.Link, role.BrightText), "accent"),
+    ):
+        for each in roles:
+            palette.setColor(each, color(name))
+    for each in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(disabled, each, color("faint"))
+    return palette

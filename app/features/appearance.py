@@ -1,0 +1,65 @@
+"""Dark or light: as the system has it, or as the user chooses in View."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtCore import QObject, Qt
+from PyQt6.QtGui import QActionGroup
+from PyQt6.QtWidgets import QApplication, QMenu
+
+from app.desktop import theme
+from app.desktop.actions import check
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+KEY = "theme"  # the setting
+CHOICES = {
+    "system": (
+        "As the &system",
+        "Dark or light as the desktop has it, also when that changes",
+    ),
+    "dark": ("&Dark", "Light words on a dark ground"),
+    "light": ("&Light", "Dark words on a light ground"),
+}
+
+
+class Appearance(QObject):
+    """The choice is remembered. The picture of the robot keeps its dark backdrop in both."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._settings = window.settings
+        self._application = cast(QApplication, QApplication.instance())
+        self.menu = QMenu("&Theme", window)
+        self.menu.setToolTipsVisible(True)
+        group = QActionGroup(window)
+        self.actions = {}
+        for name, (text, tip) in CHOICES.items():
+            action = self.actions[name] = self.menu.addAction(text)
+            action.setCheckable(True)
+            action.setToolTip(tip)
+            action.triggered.connect(lambda _, name=name: self.choose(name))
+            group.addAction(action)
+        window.menus.view.put(self.menu, apart=True)
+        QApplication.styleHints().colorSchemeChanged.connect(self._follow)
+        self._follow()
+
+    @property
+    def choice(self) -> str:
+        """One of `CHOICES`."""
+        name = self._settings.value(KEY, "system", str)
+        return name if name in CHOICES else "system"
+
+    def choose(self, name: str) -> None:
+        """Take it, and remember it."""
+        self._settings.setValue(KEY, name)
+        self._follow()
+
+    def _follow(self, *_: object) -> None:
+        system_dark = QApplication.styleHints().colorScheme() != Qt.ColorScheme.Light
+        dark = {"dark": True, "light": False, "system": system_dark}[self.choice]
+        check(self.actions[self.choice], True)
+        if dark != theme.is_dark():
+            theme.apply(self._application, dark)

@@ -1,0 +1,58 @@
+"""What attaches itself to the window: one line for each feature.
+
+A feature is a class that is made with the window. It makes its actions (`actions.make_action`), puts them into menus
+(`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to
+what it has to know of: `window.loaded`, `framed`, `happened`, `refreshed` and `closing`. It is found by its class:
+`window.features[ContactView]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.features.appearance import Appearance
+from app.features.camera_views import CameraViews
+from app.features.contact_view import ContactView
+from app.features.controller_view import ControllerView
+from app.features.dragging import Dragging
+from app.features.drive_view import DriveView
+from app.features.generating import Generating
+from app.features.ghost_view import GhostView
+from app.features.ground_view import GroundView
+from app.features.log_view import LogView
+from app.features.overlay_view import OverlayView
+from app.features.plots_view import PlotsView
+from app.features.reloading import Reloading
+from app.features.robot_view import RobotView
+from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
+from app.features.shortcuts_sheet import ShortcutsSheet
+from app.features.time_view import TimeView
+from app.features.wrench_view import WrenchView
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+FEATURES: tuple[Callable[[Window], object], ...] = (
+    ContactView,
+    OverlayView,
+    CameraViews,
+    RobotView,
+    Dragging,
+    DriveView,
+    ControllerView,
+    WrenchView,
+    TimeView,
+    RunExports,
+    GhostView,
+    PlotsView,
+    GroundView,
+    Appearance,
+    Reloading,
+    Generating,
+    Sessions,
+    ShortcutsSheet,
+    LogView,
+)
+"""In the order of their entries in menus."""

@@ -1,0 +1,103 @@
+"""What the batch panel asks for, and what the viewport and the panel show of a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import engine
+from app.gl.batch import Batch
+from app.panels.batch import BatchPanel
+from app.picture.crowd import Crowd
+from app.picture.viewport import Viewport
+from app.simulation.messages import Settings, Snapshot
+from app.simulation.spread import Spread
+from app.workbench import Workbench
+
+REFRESH = 0.15  # s between two updates of the panel while something moves
+STEADY = 0.9  # of the mean time of pictures, that the one before has: so that its text does not flicker
+
+
+class BatchView:
+    """Fills panel and viewport from a workbench, and tells it what the user asks for."""
+
+    def __init__(self, panel: BatchPanel, viewport: Viewport, bench: Workbench, changed: Callable[[], None]):
+        self._panel, self._viewport, self._bench, self._changed = panel, viewport, bench, changed
+        self._crowd = Crowd()
+        self._frame: Snapshot | None = None
+        self._due, self._seconds, self._robots = 0.0, 0.0, 1
+        panel.asked.connect(self._ask)
+        panel.arranged.connect(self._arrange)
+        panel.colored.connect(self._color)
+        panel.chosen.connect(bench.look_at)
+        viewport.picked.connect(bench.look_at)
+
+    def set_model(self, model: engine.Model) -> None:
+        """A new robot, which stands alone."""
+        self._frame = None
+        self._crowd.set_size(*self._viewport.robot_bounds)
+        self._panel.set_model(model)
+        self._panel.show_drawing(1, 0.0)
+
+    def show_settings(self, settings: Settings) -> None:
+        """The batch that is asked for."""
+        self._panel.show_spread(settings.spread)
+
+    def show(self, frame: Snapshot) -> None:
+        """The newest state."""
+        self._frame = frame
+        self._draw()
+        now = time.perf_counter()
+        if self._panel.isVisible() and (now > self._due or not self._bench.playing):
+            self._due = now + REFRESH
+            self._tell()
+
+    def drawn(self, seconds: float) -> None:
+        """A picture took so long."""
+        robots = 1 if self._frame is None or self._frame.batch is None else len(self._frame.batch.energy)
+        if robots != self._robots:
+            self._robots, self._seconds = robots, seconds
+        self._seconds += (1 - STEADY) * (seconds - self._seconds)
+        if self._panel.isVisible() and time.perf_counter() < self._due + REFRESH:
+            self._panel.show_drawing(robots, self._seconds)
+
+    def _draw(self) -> None:
+        frame = self._frame
+        if frame is None:
+            return
+        if frame.batch is None:
+            self._viewport.set_poses(frame.link_poses, contacts=frame.contacts)
+            return
+        self._viewport.set_poses(frame.link_poses, self.batch_of(frame), frame.robot, frame.contacts)
+
+    def batch_of(self, frame: Snapshot) -> Batch | None:
+        """How a state's robots are drawn; None for a single one."""
+        if (state := frame.batch) is None:
+            return None
+        self._crowd.looked_at = frame.robot
+        return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged)
+
+    def _tell(self) -> None:
+        frame = self._frame
+        if frame is None:
+            return
+        if frame.batch is None:
+            self._panel.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
+        else:
+            self._panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
+
+    def _ask(self, spread: Spread) -> None:
+        self._bench.set_spread(spread)
+        self._changed()
+
+    def _arrange(self, arrangement: str) -> None:
+        self._crowd.arrangement = arrangement
+        self._draw()
+        self._viewport.fit()
+
+    def _color(self, coloring: str) -> None:
+        self._crowd.coloring = coloring
+        self._draw()
+        self._tell()

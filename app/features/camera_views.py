@@ -1,0 +1,118 @@
+"""From where the robot is seen: standard views, views saved by name, without perspective, and on the whole screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtWidgets import QInputDialog, QMenu
+
+from app.desktop.actions import MESSAGE, make_action
+from app.gl.camera import Camera
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+KEY = "views"  # the settings' key
+QUARTER = np.pi / 2
+STANDARD = (
+    ("&Front", "1", 0.0, 0.0),
+    ("&Back", "Ctrl+1", np.pi, 0.0),
+    ("&Right", "3", -QUARTER, 0.0),
+    ("&Left", "Ctrl+3", QUARTER, 0.0),
+    ("&Top", "7", -QUARTER, QUARTER),
+    ("B&ottom", "Ctrl+7", -QUARTER, -QUARTER),
+    ("&Isometric", "0", np.pi / 4, float(np.arctan(np.sqrt(0.5)))),
+)
+"""Names, keys, and the azimuth and elevation, rad, from which the camera looks; a robot looks along x."""
+
+
+class CameraViews:
+    """The entries of View that move the camera."""
+
+    def __init__(self, window: Window):
+        self._window, self._viewport, self._settings = window, window.viewport, window.settings
+        self._saved = _read(self._settings.value(KEY, "{}", str))
+        menu = QMenu("Standard &views", window)
+        menu.setToolTipsVisible(True)
+        self.standard = [
+            make_action(window, text, partial(self._turn, azimuth, elevation), key)
+            for text, key, azimuth, elevation in STANDARD
+        ]
+        menu.addActions(self.standard)
+        tip = "Without perspective: what is parallel looks so"
+        self.parallel = make_action(window, "&Orthographic", self._set_parallel, "5", tip=tip, checkable=True)
+        self.save = make_action(window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Keep this view by a name")
+        self.menu = QMenu("Saved v&iews", window)
+        self.menu.setToolTipsVisible(True)
+        self.menu.aboutToShow.connect(self._fill)
+        tip = "The window alone on the screen, and back"
+        self.full_screen = make_action(window, "F&ull screen", self._set_full, "F11", tip=tip, checkable=True)
+        window.menus.view.put(menu, self.parallel, self.menu, self.full_screen)
+
+    def _turn(self, azimuth: float, elevation: float, *_: object) -> None:
+        self._viewport.see(replace(self._viewport.camera, azimuth=azimuth, elevation=elevation))
+
+    def _set_parallel(self, on: bool) -> None:
+        self._viewport.see(replace(self._viewport.camera, parallel=on))
+
+    def _set_full(self, on: bool) -> None:
+        if on:
+            self._window.showFullScreen()
+        else:
+            self._window.showNormal()
+
+    # Saved views.
+
+    def _fill(self) -> None:
+        self.menu.clear()
+        self.menu.addAction(self.save)
+        self.menu.addSeparator()
+        for name in self._saved:
+            self._add(self.menu, name, self._go_to)
+        if not self._saved:
+            self.menu.addAction("No views yet").setEnabled(False)
+            return
+        forget = self.menu.addMenu("&Forget")
+        for name in self._saved:
+            self._add(forget, name, self._forget)
+
+    def _add(self, menu: QMenu, name: str, slot: Callable[[str], None]) -> None:
+        action = menu.addAction(name.replace("&", "&&"))
+        action.triggered.connect(lambda: slot(name))
+
+    def _ask_name(self) -> None:
+        name, given = QInputDialog.getText(self._window, "Save this view", "Name of the view:")
+        if given and name.strip():
+            self.keep(name.strip())
+
+    def keep(self, name: str) -> None:
+        """Save where the camera is, instead of any view of that name."""
+        at = self._viewport.camera
+        self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
+        self._store()
+        self._window.statusBar().showMessage(f"this view is in View › Saved views as {name}", MESSAGE)
+
+    def _forget(self, name: str) -> None:
+        del self._saved[name]
+        self._store()
+
+    def _store(self) -> None:
+        self._settings.setValue(KEY, json.dumps(self._saved))
+
+    def _go_to(self, name: str) -> None:
+        x, y, z, distance, azimuth, elevation, parallel = self._saved[name]
+        self.parallel.setChecked(bool(parallel))
+        self._viewport.see(Camera(np.array([x, y, z]), distance, azimuth, elevation, parallel=bool(parallel)))
+
+
+def _read(text: str) -> dict[str, list[float]]:
+    """The views in the settings, by name; none where these are damaged."""
+    try:
+        return {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}
+    except (ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,72 @@
+"""The exclusive choices of how to simulate, as actions: integrator, time step, algorithm and device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from PyQt6.QtGui import QAction, QActionGroup
+from PyQt6.QtWidgets import QMenu, QWidget
+
+import engine
+from app.desktop.actions import check, device_name
+from app.workbench import ALGORITHMS, DEVICES, Workbench
+
+TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
+
+
+class Choices:
+    """The exclusive choices of integrator, time step, algorithm and device, as menus show them."""
+
+    def __init__(self, window: QWidget, bench: Workbench):
+        self._bench = bench
+        self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
+        self.chosen = QAction("Chosen for the robot", window, checkable=True)
+        self.chosen.triggered.connect(self._choose)
+        for name in ("auto", *ALGORITHMS):
+            self._add(self.algorithms, name, partial(bench.set_algorithm, name))
+        for name in DEVICES:
+            self._add(self.devices, name, partial(bench.set_device, name))
+        for name in engine.INTEGRATORS:
+            self._add(self.integrators, name, partial(bench.set_integrator, name))
+        for dt in TIME_STEPS:
+            self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.set_dt, dt))
+
+    def _add(self, group: QActionGroup, text: str, choose: Callable[[], None]) -> None:
+        action = QAction(text, group, checkable=True)
+        action.setData(text)
+        action.triggered.connect(lambda: choose())  # without Qt's argument
+        action.triggered.connect(self.show)
+
+    def _choose(self) -> None:
+        self._bench.choose_step()
+        self.show()
+
+    def fill_steps(self, menu: QMenu) -> None:
+        """The entries of the menu for time steps and integrators."""
+        menu.addAction(self.chosen)
+        for group in (self.time_steps, self.integrators):
+            menu.addSeparator()
+            menu.addActions(group.actions())
+
+    def show(self, *_: object) -> None:
+        """Mark what is in force, and enable what serves the robot."""
+        settings = self._bench.settings
+        check(self.chosen, settings.automatic)
+        for action, dt in zip(self.time_steps.actions(), TIME_STEPS, strict=True):
+            check(action, dt == settings.dt)
+        for action in self.integrators.actions():
+            check(action, action.text() == settings.integrator)
+        _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, lambda name: name)
+        _show(self.devices, settings.device, self._bench.device_refusals, device_name)
+
+
+def _show(group: QActionGroup, chosen: str, refusals: Mapping[str, str], label: Callable[[str], str]) -> None:
+    """Mark the entry in force; those that do not serve say why, in short beside their names, in full as their tips."""
+    for action in group.actions():
+        name = action.data()
+        why = refusals.get(name, "")
+        check(action, name == chosen)
+        action.setEnabled(not why)
+        action.setText(f"{label(name)}\t{why.split(';')[0]}" if why else label(name))
+        action.setToolTip(why or label(name))

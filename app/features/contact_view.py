@@ -1,0 +1,52 @@
+"""Contacts in the window: the entry that shows them, and what the status bar says of steps that are not exact."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from PyQt6.QtWidgets import QLabel
+
+import engine
+from app.desktop import theme
+from app.desktop.actions import make_action
+from app.simulation.messages import Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+TIP = "Show where the robot touches, and the forces there: green sticks, orange slips"
+READ = 2.0  # s that a residual stays to be read
+MISSED = (
+    "In a step since the picture before, the impulses of contacts obeyed their law but to {:.1e} of the greatest "
+    "velocity,\nwhere {:.0e} is asked for: they are not exact. A smaller time step may help."
+)
+
+
+class ContactView:
+    """Contacts are shown until the user turns them off, which is remembered: without them nothing is drawn anyway."""
+
+    def __init__(self, window: Window):
+        self._settings, self._viewport = window.settings, window.viewport
+        self.action = make_action(window, "Co&ntacts", self._set_shown, tip=TIP, checkable=True)
+        self.action.setChecked(self._settings.value("contacts", True, bool))
+        window.menus.overlays.put(self.action)
+        window.framed.connect(self.show)
+        self.label = QLabel()
+        theme.tint(self.label, "warning")
+        window.statusBar().addPermanentWidget(self.label)
+        self._until = 0.0
+
+    def _set_shown(self, on: bool) -> None:
+        self._settings.setValue("contacts", on)
+        self._viewport.show_contacts(on)
+
+    def show(self, frame: Snapshot) -> None:
+        """Tell of a residual above the tolerance; of one that was, for a while."""
+        residual = frame.residual
+        if residual > engine.CONTACT_TOLERANCE:
+            self._until = time.perf_counter() + READ
+            self.label.setText(f"contact residual {residual:.0e}")
+            self.label.setToolTip(MISSED.format(residual, engine.CONTACT_TOLERANCE))
+        elif time.perf_counter() > self._until or frame.time == 0:
+            self.label.clear()

@@ -1,0 +1,200 @@
+"""Pulling at a link with the mouse while the robot plays: right drag, or Ctrl and left drag, as a spring.
+
+Other simulators do it so too: Newton's viewer by the right button, MuJoCo's by Ctrl and a button.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QWidget
+
+from app.desktop import theme
+from app.desktop.actions import MESSAGE, make_action
+from app.gl.picking import ray
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.picture.viewport import Viewport
+    from app.window import Window
+
+HELP = "While the robot plays, drag one of its links with the right button, or with Ctrl and the left one"
+SOON = 0.5  # s, after which it is said what is waited for
+COMPILING = "compiling, once for this machine"
+PAD, AWAY = 5.0, 14.0  # px, around the force's number, and of it from the cursor
+
+
+@dataclass
+class Hold:
+    """What the mouse holds: a point (3,) in the frame of a link, m, and the place (3,) it is pulled to."""
+
+    link: int
+    point: np.ndarray
+    target: np.ndarray
+    depth: float
+    """How far from the eye the target stays, along the line of sight, m."""
+    button: Qt.MouseButton
+    cursor: QPointF
+    since: float
+    """When it was taken, by time.perf_counter."""
+
+
+class Dragging(QObject):
+    """Turns drags over the picture into `Workbench.forces`, and shows the spring."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._bench, self._viewport, self._status = window.workbench, window.viewport, window.statusBar()
+        self.hold: Hold | None = None
+        self.layer = SpringLayer(self._viewport)
+        self._viewport.installEventFilter(self)
+        self.action = make_action(window, "P&ull at a link…", self._tell, tip=HELP)
+        window.menus.simulation.put(self.action)
+        window.loaded.connect(self._forget)
+        window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
+
+    def _tell(self) -> None:
+        self._status.showMessage(HELP, MESSAGE)
+
+    def _refresh(self) -> None:
+        self.action.setEnabled(self._bench.model is not None)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the mouse's events of a drag, and leave all others to the viewport."""
+        if isinstance(event, QMouseEvent):
+            if event.type() == QEvent.Type.MouseButtonPress and self.hold is None:
+                return self._grab(event)
+            if self.hold is not None and event.type() == QEvent.Type.MouseMove:
+                self._move(event.position())
+                return True
+            if self.hold is not None and event.type() == QEvent.Type.MouseButtonRelease:
+                if event.button() == self.hold.button:
+                    self._let_go()
+                return True
+        elif event.type() == QEvent.Type.Resize and watched is self._viewport:
+            self.layer.setGeometry(self._viewport.rect())
+        return super().eventFilter(watched, event)
+
+    def _grab(self, event: QMouseEvent) -> bool:
+        """Take hold of the link under the mouse, if it is asked for and there is one; whether that is so."""
+        held_down = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
+        if not (event.button() == right or (event.button() == left and held_down)):
+            return False
+        place, frame, model = event.position(), self._bench.newest, self._bench.model
+        hit = self._viewport.under(place.x(), place.y())
+        if hit is None or frame is None or model is None:
+            return False
+        if self._bench.replay.active:
+            ways = self._bench.replay.ways_on
+            self._status.showMessage(f"a recorded moment is shown; to pull at links {ways}", MESSAGE)
+            return True
+        if model.link_body[hit.link] < 0:
+            self._status.showMessage(f"{model.link_names[hit.link]} stands fast; pull at a link that moves", MESSAGE)
+            return True
+        pose = frame.link_poses[hit.link]
+        point = pose[:3, :3].T @ (hit.point - pose[:3, 3])
+        depth = self._viewport.camera.depth(hit.point + self._viewport.center)
+        self.hold = Hold(hit.link, point, hit.point, depth, event.button(), place, time.perf_counter())
+        self._bench.forces.grab(hit.link, point, hit.point, self._viewport.robot_size)
+        if not self._bench.playing:
+            self._status.showMessage("The spring pulls while the robot plays: press Space", MESSAGE)
+        self._show(frame)
+        return True
+
+    def _move(self, cursor: QPointF) -> None:
+        hold, viewport = self.hold, self._viewport
+        hold.cursor = cursor
+        size = viewport.width(), viewport.height()
+        eye, direction = ray(viewport.camera, size, (cursor.x(), cursor.y()))
+        hold.target = eye + direction * hold.depth / viewport.camera.depth(eye + direction) - viewport.center
+        self._bench.forces.pull(hold.target)
+        self.layer.update()
+
+    def _let_go(self) -> None:
+        self.hold = None
+        self._bench.forces.let_go()
+        self.layer.show_spring(None, None, "")
+
+    def _forget(self, _: Loaded) -> None:
+        if self.hold is not None:
+            self._let_go()
+
+    def _show(self, frame: Snapshot) -> None:
+        """Draw the spring from where the point is now to the cursor."""
+        if (hold := self.hold) is None:
+            return
+        pose = frame.link_poses[hold.link]
+        point = self._viewport.place(pose[:3, :3] @ hold.point + pose[:3, 3])
+        name = self._bench.model.link_names[hold.link]
+        if not self._bench.playing:
+            text = "paused"
+        elif frame.pull is not None:
+            text = force_text(frame.pull)
+        else:
+            text = COMPILING if time.perf_counter() > hold.since + SOON else ""
+        self.layer.show_spring(point, hold.cursor, f"{name}  {text}")
+
+
+def force_text(force: np.ndarray) -> str:
+    """A force (3,), N, in three digits."""
+    strength = float(np.linalg.norm(force))
+    return f"{strength / 1e3:.3g} kN" if strength >= 999.5 else f"{strength:.3g} N"
+
+
+class SpringLayer(QWidget):
+    """Lies over the picture: a line from what is pulled to the cursor, with the force beside it."""
+
+    def __init__(self, viewport: Viewport):
+        super().__init__(viewport)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._point: QPointF | None = None
+        self._cursor = QPointF()
+        self.text = ""
+        """What is written."""
+        self.hide()
+
+    def show_spring(self, point: QPointF | None, cursor: QPointF | None, text: str) -> None:
+        """Draw it between these places of the widget; nothing where there is no point in sight."""
+        self._point, self._cursor, self.text = point, cursor or QPointF(), text
+        self.setGeometry(self.parentWidget().rect())
+        self.setVisible(point is not None)
+        self.raise_()
+        self.update()
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        if self._point is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        accent, dark = QColor(theme.DARK["warning"]), QColor(0, 0, 0, 120)  # the picture is dark in both palettes
+        for color, width in ((dark, 5.0), (accent, 2.4)):
+            painter.setPen(QPen(color, width, cap=Qt.PenCapStyle.RoundCap))
+            painter.drawLine(self._point, self._cursor)
+        painter.setPen(QPen(dark, 1.0))
+        painter.setBrush(accent)
+        painter.drawEllipse(self._point, 4.5, 4.5)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(accent, 2.0))
+        painter.drawEllipse(self._cursor, 7.0, 7.0)
+        self._write(painter)
+
+    def _write(self, painter: QPainter) -> None:
+        size = QFontMetricsF(self.font()).boundingRect(self.text).size()
+        box = QRectF(0, 0, size.width() + 2 * PAD, size.height() + PAD)
+        box.moveTopLeft(self._cursor + QPointF(AWAY, -AWAY - box.height()))
+        box.moveRight(min(box.right(), self.width() - PAD))
+        box.moveTop(max(box.top(), PAD))
+        back = QColor(theme.color("ground"))
+        back.setAlphaF(0.85)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(back)
+        painter.drawRoundedRect(box, 4, 4)
+        painter.setPen(theme.color("text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.text)

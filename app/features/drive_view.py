@@ -1,0 +1,124 @@
+"""The drives of joints in the window: a form under the joint table for the joint that is chosen there."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QModelIndex, Qt
+from PyQt6.QtWidgets import QVBoxLayout, QWidget
+
+from app.acting.drives import Drive
+from app.desktop.actions import MESSAGE, make_action
+from app.panels.joint_form import JointForm
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+REFRESH = 0.1  # s between two updates of what moves
+WEIGHT_TIP = "Gravity compensation: every drive adds the effort that carries what hangs on its joint"
+
+
+class DriveView:
+    """Puts the form into the Joints dock, and brings what is entered there to the workbench."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench, self._table = window, window.workbench, window.joints
+        self.form = JointForm()
+        both = QWidget()
+        layout = QVBoxLayout(both)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._table, 1)
+        layout.addWidget(self.form)
+        window.docks["Joints"].setWidget(both)
+        self.index = -1
+        self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings
+        self._gains = 0.0, 0.0
+        self._roomy = False  # whether the dock has room for it
+        self.form.hide()
+        self.weight_action = make_action(window, "Carry the &weight", self._carry, tip=WEIGHT_TIP)
+        window.menus.simulation.put(self.weight_action)
+        self._due = 0.0
+        self._table.clicked.connect(self._choose)
+        self._table.form_asked.connect(self.choose)
+        self.form.driven.connect(self._drive)
+        self.form.gains_asked.connect(self._set_gains)
+        window.loaded.connect(self._take_robot)
+        window.refreshed.connect(self._show)
+        window.framed.connect(self._follow)
+
+    def _take_robot(self, _: Loaded) -> None:
+        self.index = -1
+        self.form.hide()
+
+    def _choose(self, current: QModelIndex) -> None:
+        if current.isValid():
+            self.choose(current.row())
+
+    def choose(self, index: int) -> None:
+        """Show the form of that row of the table."""
+        self.index = index
+        self._show()
+        self.form.show()
+        if not self._roomy:
+            self._roomy, docks = True, self._window.docks
+            heights = {title: docks[title].height() for title in ("Joints", "Timing")}
+            more = min(self.form.sizeHint().height(), heights["Timing"] // 2)
+            sizes = {"Joints": heights["Joints"] + more, "Timing": heights["Timing"] - more}
+            docks.share(Qt.Orientation.Vertical, sizes)
+
+    def _show(self) -> None:
+        """Bring the form to what drives the joint."""
+        bench = self._bench
+        self.weight_action.setEnabled(any(row.driveable for row in bench.coordinates))
+        special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.coordinates)}
+        self._table.show_drives({k: drive for k, drive in special.items() if drive is not None})
+        if not 0 <= self.index < len(bench.coordinates):
+            self.form.show_joint(None, Drive(), (0.0, 0.0))
+            return
+        row = bench.coordinates[self.index]
+        settings = bench.settings
+        key = (bench.model, self.index, settings.dt, settings.integrator, settings.gains)
+        if key != self._gains_of:
+            self._gains_of, self._gains = key, bench.gains(self.index) if row.holdable else (0.0, 0.0)
+        self.form.show_joint(row, bench.drive_of(self.index), self._gains)
+        self._due = 0.0
+        if bench.newest is not None:
+            self._follow(bench.newest)
+
+    def _follow(self, frame: Snapshot) -> None:
+        now = time.perf_counter()
+        self._table.show_motion(frame.v, frame.effort)
+        if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
+            return
+        self._due = now + REFRESH
+        v = self._bench.coordinates[self.index].effort_v
+        self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
+
+    def _drive(self, drive: Drive) -> None:
+        bench, row = self._bench, self._bench.coordinates[self.index]
+        if math.isnan(drive.value):  # another mode begins: at rest where the joint stands
+            here = row.value(bench.newest.q) if drive.mode == "target" and bench.newest is not None else 0.0
+            drive = replace(drive, value=here)
+        try:
+            bench.set_joint_drive(self.index, drive)
+        except ValueError as refusal:
+            self._window.statusBar().showMessage(str(refusal), MESSAGE)
+        self._window.refresh()
+
+    def _set_gains(self, gains: tuple[float, float] | None) -> None:
+        self._bench.set_gains(self.index, gains)
+        self._window.refresh()
+
+    def _carry(self) -> None:
+        """Have every joint carry its weight, or, where all do, none."""
+        bench = self._bench
+        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        on = not all(bench.drive_of(k).weight for k in rows)
+        for k in rows:
+            bench.set_joint_drive(k, replace(bench.drive_of(k), weight=on))
+        self._window.refresh()

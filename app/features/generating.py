@@ -1,0 +1,197 @@
+"""File › Generate: chains and trees that the window shows while their numbers are chosen, and that can be saved."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QSignalBlocker, Qt, QTimer
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+)
+
+import engine
+from app.desktop import theme
+from app.desktop.actions import MESSAGE, make_action
+from app.panels.save_dialog import ask_path
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+MOST = 2000  # links
+STEPS = 100  # of the slider for each power of ten
+PAUSE = 250  # ms without a change, after which the robot is made
+CHAIN, TREE = "chain", "tree"
+
+
+class Generator(QDialog):
+    """Asks for a robot's numbers, and has the window show it."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window = window
+        self.setWindowTitle("Generate a robot")
+        self.kind, self.straight, self.floating = (
+            QComboBox(),
+            QCheckBox("Straight, axes parallel"),
+            QCheckBox("Free base"),
+        )
+        self.kind.addItems([CHAIN, TREE])
+        self.links, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.links.setRange(1, MOST)
+        self.links.setValue(12)
+        self.slider.setRange(0, round(STEPS * math.log10(MOST)))
+        self.branching, self.prismatic, self.spherical = (_share(value) for value in (30.0, 0.0, 0.0))
+        self.seed, self.other = QSpinBox(), QPushButton("&Other")
+        self.seed.setRange(0, 999_999)
+        self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
+        theme.tint(self.note, "faint")
+        self._tell()
+        self._place()
+        self._due = QTimer(self, singleShot=True)
+        self._due.timeout.connect(self.make)
+        self._follow()
+        for box in (self.links, self.seed, self.branching, self.prismatic, self.spherical):
+            box.valueChanged.connect(self._change)
+        self.kind.currentIndexChanged.connect(self._change)
+        for check in (self.straight, self.floating):
+            check.toggled.connect(self._change)
+        self.slider.valueChanged.connect(lambda value: self.links.setValue(round(10 ** (value / STEPS))))
+        self.other.clicked.connect(lambda: self.seed.setValue((self.seed.value() + 1) % 1_000_000))
+        self.save.clicked.connect(self._ask)
+
+    def _tell(self) -> None:
+        for widget, name, tip in (
+            (self.kind, "kind", "A chain, or a tree whose links may carry several"),
+            (self.links, "links", f"Moving links, 1 to {MOST}"),
+            (self.slider, "links", f"Moving links, 1 to {MOST}"),
+            (
+                self.branching,
+                "branching",
+                "Of a tree: how likely a link hangs on an earlier one, percent",
+            ),
+            (self.prismatic, "prismatic joints", "Share of joints that slide, percent"),
+            (self.spherical, "ball joints", "Share of ball joints, percent; together with prismatic ones at most 100"),
+            (self.seed, "seed", "By which lengths, masses and axes are drawn"),
+            (self.other, "other seed", "Another robot of these numbers"),
+            (self.straight, "straight", "Of a chain: every joint 0.1 m above the one before"),
+            (self.floating, "free base", "Of a tree: its root moves freely"),
+            (self.save, "save", "Write what is shown as a URDF file, and open that"),
+        ):
+            widget.setToolTip(tip)
+            widget.setAccessibleName(name)
+
+    def _place(self) -> None:
+        form, links, seed = QFormLayout(), QHBoxLayout(), QHBoxLayout()
+        links.addWidget(self.slider, 1)
+        links.addWidget(self.links)
+        seed.addWidget(self.seed, 1)
+        seed.addWidget(self.other)
+        form.addRow("Kind", self.kind)
+        form.addRow("Links", links)
+        form.addRow("Branching", self.branching)
+        form.addRow("Prismatic joints", self.prismatic)
+        form.addRow("Ball joints", self.spherical)
+        form.addRow("Seed", seed)
+        form.addRow("", self.straight)
+        form.addRow("", self.floating)
+        close = QPushButton("Close")
+        close.clicked.connect(self.close)
+        for button in (self.other, self.save, close):
+            button.setAutoDefault(False)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.save)
+        buttons.addStretch(1)
+        buttons.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.addLayout(form)
+        layout.addWidget(self.note)
+        layout.addLayout(buttons)
+
+    def _change(self) -> None:
+        self._follow()
+        self._due.start(PAUSE)
+
+    def _follow(self) -> None:
+        """Bring what can be chosen to what was; no more than all joints slide or are balls."""
+        is_tree = self.kind.currentText() == TREE
+        self.branching.setEnabled(is_tree)
+        self.floating.setEnabled(is_tree)
+        self.straight.setEnabled(not is_tree)
+        self.spherical.setMaximum(100.0 - self.prismatic.value())
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(STEPS * math.log10(self.links.value())))
+
+    @property
+    def model(self) -> engine.Model:
+        """The robot of these numbers."""
+        count, seed = self.links.value(), self.seed.value()
+        shares = {"prismatic": self.prismatic.value() / 100, "spherical": self.spherical.value() / 100}
+        if self.kind.currentText() == CHAIN:
+            return engine.chain(count, seed, self.straight.isChecked(), **shares)
+        return engine.tree(count, seed, self.branching.value() / 100, floating=self.floating.isChecked(), **shares)
+
+    def make(self) -> None:
+        """Have the window show it."""
+        self._due.stop()
+        model = self.model
+        self._window.workbench.open(model)
+        self._window.refresh()
+        kinds = [joint.kind for joint in model.joints]
+        told = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        self.note.setText(f"{len(model.joints)} joints: {told}; {model.nv} degrees of freedom")
+
+    def _ask(self) -> None:
+        if path := ask_path(self, "Save as URDF", f"{self.model.name}.urdf", "Robots (*.urdf)", "urdf"):
+            self.write(path)
+
+    def write(self, path: str) -> None:
+        """Save what is shown, and open the file."""
+        try:
+            with engine.replacing(path) as file:
+                file.write(engine.to_urdf(self.model).encode())
+        except OSError as fault:
+            self.note.setText(f"{path} was not written: {fault}")
+            return
+        self._window.statusBar().showMessage(f"Saved {path}", MESSAGE)
+        self._window.open(path)
+
+
+class Generating:
+    """Makes the entry, and the dialog when it is first asked for."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        tip = "Make a chain or a tree of any length"
+        self.action = make_action(window, "&Generate…", self.show, "Ctrl+G", tip=tip)
+        window.menus.file.put(self.action)
+        self.dialog: Generator | None = None
+
+    def show(self) -> None:
+        """Open the dialog, and show its robot."""
+        if self.dialog is None:
+            self.dialog = Generator(self._window)
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+        self.dialog.make()
+
+
+def _share(value: float) -> QDoubleSpinBox:
+    box = QDoubleSpinBox()
+    box.setRange(0.0, 100.0)
+    box.setDecimals(0)
+    box.setSingleStep(5.0)
+    box.setSuffix(" %")
+    box.setValue(value)
+    return box

@@ -1,0 +1,95 @@
+"""Simulation › Ground shape: what robots stand on, and how the picture shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtGui import QAction, QActionGroup
+from PyQt6.QtWidgets import QFileDialog, QInputDialog, QMenu
+
+import engine
+from app.desktop.actions import MESSAGE, make_action
+from app.gl.world import World, world_of
+from app.simulation import grounds
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+SHAPES: tuple[tuple[str, str, Callable[[float], engine.Scene]], ...] = (
+    ("&Level", "A plane without end", grounds.level),
+    ("&Slope of 10°", "A plane that rises towards −x", grounds.sloping),
+    ("&Rough", "Bumps up to a tenth of the robot's size: a height field", grounds.rough),
+    ("S&tairs", "Level ground with steps in front of the robot", grounds.stairs),
+)
+CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
+
+
+class GroundView:
+    """Lets the user choose the ground, and draws it where a robot stands."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
+        self.menu = QMenu("Ground s&hape", window)
+        self.menu.setToolTipsVisible(True)
+        group = QActionGroup(window)
+        self.shapes = [self._add(group, text, tip, partial(self._choose, make)) for text, tip, make in SHAPES]
+        self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
+        self._chosen: QAction = self.shapes[0]
+        self._chosen.setChecked(True)
+        window.menus.simulation.put(self.menu)
+        self._shown: tuple[engine.Scene, World] | None = None
+        window.refreshed.connect(self._refresh)
+
+    def _add(self, group: QActionGroup, text: str, tip: str, slot: Callable[[], None]) -> QAction:
+        action = make_action(self._window, text, lambda: slot(), tip=tip)
+        action.setCheckable(True)
+        group.addAction(action)
+        self.menu.addAction(action)
+        return action
+
+    def _choose(self, make: Callable[[float], engine.Scene]) -> None:
+        self._take(make(self._window.viewport.robot_size))
+
+    def _take(self, scene: engine.Scene) -> None:
+        try:
+            self._bench.set_scene(scene)
+        except ValueError as refusal:
+            self._window.statusBar().showMessage(str(refusal), MESSAGE)
+        self._chosen = next(action for action in (*self.shapes, self.from_file) if action.isChecked())
+        self._window.refresh()
+
+    def _ask(self) -> None:
+        self._chosen.setChecked(True)  # unless a file is chosen
+        files = "Heights (*.npy);;All files (*)"
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a height field", "", files)
+        if not path:
+            return
+        cell, given = QInputDialog.getDouble(
+            self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
+            CELL, FEWEST, MOST, 4,
+        )  # fmt: skip
+        if not given:
+            return
+        try:
+            scene = grounds.of_file(path, cell)
+        except (OSError, ValueError, EOFError) as fault:
+            self._window.statusBar().showMessage(f"{Path(path).name}: {fault}", MESSAGE)
+            return
+        self.from_file.setChecked(True)
+        self._take(scene)
+
+    def _refresh(self) -> None:
+        settings = self._bench.settings
+        self.menu.setEnabled(self._bench.stands and settings.ground)
+        frame = self._bench.replay.frame
+        present = settings.scene if settings.ground else None
+        scene = present if frame is None else frame.setup.settings.scene
+        if scene is None:
+            self._overlays.set_world(None)
+            return
+        if self._shown is None or self._shown[0] is not scene:
+            self._shown = scene, world_of(scene)
+        self._overlays.set_world(self._shown[1])

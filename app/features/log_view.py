@@ -1,0 +1,114 @@
+"""Help › Log: what the window has told, with the time, to read again and to copy."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QGuiApplication
+from PyQt6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+
+from app.desktop import theme
+from app.desktop.actions import make_action
+from app.simulation.messages import Event, Loaded, Refused, Stopped
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+KEPT = 2000  # messages
+SIZE = (760, 460)  # px
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A message, when it was told, and what more there is to know."""
+
+    when: datetime
+    text: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        more = "".join(f"\n    {line}" for line in self.detail.splitlines())
+        return f"{self.when:%Y-%m-%d %H:%M:%S}  {self.text}{more}"
+
+
+class LogView:
+    """Keeps the last messages of the status bar and of the simulation, and shows them."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        self.entries: deque[Entry] = deque(maxlen=KEPT)
+        self.action = make_action(window, "&Log…", self.show, tip="What was told in the status bar, with the time")
+        window.menus.help.put(self.action)
+        window.statusBar().messageChanged.connect(self.add)
+        window.happened.connect(self._hear)
+        window.loaded.connect(self._hear)
+        self.dialog: QDialog | None = None
+        self._text = QPlainTextEdit()
+
+    def add(self, text: str, detail: str = "") -> None:
+        """Keep a message."""
+        if not text:
+            return
+        if self.entries and self.entries[-1].text == text and not detail:
+            return  # told again as it stands
+        self.entries.append(Entry(datetime.now().astimezone(), text, detail))
+        if self.dialog is not None:
+            self._text.appendPlainText(str(self.entries[-1]))
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case Loaded(model, path):
+                self.add(f"opened {path}", "\n".join(map(str, model.diagnostics)))
+            case Refused(path, diagnostics):
+                self.add(f"refused {path}", "\n".join(map(str, diagnostics)))
+            case Stopped(message, detail):
+                self.add(message, detail)
+
+    @property
+    def text(self) -> str:
+        """All that is kept, a message a line."""
+        return "\n".join(map(str, self.entries))
+
+    def show(self) -> None:
+        """Open the log, or bring it to the front."""
+        if self.dialog is None:
+            self.dialog = self._make()
+        self._text.setPlainText(self.text)
+        self._text.moveCursor(self._text.textCursor().MoveOperation.End)
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    def _make(self) -> QDialog:
+        dialog = QDialog(self._window)
+        dialog.setWindowTitle("Log")
+        dialog.resize(*SIZE)
+        self._text.setReadOnly(True)
+        self._text.setMaximumBlockCount(4 * KEPT)
+        self._text.setFont(theme.figures())
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setAccessibleName("log")
+        copy, clear, close = (QPushButton(name) for name in ("&Copy all", "C&lear", "Close"))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))
+        clear.clicked.connect(self._clear)
+        close.clicked.connect(dialog.close)
+        for button in (copy, clear):
+            button.setAutoDefault(False)
+        close.setDefault(True)
+        buttons = QHBoxLayout()
+        buttons.addWidget(copy)
+        buttons.addWidget(clear)
+        buttons.addStretch(1)
+        buttons.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+        layout = QVBoxLayout(dialog)
+        layout.addWidget(self._text)
+        layout.addLayout(buttons)
+        return dialog
+
+    def _clear(self) -> None:
+        self.entries.clear()
+        self._text.clear()

@@ -1,0 +1,167 @@
+"""Pictures of what is shown, and films of the run, in any size, with the overlays."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QDialog
+
+import engine
+from app.desktop.actions import MESSAGE, make_action
+from app.gl.view import View
+from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
+from app.panels.save_dialog import ask_path
+from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
+from app.recording.replay import snapshot
+
+if TYPE_CHECKING:
+    from app.features.run_exports import RunExports
+    from app.window import Window
+
+AHEAD = 3  # views that wait for the thread
+FEED = 5  # ms between two of them
+WAIT = 0.1  # s between two looks of the thread at whether to stop
+
+
+class _Stopped(Exception):
+    """The user does not want the file any more."""
+
+
+class PictureExports:
+    """The entries of File › Export for pictures; `exports` writes one file at a time, whatever is in it."""
+
+    def __init__(self, window: Window, exports: RunExports):
+        self._window, self._bench, self._exports = window, window.workbench, exports
+        make = partial(make_action, window)
+        self.picture = make("&Picture (.png)…", self._ask_picture, "Ctrl+P", tip="What is shown, in any size")
+        self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run from where the camera stands")
+        self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
+        self._coming: Iterator[View] = iter(())
+        self._feeder = QTimer(window)
+        self._feeder.timeout.connect(self._feed)
+        window.loaded.connect(self._stop_feeding)
+
+    def refresh(self, busy: bool) -> None:
+        """Enable what can be done now."""
+        run = self._bench.replay.chosen
+        self.picture.setEnabled(self._bench.model is not None and not busy)
+        self.film.setEnabled(run is not None and len(run) > 1 and not busy)
+
+    # Pictures.
+
+    def _ask_picture(self) -> None:
+        dialog = PictureDialog(self._window, self._shown_size(), LARGEST)
+        if dialog.exec() == QDialog.DialogCode.Accepted and (path := self._ask_path("png", "Pictures (*.png)")):
+            self.save_picture(path, dialog.choice.size_asked, dialog.transparent.isChecked())
+        dialog.deleteLater()
+
+    def save_picture(self, path: str, size: tuple[int, int], transparent: bool) -> None:
+        """Write what is shown as PNG."""
+        view, studio = self._window.viewport.view_of(size), Studio(self._window.viewport.font())
+
+        def work(_: threading.Event) -> str:
+            with studio.open(), engine.replacing(path) as file:
+                save_picture(file, studio.draw(view, transparent), transparent)
+            return f"{size[0]} × {size[1]} pixels written to {Path(path).name}"
+
+        self._exports.begin(work, f"drawing {Path(path).name} …", studio.close)
+
+    # Films.
+
+    def _ask_film(self) -> None:
+        if (reason := why_no_film()) is not None:
+            self._window.statusBar().showMessage(reason, MESSAGE)
+            return
+        run = self._bench.replay.chosen
+        dialog = FilmDialog(self._window, self._shown_size(), LARGEST, self._bench.replay.recording.span(run))
+        if dialog.exec() == QDialog.DialogCode.Accepted and (path := self._ask_path("mp4", "Videos (*.mp4)")):
+            self.save_film(path, dialog.order)
+        dialog.deleteLater()
+
+    def save_film(self, path: str, order: FilmOrder) -> None:
+        """Write the run that the timeline shows as MP4; views are made here, a few at a time, and drawn in a thread."""
+        run = self._bench.replay.chosen
+        if run is None:
+            return
+        moments = times(order.start, order.end, order.rate, order.speed)
+        studio, views = Studio(self._window.viewport.font()), queue.Queue[View | None](AHEAD)
+        self._views, self._coming = views, self._make_views(run, moments, order.size)
+        name = Path(path).name
+
+        def work(stop: threading.Event) -> str:
+            def tell(count: int) -> None:
+                self._exports.tell(f"{name}: {count} of {len(moments)} pictures")
+
+            try:
+                with studio.open(), engine.replacing(path) as file:
+                    count = encode(file, _pictures(studio, views, stop), order.rate, tell)
+            except _Stopped:
+                return f"stopped: {name} was not written"
+            return f"{count} pictures written to {name}"
+
+        self._exports.begin(work, f"drawing {name} …", studio.close, stoppable=True)
+        self._feeder.start(FEED)
+
+    def _make_views(self, run: engine.Run, moments: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
+        recording, robot = self._bench.replay.recording, self._bench.replay.robot
+        index, view = -1, None
+        for moment in moments:
+            found = recording.at(run, float(moment))
+            if found != index or view is None:
+                frame = snapshot(recording.frame(run, found), robot)
+                index, view = found, self._window.viewport.view_of(size, frame, self._window.batch_view.batch_of(frame))
+            yield view
+
+    def _feed(self) -> None:
+        """Hand the thread its next view, if there is room; None after the last."""
+        if not self._exports.writing.running:
+            self._feeder.stop()
+        elif not self._views.full():
+            try:
+                view = next(self._coming, None)
+            except Exception:  # the film is not whole
+                self._stop_feeding()
+                raise
+            self._views.put(view)
+            if view is None:
+                self._feeder.stop()
+
+    def _stop_feeding(self, *_: object) -> None:
+        """Give up the film whose views are still to be made: they would be of another scene."""
+        if self._feeder.isActive():
+            self._feeder.stop()
+            self._exports.writing.stop()
+
+    def _shown_size(self) -> tuple[int, int]:
+        viewport = self._window.viewport
+        ratio = viewport.devicePixelRatioF()
+        return round(viewport.width() * ratio), round(viewport.height() * ratio)
+
+    def _ask_path(self, suffix: str, kinds: str) -> str:
+        name = f"{self._bench.model.name}.{suffix}"
+        return ask_path(self._window, "Export", name, kinds, suffix)
+
+
+def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.Event) -> Iterator[NDArray[np.uint8]]:
+    """What comes through the queue, drawn; what comes twice is drawn once."""
+    drawn: tuple[View, NDArray[np.uint8]] | None = None
+    while True:
+        if stop.is_set():
+            raise _Stopped
+        try:
+            view = views.get(timeout=WAIT)
+        except queue.Empty:
+            continue
+        if view is None:
+            return
+        if drawn is None or drawn[0] is not view:
+            drawn = view, studio.draw(view)
+        yield drawn[1]

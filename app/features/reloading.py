@@ -1,0 +1,159 @@
+"""A robot's file that changes is read again: pose, camera and settings stay, and it plays on if it played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from PyQt6.QtCore import QTimer
+
+import engine
+from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.file_signature import signature
+from app.features.time_view import TimeView
+from app.gl.camera import Camera
+from app.simulation.messages import Event, Loaded, Refused, Settings
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+LOOK = 400  # ms between two looks at the file
+LASTING = 10.0  # s of recording that do not go unasked
+KEY = "reload"  # the setting
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What stays of the robot that is read again."""
+
+    path: str
+    model: engine.Model
+    q: np.ndarray
+    settings: Settings
+    camera: Camera
+    playing: bool
+
+
+class Reloading:
+    """Looks at the file twice a second; one that is being written is left alone until it rests.
+
+    Where keyframes or a lasting recording would go, or the file may run any Python, a change is told, and waits for
+    `reload`.
+    """
+
+    def __init__(self, window: Window):
+        self._window, self._bench, self._settings = window, window.workbench, window.settings
+        tip = "Read the robot's file again, and keep pose, camera and settings; its recording goes"
+        self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
+        tip = f"Read the robot's file again by itself, unless keyframes or {LASTING:g} s of recording would go"
+        self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
+        check(self.watching, self._settings.value(KEY, True, bool))
+        window.menus.file.put(self.action, self.watching, apart=True)
+        self._path = ""
+        self._known = self._seen = (0, 0)  # the file as it was read, and as it was at the last look
+        self._asked = "", (0, 0)  # the path that is being opened, and its file as it was then
+        self._before: Before | None = None
+        self._timer = QTimer(window)
+        self._timer.timeout.connect(self.look)
+        self._timer.start(LOOK)
+        window.loaded.connect(self._take)
+        window.happened.connect(self._hear)
+        window.refreshed.connect(self._note)
+        self._refresh()
+
+    def _set_watching(self, on: bool) -> None:
+        self._settings.setValue(KEY, on)
+
+    def _refresh(self) -> None:
+        self.action.setEnabled(bool(self._path))
+
+    def look(self) -> None:
+        """Read the file again, or tell of it, if it has changed, and has not since the last look."""
+        if not self._path or self._bench.loading or not self.watching.isChecked():
+            return
+        now, before = signature(self._path), self._seen
+        self._seen = now
+        if now != before or now in (self._known, (0, 0)):
+            return
+        if self._bench.trusted:
+            self._tell("and lets it run any Python")
+        elif self._would_go():
+            self._tell("and the recording goes")
+        else:
+            self.reload()
+
+    def _tell(self, what_follows: str) -> None:
+        """Say once that the file has changed."""
+        self._known = self._seen
+        text = f"{Path(self._path).name} has changed; F5 reads it again, {what_follows}"
+        self._window.statusBar().showMessage(text)
+
+    def _would_go(self) -> bool:
+        """Whether something of the recording would go by reading again that the user may want."""
+        replay, time_view = self._bench.replay, cast(TimeView, self._window.features[TimeView])
+        recording = replay.recording
+        lasts = sum(end - begin for begin, end in map(recording.span, recording.runs))
+        return replay.active or bool(time_view.keyframes.all) or lasts > LASTING
+
+    def _note(self) -> None:
+        """Know a file as it was before it is read: what is written meanwhile is a change."""
+        loading = self._bench.loading
+        if loading and loading != self._asked[0]:
+            self._asked = loading, signature(loading)
+
+    def reload(self) -> None:
+        """Read it again now."""
+        bench = self._bench
+        if not self._path or bench.model is None or bench.newest is None:
+            return
+        camera = replace(self._window.viewport.camera)
+        state = bench.newest.q.copy()
+        self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
+        self._asked = self._path, signature(self._path)
+        self._known = self._seen = self._asked[1]
+        self._window.files.open(self._path, floating=bench.floating, trust_xacro=bench.trusted)
+
+    def _take(self, event: Loaded) -> None:
+        before, self._before = self._before, None
+        file = Path(event.path)
+        self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
+        (asked, known), self._asked = self._asked, ("", (0, 0))
+        self._known = self._seen = known if asked == event.path else signature(event.path)
+        self._refresh()
+        if before is None or before.path != event.path:
+            return
+        self._bench.take_settings(_carried(before.settings, before.model, event.model))
+        self._bench.pose(carried_pose(before.model, before.q, event.model, event.start))
+        self._window.viewport.see(before.camera)
+        if before.playing:
+            self._bench.play()
+        self._window.refresh()
+        self._window.statusBar().showMessage(f"{file.name} has changed and was read again", MESSAGE)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Refused):
+            self._before, self._asked = None, ("", (0, 0))
+
+
+def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
+    """(nq,): where joints of the same name and kind stood; others as in `start`."""
+    pose, old = start.copy(), {joint.name: joint for joint in before.joints}
+    for joint in model.joints:
+        was = old.get(joint.name)
+        if joint.leader is None and was is not None and was.leader is None and was.kind == joint.kind:
+            pose[joint.q] = q[was.q]
+    return pose
+
+
+def _carried(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
+    """The settings, with the velocities that are driven in a way of their own found by their names."""
+    names = {name: v for v, name in enumerate(model.coordinate_names)}
+    now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
+    return replace(
+        settings,
+        driven=frozenset(now[v] for v in settings.driven if v in now),
+        by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
+        gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
+    )

@@ -1,0 +1,82 @@
+"""The robot's file: the entries of the File menu that open one, and files that are dropped on the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PyQt6.QtCore import QSettings
+from PyQt6.QtGui import QDropEvent, QKeySequence
+from PyQt6.QtWidgets import QMainWindow, QMenu
+
+import engine
+from app.desktop import dialogs
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.menus import Menus, PackageMenu, RecentMenu
+from app.workbench import Workbench
+
+
+class RobotFiles:
+    """Opens what the user chooses on a workbench; `refresh` is called after each change."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        bench: Workbench,
+        menus: Menus,
+        settings: QSettings,
+        package_dirs: Iterable[str],
+        refresh: Callable[[], None],
+    ):
+        self._window, self._bench, self._refresh = window, bench, refresh
+        self.others: dict[str, Callable[[str], None]] = {}
+        """What opens files that are no robots, by their suffix."""
+        self.recent_menu = RecentMenu(window, lambda: bench.recent)
+        self.package_menu = PackageMenu(window, settings, package_dirs)
+        bench.package_dirs = self.package_menu.folders
+        self.robots_menu = QMenu("Ro&bots", window)
+        for path in sorted(engine.ROBOTS.glob("*.urdf")):
+            action = self.robots_menu.addAction(path.stem.replace("_", " "))
+            action.triggered.connect(lambda _, path=path: self.open(path))
+        keys = QKeySequence.StandardKey
+        self.open_action = make_action(window, "&Open…", self._ask, keys.Open, icon="open", tip="Open a robot")
+        menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
+        menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
+        self.recent_menu.chosen.connect(self.open)
+        self.package_menu.changed.connect(self._set_package_dirs)
+
+    def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
+        """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
+        if (opener := self.others.get(Path(path).suffix)) is not None:
+            opener(str(path))
+            return
+        self._bench.open(path, floating, trust_xacro)
+        self._refresh()
+
+    def trust(self, path: str) -> None:
+        """Open a xacro file that may run any Python."""
+        self.open(path, self._bench.opening_floating, trust_xacro=True)
+
+    def drop(self, event: QDropEvent) -> None:
+        """Open the first of the files that were dropped."""
+        first, *others = dropped_files(event)
+        event.acceptProposedAction()
+        self.open(first)
+        if others:
+            names = ", ".join(Path(path).name for path in others)
+            text = f"one robot at a time: {Path(first).name} opens, {names} did not"
+            self._window.statusBar().showMessage(text, MESSAGE)
+
+    def _ask(self) -> None:
+        folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)
+        if path := dialogs.ask_file(self._window, folder):
+            self.open(path)
+
+    def _set_package_dirs(self) -> None:
+        self._bench.set_package_dirs(self.package_menu.folders)
+        self._refresh()
+
+
+def dropped_files(event: QDropEvent) -> list[str]:
+    """The local files of a drop."""
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]

@@ -1,0 +1,71 @@
+"""The chosen link: the picture, the tree and the inspector follow one another."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import Qt
+
+import engine
+from app.desktop.docks import LEFT, Dock
+from app.panels.inspection import Section, fixed_facts, live_facts
+from app.panels.robot import RobotPanel
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+WIDTH = 330  # px
+REFRESH = 0.1  # s between two updates of the inspector while something moves
+TIP = "Links, joints and what is known of them (L)"
+
+
+class RobotView:
+    """Makes the Robot dock, and keeps it, the picture and `window.selection` the same."""
+
+    def __init__(self, window: Window):
+        self._bench, self._viewport, self.selection = window.workbench, window.viewport, window.selection
+        self.panel = RobotPanel()
+        self.action = window.docks.add(Dock("Robot", self.panel, LEFT, icon="robot", key="L", tip=TIP))
+        window.toolbar.addAction(self.action)
+        window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
+        self._fixed: tuple[Section, ...] = ()
+        self._due = 0.0
+        self._listed: engine.Model | None = None  # the robot whose links the tree has: only where it is seen
+        self.panel.tree.chosen.connect(self.selection.choose)
+        self._viewport.clicked.connect(self.selection.choose)
+        self.selection.changed.connect(self._follow)
+        window.docks["Robot"].visibilityChanged.connect(self._show_newest)
+        window.loaded.connect(self._take_robot)
+        window.framed.connect(self._show)
+
+    def _take_robot(self, event: Loaded) -> None:
+        self.selection.choose(-1)
+        self._list(event.model)
+
+    def _list(self, model: engine.Model | None) -> None:
+        if model is not None and model is not self._listed and self.panel.isVisible():
+            self._listed = model
+            self.panel.set_robot(model)
+            self.panel.tree.choose(self.selection.link)
+
+    def _follow(self, link: int) -> None:
+        self._viewport.overlays.choose(link)
+        self.panel.tree.choose(link)
+        self._fixed = fixed_facts(self._bench.model, link) if link >= 0 else ()
+        self._show_newest()
+
+    def _show_newest(self, *_: object) -> None:
+        self._due = 0.0
+        self._list(self._bench.model)
+        if self._bench.newest is not None:
+            self._show(self._bench.newest)
+
+    def _show(self, frame: Snapshot) -> None:
+        now, link = time.perf_counter(), self.selection.link
+        if not self.panel.isVisible() or (self._bench.playing and now < self._due):
+            return
+        self._due = now + REFRESH
+        live = live_facts(self._bench.model, link, frame) if link >= 0 else ()
+        self.panel.inspector.show_sections((*live, *self._fixed))

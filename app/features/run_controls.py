@@ -1,0 +1,92 @@
+"""What starts, stops and sets up a run: the actions of the Simulation menu, and the tool bar's."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PyQt6.QtCore import QObject, Qt, pyqtSignal
+from PyQt6.QtWidgets import QMainWindow
+
+from app.desktop import theme
+from app.desktop.actions import MESSAGE, check, make_action
+from app.features.status import too_heavy
+from app.workbench import Workbench
+
+
+class RunControls(QObject):
+    """Turns what is pressed into the workbench's methods."""
+
+    changed = pyqtSignal()
+    """The workbench was told something."""
+    begun = pyqtSignal()
+    """A run goes on, or a new one begins: what was said of the one before is over."""
+    resetting = pyqtSignal()
+    """The robot is about to go back to where the run began."""
+
+    def __init__(self, window: QMainWindow, bench: Workbench):
+        super().__init__(window)
+        self._bench, self._bar = bench, window.statusBar()
+        make, key = partial(make_action, window), Qt.Key
+        self.play = make("&Play", self._toggle, key.Key_Space, icon="play", tip="Play or pause")
+        self.step = make(
+            "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
+        )
+        self.hold = make(
+            "&Hold", self._set_held, key.Key_H, icon="hold", tip="Hold joints as they stand, or let go", checkable=True
+        )
+        self.reset = make(
+            "&Reset", self._reset, key.Key_R, icon="reset", tip="To where the run began; again: to the neutral pose"
+        )
+        self.gravity = make(
+            "&Gravity", bench.set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
+        )
+        self.ground = make("G&round", bench.set_ground, tip="Ground to stand on", checkable=True)
+        self.floating = make(
+            "&Floating base", self._set_floating, tip="Set the root link free of the world", checkable=True
+        )
+
+    def refresh(self, measuring: bool) -> None:
+        """Bring them to the workbench's state; nothing plays while it is `measuring`."""
+        bench, there = self._bench, self._bench.model is not None
+        for action in (self.reset, self.gravity, self.hold):
+            action.setEnabled(there)
+        for action in (self.play, self.step):
+            action.setEnabled(there and not measuring)
+        playing = bench.playing or bench.replay.playing
+        self.play.setIcon(theme.icon("pause" if playing else "play"))
+        self.play.setText("&Pause" if playing else "&Play")
+        check(self.gravity, bench.settings.gravity)
+        check(self.hold, bench.settings.held)
+        check(self.ground, bench.settings.ground)
+        self.ground.setEnabled(bench.stands)
+        check(self.floating, bench.floating)
+        self.floating.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
+
+    def _toggle(self) -> None:
+        self.begun.emit()
+        self._bench.toggle()
+        if self._bench.playing and self._bench.overloaded:
+            self._bar.showMessage(too_heavy(self._bench.overloaded), MESSAGE)
+        self.changed.emit()
+
+    def _step(self) -> None:
+        self.begun.emit()
+        replay = self._bench.replay
+        if replay.at_end and not replay.at_present:
+            self._bar.showMessage(f"the recorded run ends here: {replay.ways_on}", MESSAGE)
+        self._bench.step()
+        self.changed.emit()
+
+    def _reset(self) -> None:
+        self.begun.emit()
+        self.resetting.emit()
+        self._bench.reset()
+        self.changed.emit()
+
+    def _set_held(self, on: bool) -> None:
+        self._bench.set_held(on)
+        self.changed.emit()
+
+    def _set_floating(self, on: bool) -> None:
+        self._bench.open(self._bench.path, floating=on, trust_xacro=self._bench.trusted)
+        self.changed.emit()

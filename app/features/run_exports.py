@@ -1,0 +1,147 @@
+"""The entries of File that open and export runs, and that make pictures of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QMenu
+
+import engine
+from app.desktop.actions import MESSAGE, make_action
+from app.features.picture_exports import PictureExports
+from app.jobs.background import Background
+from app.panels.save_dialog import ask_path
+from app.recording import run_files
+
+if TYPE_CHECKING:
+    from app.simulation.messages import Loaded
+    from app.window import Window
+
+LOOK = 50  # ms between two looks at whether a file is written
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of a file."""
+
+    message: str
+    over: bool = True
+
+
+class RunExports:
+    """Writes the run that the timeline shows, in a thread, and plays what was opened."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        make = partial(make_action, window)
+        self.trajectory = make(
+            "Run as &trajectory (.npz)…", partial(self._ask, "npz"), "Ctrl+E",
+            tip="Everything recorded of this run; it opens again here and in NumPy",
+        )  # fmt: skip
+        self.table = make("Run as ta&ble (.csv)…", partial(self._ask, "csv"), tip="Time, q, v and tau of every frame")
+        self.menu = QMenu("&Export", window)
+        self.menu.setToolTipsVisible(True)
+        self.pictures = PictureExports(window, self)
+        self.stop = make("&Stop exporting", self._stop, tip="Give up the video that is being drawn")
+        self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
+        self.menu.addSeparator()
+        self.menu.addAction(self.stop)
+        self._finish: Callable[[], None] = lambda: None
+        self._stoppable = False
+        window.menus.file.put(self.menu, apart=True)
+        self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
+        self._timer = QTimer(window)
+        self._timer.timeout.connect(self._look)
+        window.refreshed.connect(self._refresh)
+        window.loaded.connect(self._play_opened)
+        window.closing.connect(self.writing.close)
+
+    def _refresh(self) -> None:
+        run = self._bench.replay.chosen
+        there = run is not None and len(run) > 1 and not self.writing.running
+        for action in (self.trajectory, self.table):
+            action.setEnabled(there)
+        self.stop.setEnabled(self.writing.running and self._stoppable)
+        self.pictures.refresh(self.writing.running)
+
+    def _ask(self, kind: str) -> None:
+        name = f"{self._bench.model.name}.{kind}"
+        filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
+        if path := ask_path(self._window, "Export the run", name, filters, kind):
+            self.write(path, kind)
+
+    def write(self, path: str, kind: str) -> None:
+        """Write the run that is shown, as "npz" or "csv", whatever the file's name."""
+        bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
+        if run is None or self.writing.running:
+            return
+        robot, floating, folders = bench.path, bench.floating, bench.package_dirs
+        looked_at = bench.replay.robot
+
+        def work(_: threading.Event) -> str:
+            frame = recording.frame(run, run.last)
+            if kind == "csv":
+                engine.save_csv(path, frame.setup.model, engine.recorded_trajectory(recording, run), looked_at)
+            else:
+                told = run_files.facts(frame.setup, robot, floating, folders)
+                engine.save_run(path, recording, run, told, run_files.describe)
+            return f"{len(run)} frames written to {Path(path).name}"
+
+        self.begin(work, f"writing {Path(path).name} …")
+
+    def begin(
+        self,
+        work: Callable[[threading.Event], str],
+        message: str,
+        finish: Callable[[], None] = lambda: None,
+        stoppable: bool = False,
+    ) -> None:
+        """Do that in a thread, which answers what has become of it, and `finish` here; all of it is told.
+
+        Work that is `stoppable` looks at the event it is given.
+        """
+
+        def told(stop: threading.Event) -> Written:
+            try:
+                return Written(work(stop))
+            except (OSError, RuntimeError, ValueError) as fault:
+                return Written(f"nothing was written: {fault}")
+            except MemoryError:
+                return Written("nothing was written: it does not fit into memory")
+
+        self._finish, self._stoppable = finish, stoppable
+        self.writing.run(told)
+        self._window.statusBar().showMessage(message)
+        self._timer.start(LOOK)
+        self._refresh()
+
+    def tell(self, message: str) -> None:
+        """How far the work is, from its thread."""
+        self.writing.tell(Written(message, over=False))
+
+    def _stop(self) -> None:
+        self.writing.stop()
+
+    def _look(self) -> None:
+        if (report := self.writing.poll()) is None:
+            return
+        self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)
+        if report.over:
+            self._timer.stop()
+            self._finish()
+            self._refresh()
+
+    def _play_opened(self, _: Loaded) -> None:
+        """Play a run that was opened from a file."""
+        replay = self._bench.replay
+        if replay.opened:
+            (run,) = replay.runs
+            replay.show(run.first, run)
+            replay.toggle()
+            self._window.refresh()

@@ -1,0 +1,124 @@
+"""Help › Keyboard shortcuts: a sheet that is made from the actions themselves, whenever it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QAction, QKeySequence
+from PyQt6.QtWidgets import QDialog, QLabel, QLineEdit, QMainWindow, QMenu, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+
+from app.desktop import theme
+from app.desktop.actions import make_action
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+OTHER = "Elsewhere"
+SIZE = (560, 640)  # px
+MOUSE = (
+    "Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms; a click chooses a link. "
+    "While the robot plays, a drag with the right button, or with Ctrl, pulls at a link."
+)
+
+
+class Shortcut(NamedTuple):
+    """An action as the sheet has it: the menu it is in, what it is called, what it does, and its keys."""
+
+    menu: str
+    name: str
+    tip: str
+    keys: str
+
+
+class ShortcutsSheet:
+    """Makes the entry, and the sheet."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        tip = "All keys that the window knows"
+        self.action = make_action(window, "&Keyboard shortcuts", self.show, "F1", tip=tip)
+        window.menus.help.put(self.action)
+        self.dialog: QDialog | None = None
+
+    def show(self) -> None:
+        """Open the sheet, or bring it to the front."""
+        if self.dialog is not None:
+            self.dialog.close()
+        dialog = self.dialog = QDialog(self._window)
+        dialog.setWindowTitle("Keyboard shortcuts")
+        dialog.resize(*SIZE)
+        search, tree, mouse = QLineEdit(), QTreeWidget(), QLabel(MOUSE, wordWrap=True)
+        search.setPlaceholderText("Search")
+        search.setClearButtonEnabled(True)
+        tree.setHeaderLabels(["action", "keys"])
+        tree.setUniformRowHeights(True)
+        tree.setRootIsDecorated(False)
+        tree.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
+        tree.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        theme.tint(mouse, "faint")
+        layout = QVBoxLayout(dialog)
+        for widget in (search, tree, mouse):
+            layout.addWidget(widget)
+        found = list(shortcuts(self._window))
+
+        def fill(text: str) -> None:
+            tree.clear()
+            words = text.casefold().split()
+            for menu in dict.fromkeys(each.menu for each in found):
+                rows = [each for each in found if each.menu == menu]
+                rows = [each for each in rows if all(word in " ".join(each).casefold() for word in words)]
+                if rows:
+                    _add(tree, menu, rows)
+            tree.expandAll()
+            tree.resizeColumnToContents(0)
+
+        search.textChanged.connect(fill)
+        fill("")
+        dialog.show()
+
+
+def _add(tree: QTreeWidget, menu: str, rows: list[Shortcut]) -> None:
+    head = QTreeWidgetItem(tree, [menu])
+    font = head.font(0)
+    font.setBold(True)
+    head.setFont(0, font)
+    for row in rows:
+        item = QTreeWidgetItem(head, [row.name, row.keys])
+        item.setToolTip(0, row.tip)
+
+
+def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
+    """All actions of a window that have keys, in the order of its menus; those in none come last."""
+    seen: set[QAction] = set()
+    for top in window.menuBar().actions():
+        if top.menu() is not None:
+            for action in _in_menu(top.menu()):
+                if action.shortcuts() and action not in seen:
+                    seen.add(action)
+                    yield _shortcut(_plain(top.text()), action)
+    for action in window.findChildren(QAction):
+        if action.shortcuts() and action not in seen:
+            seen.add(action)
+            yield _shortcut(OTHER, action)
+
+
+def _in_menu(menu: QMenu) -> Iterator[QAction]:
+    menu.aboutToShow.emit()  # some are filled only then
+    for action in menu.actions():
+        if action.menu() is not None:
+            yield from _in_menu(action.menu())
+        elif not action.isSeparator():
+            yield action
+
+
+def _shortcut(menu: str, action: QAction) -> Shortcut:
+    native = QKeySequence.SequenceFormat.NativeText
+    keys = " or ".join(key.toString(native) for key in action.shortcuts())
+    return Shortcut(menu, _plain(action.text()), action.toolTip(), keys)
+
+
+def _plain(text: str) -> str:
+    """A menu's text as it is read."""
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&").rstrip("…")

@@ -1,0 +1,97 @@
+"""The status bar: what the window is busy with, and by what the robot is simulated, each a button that changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QLabel, QMenu, QStatusBar, QToolButton, QWidget
+
+from app.desktop import theme
+from app.desktop.actions import device_name
+from app.workbench import Workbench
+
+GRAVITY_NOTE = "gravity is off: floating base and no ground"
+FALL_NOTE = "no ground: the floating base falls"
+NAMED = 3  # joints that a passing message names
+STEP_TIP = "Time step and integrator: click to change them"
+CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
+
+
+class Status:
+    """The labels and buttons of a window's status bar."""
+
+    def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
+        self.loading_label, self.note_label = QLabel(), QLabel()
+        theme.tint(self.note_label, "warning")
+        self.findings_button = QToolButton()
+        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.findings_button.setToolTip("Show or hide the diagnostics")
+        self.name_label, self.size_label, self.time_label = QLabel(), QLabel(), QLabel()
+        self.time_label.setFont(theme.figures())
+        self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
+        bar.addWidget(self.loading_label)
+        shown: tuple[QWidget, ...] = (
+            self.note_label,
+            self.findings_button,
+            self.name_label,
+            self.size_label,
+            self.step_button,
+            self.algorithm_button,
+            self.device_button,
+            self.time_label,
+        )
+        for each in shown:
+            bar.addPermanentWidget(each)
+
+    def show(self, bench: Workbench) -> None:
+        """Say what that workbench does."""
+        model, settings = bench.model, bench.settings
+        self.loading_label.setText(_busy(bench))
+        note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
+        count = len(bench.overloaded)
+        heavy = f"{count} joint{'s sink' if count > 1 else ' sinks'}: too weak for the weight" if count else ""
+        self.note_label.setText(note if bench.floats and not settings.ground else heavy)
+        self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
+        self.name_label.setText(model.name if model else "no robot")
+        self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
+        for button in (self.step_button, self.algorithm_button, self.device_button):
+            button.setVisible(model is not None)
+        self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
+        self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
+        if settings.automatic:
+            self.step_button.setText(f"{self.step_button.text()}  (chosen)")
+        self.algorithm_button.setText(bench.algorithm)
+        self.algorithm_button.setToolTip(bench.why)
+        self.device_button.setText(device_name(bench.device))
+        self.device_button.setToolTip(f"Where the robot is simulated: click to change it\n{bench.why}")
+
+    def show_findings(self, severities: Sequence[str]) -> None:
+        """Count the diagnostics on their button, which goes where there are none."""
+        self.findings_button.setVisible(bool(severities))
+        self.findings_button.setText(str(len(severities)))
+        self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+
+
+def too_heavy(names: Sequence[str], every: bool = False) -> str:
+    """Which joints sink though they are held, in a sentence that names the first, or every one."""
+    shown = names if every or len(names) <= NAMED + 1 else names[:NAMED]
+    *others, last = [*shown, f"{len(names) - NAMED} more joints"] if len(shown) < len(names) else shown
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed} will sink: less effort is allowed than the weight needs"
+
+
+def _busy(bench: Workbench) -> str:
+    if bench.loading:
+        return f"Loading {Path(bench.loading).name} …"
+    if bench.compiling:
+        return f"compiling once for this machine, about {max(1, round(bench.compiling))} s"
+    return "preparing the GPU …" if bench.preparing else ""
+
+
+def _menu_button(menu: QMenu) -> QToolButton:
+    button = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(menu)
+    button.setAutoRaise(True)
+    return button

@@ -1,0 +1,240 @@
+"""Time in the window: the timeline, the actions that move along it, keyframes, and going on from any moment."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtWidgets import QInputDialog, QToolButton, QVBoxLayout, QWidget
+
+from app.desktop import theme
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.menus import TopMenu
+from app.features.keyframes import Keyframe, Keyframes
+from app.panels.timeline import Timeline
+from app.simulation.messages import Snapshot
+
+if TYPE_CHECKING:
+    import engine
+    from app.window import Window
+
+REFRESH = 0.1  # s between two looks at the recording while it grows
+SKIP = 1.0  # s
+BUDGETS = (16, 65536)  # MB
+
+
+class TimeView:
+    """The timeline mirrors the workbench's `Replay`, and has it show what is sought."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        self._replay = window.workbench.replay
+        self._settings, self._due, self._played = window.settings, 0.0, False
+        self._replay.recording.budget = self._settings.value("recording_megabytes", 512, int) * 2**20
+        self._make_actions()
+        self.keyframes = Keyframes(window, self._jump, self._start_from, self._show_marks)
+        self.keyframe_button = QToolButton()
+        self.keyframe_button.setText("Keyframes")
+        self.keyframe_button.setIcon(theme.icon("keyframe"))
+        self.keyframe_button.setIconSize(QSize(18, 18))
+        self.keyframe_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.keyframe_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.keyframe_button.setAutoRaise(True)
+        self.keyframe_button.setToolTip("Moments with names: jump there, or start from there")
+        self.keyframe_button.setMenu(self.keyframes)
+        moves = (self.first, self.back, self.play, self.forward, self.last)
+        self.bar = Timeline(moves, (self.branch, self.keyframe_button))
+        self.bar.track.sought.connect(self._seek)
+        self.bar.run_chosen.connect(self._choose_run)
+        self._place()
+        self._make_menu()
+        window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
+        window.loaded.connect(lambda _: self.keyframes.clear_all())
+
+    def _make_actions(self) -> None:
+        make, key = partial(make_action, self._window), Qt.Key
+        self.first = make("&First moment", partial(self._to_end, False), key.Key_Home, icon="first", tip="To the first")
+        self.back = make("&Back", partial(self._move, -1), key.Key_Left, icon="back", tip="One frame back")
+        self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame on (→)")
+        self.play = make("&Play back", self._toggle, icon="play", tip="Play the recording, or pause (Space)")
+        self.last = make(
+            "&Live", partial(self._to_end, True), key.Key_End, icon="last", tip="Back to the present, live"
+        )
+        self._live_tip = self.last.toolTip()
+        self.branch = make(
+            "B&ranch here", self._branch, "Ctrl+B", icon="branch",
+            tip="Go on simulating from this moment, in a run of its own",
+        )  # fmt: skip
+        self.keyframe = make("Add &keyframe", self._add_keyframe, key.Key_K, icon="keyframe", tip="Name this moment")
+        self.skips = (
+            make("A second back", partial(self._skip, -SKIP), "Shift+Left"),
+            make("A second on", partial(self._skip, SKIP), "Shift+Right"),
+        )
+        self.jumps = (
+            make("Keyframe before", partial(self._jump_on, False), "Ctrl+Left"),
+            make("Keyframe after", partial(self._jump_on, True), "Ctrl+Right"),
+        )
+        self.memory = make("&Memory of the recording…", self._ask_budget)
+
+    def _place(self) -> None:
+        """The timeline stands under the picture."""
+        middle = QWidget()
+        layout = QVBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._window.viewport, 1)
+        layout.addWidget(self.bar)
+        self._window.setCentralWidget(middle)
+
+    def _make_menu(self) -> None:
+        menu = self.menu = TopMenu("&Time", self._window)
+        bar = self._window.menuBar()
+        bar.insertMenu(self._window.menus.view.menuAction(), menu)
+        menu.put(self.play, self.first, self.back, self.forward, self.last)
+        menu.put(*self.skips, apart=True)
+        menu.put(self.branch, apart=True)
+        menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
+        menu.put(self.memory, apart=True)
+
+    # From the user.
+
+    def _seek(self, seconds: float) -> None:
+        shown = self._replay.active, self._replay.playing
+        self._bench.look_back()
+        self._replay.playing = False
+        self._replay.seek(seconds)
+        if shown == (True, False):  # as while the handle is dragged
+            self._refresh()
+        else:
+            self._window.refresh()
+
+    def _move(self, frames: int) -> None:
+        self._bench.look_back()
+        if frames > 0 and (not self._replay.active or self._replay.at_end):
+            return
+        self._replay.move(frames)
+        self._window.refresh()
+
+    def _skip(self, seconds: float) -> None:
+        self._bench.look_back()
+        self._replay.skip(seconds)
+        self._window.refresh()
+
+    def _to_end(self, last: bool, *_: object) -> None:
+        if last:
+            self._bench.to_present()
+        elif (run := self._replay.chosen) is not None:
+            self._bench.look_back()
+            self._replay.playing = False
+            self._replay.show(run.first, run)
+        self._window.refresh()
+
+    def _toggle(self) -> None:
+        """Play the recording from its first moment, where the present is shown."""
+        if not self._replay.active:
+            self._to_end(False)
+        self._replay.toggle()
+        self._window.refresh()
+
+    def _choose_run(self, number: int) -> None:
+        runs = [run for run in self._replay.runs if run.number == number]
+        if not runs or (not self._replay.active and runs[0] is self._replay.newest):
+            return
+        self._bench.look_back()
+        self._replay.show(runs[0].last, runs[0])
+        self._window.refresh()
+
+    def _branch(self) -> None:
+        if not self._replay.active:
+            return
+        frame = self._replay.frame
+        self._bench.branch()
+        if frame is not None:
+            text = f"a branch begins at {frame.time:.3f} s: play goes on from here"
+            self._window.statusBar().showMessage(text, MESSAGE)
+        self._window.refresh()
+
+    def _add_keyframe(self) -> None:
+        shown = self._replay
+        run = shown.chosen
+        if run is None or not len(run):
+            return
+        frame = shown.frame or shown.recording.frame(run, run.last)
+        keyframe = self.keyframes.add(run, frame)
+        self._window.statusBar().showMessage(f"{keyframe.name} is at {frame.time:.3f} s", MESSAGE)
+
+    def _jump(self, keyframe: Keyframe) -> None:
+        self._bench.look_back()
+        self._replay.playing = False
+        self._replay.show_frame(keyframe.frame, keyframe.run)
+        self._window.refresh()
+
+    def _jump_on(self, on: bool) -> None:
+        run = self._replay.chosen
+        if run is None:
+            return
+        here = self._replay.frame.time if self._replay.frame is not None else self._replay.recording.span(run)[1]
+        if (keyframe := self.keyframes.next(run, here, on)) is not None:
+            self._jump(keyframe)
+
+    def _start_from(self, keyframe: Keyframe) -> None:
+        self._jump(keyframe)
+        self._branch()
+
+    def _ask_budget(self) -> None:
+        now = self._replay.recording.budget // 2**20
+        text = "Megabytes that the recording may take; then its oldest moments go:"
+        megabytes, done = QInputDialog.getInt(self._window, "Memory of the recording", text, now, *BUDGETS, 64)
+        if done:
+            self._settings.setValue("recording_megabytes", megabytes)
+            self._replay.recording.budget = megabytes * 2**20
+            self._refresh()
+
+    # To the user.
+
+    def _show(self, _: Snapshot) -> None:
+        if self._played and not self._replay.playing:  # it has come to its end
+            self._window.refresh()
+        now = time.perf_counter()
+        if now > self._due or not self._bench.playing:
+            self._due = now + REFRESH
+            self._refresh()
+
+    def _show_marks(self) -> None:
+        run = self._replay.chosen
+        self.bar.track.show_marks([each.frame.time for each in self.keyframes.all if each.run is run])
+
+    def _refresh(self) -> None:
+        replay, recording = self._replay, self._replay.recording
+        run, there = replay.chosen, self._bench.model is not None
+        start, end = (0.0, 0.0) if run is None else recording.span(run)
+        at = end if replay.frame is None else replay.frame.time
+        self.bar.setVisible(there)
+        self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
+        self.bar.track.show_live(not replay.active)
+        self.bar.show_time(at, end, not replay.active)
+        self.bar.show_memory(recording.bytes, recording.budget)
+        self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
+        recorded = end > start or replay.active
+        for action in (self.first, self.back, self.play, *self.skips):
+            action.setEnabled(recorded)
+        self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
+        self.last.setText("&Last moment" if replay.opened else "&Live")
+        self.last.setToolTip("To the last moment (End)" if replay.opened else self._live_tip)
+        self.forward.setEnabled(replay.active and not replay.at_end)
+        self.branch.setEnabled(replay.active)
+        self.keyframe.setEnabled(there and run is not None)
+        self.play.setIcon(theme.icon("pause" if replay.playing else "play"))
+        self.play.setText("&Pause" if replay.playing else "&Play back")
+        self._played = replay.playing
+        self._show_marks()
+
+
+def _name(run: engine.Run) -> str:
+    """How the list of runs calls one."""
+    if run.left is None:
+        return f"Run {run.number}"
+    return f"Run {run.number}, from {run.left[1]:.2f} s of {run.left[0]}"

@@ -1,0 +1,53 @@
+"""What is seen: the actions of the View menu that turn the camera, and that show more than the robot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import Qt
+
+from app.desktop.actions import make_action
+from app.simulation.messages import Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+
+class ViewControls:
+    """Fits, follows, and shows collision shapes."""
+
+    def __init__(self, window: Window):
+        self._bench, self._viewport = window.workbench, window.viewport
+        tip = "Bring the whole robot into view"
+        self.fit = make_action(window, "&Fit", self._viewport.fit, Qt.Key.Key_F, icon="fit", tip=tip)
+        tip = "The camera follows the robot's root link"
+        self.follow = make_action(window, "F&ollow", self._set_follow, icon="follow", tip=tip, checkable=True)
+        self.follow.setChecked(bool(self._viewport.follow))
+        tip = "Show what may touch others"
+        self.collisions = make_action(
+            window, "Collision &shapes", self._viewport.show_collisions, tip=tip, checkable=True
+        )
+        window.menus.view.put(self.fit, self.follow)
+        window.menus.overlays.put(self.collisions)
+        self._fit_before = 0.0  # simulated s, from which a reset goes back
+        window.run.resetting.connect(self._await_reset)
+        window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
+
+    def _set_follow(self, on: bool) -> None:
+        self._viewport.follow = on
+
+    def _await_reset(self) -> None:
+        """Bring a robot that was followed back into view, once it has gone back."""
+        if self._bench.floats and self._viewport.follow:
+            self._fit_before = self._bench.time
+
+    def _show(self, frame: Snapshot) -> None:
+        if frame.time < self._fit_before:
+            self._fit_before = 0.0
+            self._viewport.fit()
+
+    def _refresh(self) -> None:
+        model = self._bench.model
+        self.fit.setEnabled(model is not None)
+        self.collisions.setEnabled(model is not None and len(model.collisions) > 0)

@@ -1,0 +1,67 @@
+"""A comparison in the background. What takes long there runs in processes that Stop ends, whatever they are doing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import engine
+from app.jobs.background import Background, with_place
+
+
+class Measurement(Protocol):
+    """What can be run here: an `engine.Comparison` or an `engine.Scaling`."""
+
+    def run(self, stop: Callable[[], bool]) -> Iterator[engine.ComparisonResult | engine.Growth]: ...
+    def command(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far a measurement is."""
+
+    found: engine.ComparisonResult | engine.Growth | None = None
+    command: str = ""
+    """The shell command that repeats it; empty where `no_command` says why there is none."""
+    no_command: str = ""
+    over: bool = False
+    stopped: bool = False
+    fault: str = ""
+    """Why there is nothing to measure, or an error's text with its place."""
+
+
+class Comparing(Background[Report]):
+    """Runs one measurement at a time."""
+
+    def __init__(self) -> None:
+        super().__init__("comparison", lambda fault: Report(over=True, fault=fault))
+
+    def start(self, make: Callable[[], Measurement]) -> None:
+        """Make a measurement, and run it; nothing happens while one is running."""
+        self.run(partial(self._measured, make))
+
+    def _measured(self, make: Callable[[], Measurement], stop: threading.Event) -> Report:
+        report = Report()
+        try:
+            measurement = make()
+            command, no_command = _command(measurement)
+            report = replace(report, command=command, no_command=no_command)
+            for found in measurement.run(stop.is_set):
+                report = replace(report, found=found)
+                self.tell(report)
+        except (ValueError, OSError, engine.ModelError) as refusal:
+            report = replace(report, fault=str(refusal))
+        except Exception as error:  # the user must hear of it
+            report = replace(report, fault=with_place(error))
+        return replace(report, over=True, stopped=stop.is_set())
+
+
+def _command(measurement: Measurement) -> tuple[str, str]:
+    """The command, or else why there is none."""
+    try:
+        return measurement.command(), ""
+    except ValueError as why:
+        return "", str(why)

@@ -1,0 +1,53 @@
+"""The measurement for the automatic choice, in the background.
+
+It is made in a process that Stop ends, whatever is being compiled; a measurement that was stopped leaves nothing on
+disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import engine
+from app.jobs.background import Background
+
+
+class Measure(Protocol):
+    """Such as `engine.measure_algorithms`."""
+
+    def __call__(self, progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:
+        """Call `progress` with the number of cases done and that of all; answer None where `stop` answered True."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the measurement is."""
+
+    done: float = 0.0
+    """The share of the cases, 0 … 1."""
+    over: bool = False
+    stopped: bool = False
+    fault: str = ""
+    """Why it failed."""
+
+
+class Measuring(Background[Progress]):
+    """Runs one measurement at a time."""
+
+    def __init__(self, measure: Measure = engine.measure_algorithms) -> None:
+        super().__init__("measurement", lambda fault: Progress(over=True, fault=fault))
+        self._measure = measure
+
+    def start(self) -> None:
+        """Measure; nothing happens while one is running."""
+        self.run(self._measured)
+
+    def _measured(self, stop: threading.Event) -> Progress:
+        try:
+            table = self._measure(lambda done, cases: self.tell(Progress(done / cases)), stop=stop.is_set)
+            return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
+        except OSError as fault:
+            return Progress(over=True, fault=f"the measurement was not kept: {fault}")

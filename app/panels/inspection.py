@@ -1,0 +1,195 @@
+"""What the inspector says of a link: labels and numbers with their units, from a model and a state."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+import engine
+from app.panels.robot_tree import joint_of_link
+from app.simulation.messages import Snapshot
+
+FIXED = "fixed to the world: it has no mass that moves"
+ABOUT = "about the centre of mass, along the link's axes"
+DEGREES = 180 / math.pi
+
+
+class Row(NamedTuple):
+    """A line: what it is, its numbers as text, and a tip that says more."""
+
+    label: str
+    text: str
+    tip: str = ""
+
+
+class Section(NamedTuple):
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Mass:
+    """Of the body that a link belongs to: kg, its centre of mass in the link's frame, m, and kg m² about that centre.
+
+    `principal` (3,) are the principal moments, `axes` (3, 3) has their axes as columns, both in the link's frame.
+    """
+
+    mass: float
+    center: np.ndarray
+    inertia: np.ndarray
+    principal: np.ndarray
+    axes: np.ndarray
+
+
+def mass_of(model: engine.Model, link: int) -> Mass | None:
+    """None for what is fixed to the world."""
+    body = int(model.link_body[link])
+    if body < 0:
+        return None
+    mass = float(model.mass[body])
+    R, p = model.link_rotation[link], model.link_position[link]
+    center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)
+    about = model.inertia[body] - mass * (center @ center * np.eye(3) - np.outer(center, center))
+    inertia = R.T @ about @ R
+    principal, axes = np.linalg.eigh((inertia + inertia.T) / 2)
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    return Mass(mass, R.T @ (center - p), inertia, principal, axes)
+
+
+def fixed_facts(model: engine.Model, link: int) -> tuple[Section, ...]:
+    """What does not change while a robot moves: mass, inertia, the joint and its limits."""
+    return (_mass_section(model, link), *_joint_sections(model, link))
+
+
+def _mass_section(model: engine.Model, link: int) -> Section:
+    found = mass_of(model, link)
+    if found is None:
+        return Section("Mass", (Row("mass", FIXED),))
+    others = [model.link_names[k] for k in np.flatnonzero(model.link_body == model.link_body[link]) if k != link]
+    rows = [Row("mass", f"{_number(found.mass)} kg")]
+    if others:
+        held = ", ".join(others)
+        rows.append(Row("of the body", f"with {held}", f"fixed joints hold them together: one mass for all ({held})"))
+    if found.mass > 0 or np.any(found.principal):
+        rows += [
+            Row("CoM in link, mm", _vector(1000 * found.center), "the centre of mass, in the link's frame"),
+            Row("I₁ I₂ I₃, kg m²", _vector(found.principal), "principal moments of inertia about the centre of mass"),
+            Row("Ixx Iyy Izz, kg m²", _vector(np.diag(found.inertia)), f"moments of inertia {ABOUT}"),
+            Row("Ixy Ixz Iyz, kg m²", _vector(found.inertia[[0, 0, 1], [1, 2, 2]]), f"products of inertia {ABOUT}"),
+        ]
+    return Section("Mass", tuple(rows))
+
+
+def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
+    joint = joint_of_link(model, link)
+    if joint is None:
+        return ()
+    rows = [Row("type", joint.kind)]
+    if joint.leader is not None:
+        rows.append(Row("follows", f"{joint.multiplier:g} · {joint.leader} + {joint.offset:g}"))
+        return (Section(f"Joint {joint.name}", tuple(rows)),)
+    for v in range(joint.v.start, joint.v.stop) if joint.kind != "floating" else ():
+        turns = _turns(joint, v)
+        part = model.coordinate_names[v].removeprefix(joint.name).lstrip(".")
+        name = f"{part} " if part else ""
+        shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
+        if np.isfinite(model.lower[v]) or np.isfinite(model.upper[v]):
+            ends = f"{_number(shown * model.lower[v])} … {_number(shown * model.upper[v])} {unit}"
+            rows.append(Row(f"{name}position limits", ends))
+        if np.isfinite(model.velocity_limit[v]):
+            rows.append(Row(f"{name}velocity limit", f"{_number(shown * model.velocity_limit[v])} {unit}/s"))
+        if np.isfinite(model.effort_limit[v]):
+            rows.append(Row(f"{name}effort limit", f"{_number(model.effort_limit[v])} {'N m' if turns else 'N'}"))
+        for label, value, units in (
+            ("damping", model.damping[v], ("N m s/rad", "N s/m")),
+            ("friction", model.friction[v], ("N m", "N")),
+        ):
+            if value:
+                rows.append(Row(f"{name}{label}", f"{_number(value)} {units[not turns]}"))
+    return (Section(f"Joint {joint.name}", tuple(rows)),)
+
+
+def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
+    """What changes with the state: the joint's motion and effort, the link's pose and twist, what touches it."""
+    pose = frame.link_poses[link]
+    twist = engine.link_twists(model, frame.q, frame.v)[link]
+    motion = [
+        Row("position, mm", _fixed(1000 * pose[:3, 3]), "of the link's frame, in the world"),
+        Row("roll pitch yaw, °", _fixed(DEGREES * roll_pitch_yaw(pose[:3, :3])), "fixed axes x, y, z, as in URDF"),
+        Row("velocity, mm/s", _fixed(1000 * twist[3:]), "of the link's origin, along the world's axes"),
+        Row("turning, °/s", _fixed(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
+    ]
+    found = mass_of(model, link)
+    if found is not None and found.mass > 0:
+        center = pose[:3, :3] @ found.center + pose[:3, 3]
+        motion.insert(2, Row("CoM, mm", _fixed(1000 * center), "the centre of mass of its body, in the world"))
+    sections = [Section("Motion in the world", tuple(motion))]
+    if rows := _joint_state(model, link, frame):
+        sections.insert(0, Section("Joint state", rows))
+    if frame.contacts is not None:
+        force = frame.contacts.force[frame.contacts.link == link]
+        text = _fixed(force.sum(0)) if len(force) else "none"
+        points = f"{len(force)} contact point{'s' if len(force) != 1 else ''}"
+        sections.append(Section("Contact", (Row("force, N", text, f"on the link, along the world's axes; {points}"),)))
+    return tuple(sections)
+
+
+def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, ...]:
+    joint = joint_of_link(model, link)
+    if joint is None or joint.kind in ("floating", "spherical"):
+        return ()
+    owner = joint if joint.leader is None else model.joint(joint.leader)
+    scale, offset = (joint.multiplier, joint.offset) if joint.leader is not None else (1.0, 0.0)
+    rows = []
+    for q, v in zip(range(owner.q.start, owner.q.stop), range(owner.v.start, owner.v.stop), strict=True):
+        turns = _turns(joint, v)
+        part = model.coordinate_names[v].removeprefix(owner.name).lstrip(".")
+        name = f"{part} " if part else ""
+        shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
+        rows.append(Row(f"{name}position", f"{_fixed(shown * (scale * frame.q[q] + offset))} {unit}"))
+        rows.append(Row(f"{name}velocity", f"{_fixed(shown * scale * frame.v[v])} {unit}/s"))
+        if joint.leader is None and np.isfinite(frame.effort[v]):
+            effort, unit = ("torque", "N m") if turns else ("force", "N")
+            rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "what the joint's drive gives"))
+    return tuple(rows)
+
+
+def _turns(joint: engine.Joint, v: int) -> bool:
+    """Whether a velocity of a joint is one of rotation."""
+    part = v - joint.v.start
+    return joint.kind in ("revolute", "continuous", "spherical") or (joint.kind == "planar" and part == 2)
+
+
+def roll_pitch_yaw(R: np.ndarray) -> np.ndarray:
+    """(3,), rad: the turns about the fixed axes x, y, z, one after another, that make R (3, 3)."""
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    if math.hypot(R[0, 0], R[1, 0]) < 1e-9:
+        return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
+
+
+def _number(value: float) -> str:
+    """Four digits, without an exponent where people need none."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "−∞" if value < 0 else "–"
+    if abs(value) < 1e-9:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        digits = max(0, min(4, 3 - math.floor(math.log10(abs(value)))))
+        return f"{value:.{digits}f}"
+    return re.sub(r"e([+-])0", r"e\1", f"{value:.2e}")
+
+
+def _fixed(values: np.ndarray | float) -> str:
+    """Numbers that change, beside each other, to a hundredth, so that they do not jump."""
+    return " ".join(f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00") for value in np.atleast_1d(values))
+
+
+def _vector(values: np.ndarray) -> str:
+    """Numbers beside each other; what is far less than the greatest of them is nothing."""
+    least = 1e-6 * float(np.abs(values).max(initial=0.0))
+    return " ".join(_number(float(value) if abs(value) > least else 0.0) for value in values)

@@ -1,0 +1,121 @@
+"""How fast a batch of robots is simulated and drawn, without a window: ``python -m app.picture.batch_bench --help``.
+
+Each picture comes after the steps of its time, in real time; its parts are timed apart: the steps, the links' poses and
+the copy to the host by the clock of the device that does them, then sending to OpenGL and drawing until it is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+import engine
+from app.gl import context
+from app.gl.batch import Batch
+from app.gl.camera import Camera
+from app.gl.scene import Scene
+from app.picture.crowd import DEVIATION, Crowd
+from app.simulation.spread import Spread, deviations
+
+PARTS = ("steps", "poses", "copy", "colours", "upload", "draw", "whole")
+
+
+def measure(
+    model: engine.Model, robots: int, device: str, dtype: str, size: tuple[int, int], pictures: int, rate: float
+) -> dict[str, object]:
+    """Medians of each of `PARTS`, in ms, and pictures a second, for a batch that plays in real time where it can."""
+    spread = Spread(robots, pose=0.3, mass=0.2)
+    simulation = engine.Simulation(
+        model, robots, q=spread.poses(model, model.neutral()), device=device, dtype=dtype,
+        parameters=spread.parameters(model), on_divergence="freeze",
+    )  # fmt: skip
+    count = max(1, round(1 / (rate * simulation.dt)))
+    reader, scene, crowd = simulation.frames(robots), Scene(model), Crowd(coloring=DEVIATION)
+    scene.load()
+    scene.wait()
+    crowd.set_size(*scene.bounds(engine.link_poses(model, model.neutral())))
+    known, times = np.zeros(robots), []
+    with _canvas(*size):
+        from OpenGL import GL
+
+        from app.gl.renderer import DETAILS, Renderer
+
+        renderer, camera = Renderer(), Camera(elevation=np.radians(30))
+        renderer.initialize()
+        renderer.set_scene(scene)
+        for picture in range(pictures + 5):
+            began = time.perf_counter()
+            reader.begin()
+            simulation.step(count)
+            reader.request()
+            frame = reader.take()
+            colored = time.perf_counter()
+            poses = np.asarray(frame.link_poses, np.float32)
+            batch: Batch = crowd.batch(poses, known, deviations(poses), np.zeros(robots, bool))
+            if picture == 0:
+                camera.fit(*batch.bounds(scene.content.reach))
+            drawn = time.perf_counter()
+            renderer.draw(camera, poses[0], *size, detail=len(DETAILS) - 1 if renderer.software else 0, batch=batch)
+            GL.glFinish()
+            ended = time.perf_counter()
+            upload = renderer.upload_seconds
+            spent = (*frame.spent, drawn - colored, upload, ended - drawn - upload, ended - began)
+            times.append(spent)
+        name = GL.glGetString(GL.GL_RENDERER).decode()
+        triangles = renderer.triangles
+        renderer.release()
+    medians = 1e3 * np.median(np.array(times[5:]), 0)
+    rates = 1e3 / medians[-1]
+    return {
+        "robots": robots, "model": model.name, "device": simulation.device, "dtype": dtype,
+        "algorithm": simulation.algorithm, "steps": count, "dt": simulation.dt,
+        "width": size[0], "height": size[1], "renderer": name, "triangles": triangles,
+        "milliseconds": dict(zip(PARTS, np.round(medians, 3).tolist(), strict=True)),
+        "pictures_per_second": round(float(rates), 1),
+        "times_real_time": round(float(rates * count * simulation.dt), 2),
+    }  # fmt: skip
+
+
+@contextmanager
+def _canvas(width: int, height: int) -> Iterator[None]:
+    """A context without a window, with a framebuffer of that size bound."""
+    with context.offscreen():
+        from OpenGL import GL
+
+        framebuffer, color = int(GL.glGenFramebuffers(1)), int(GL.glGenRenderbuffers(1))
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, color)
+        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, GL.GL_RGBA8, width, height)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
+        yield
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m app.picture.batch_bench", description="Time a batch, simulated and drawn."
+    )
+    parser.add_argument("robot", nargs="?", default="arm7", help="a file, or the name of a robot that ships")
+    parser.add_argument("--robots", type=int, nargs="+", default=[64], metavar="N", help="how many, one line for each")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--dtype", default="float64", choices=("float64", "float32"))
+    parser.add_argument(
+        "--size", type=int, nargs=2, default=(1920, 1080), metavar=("WIDTH", "HEIGHT"), help="in pixels"
+    )
+    parser.add_argument("--pictures", type=int, default=100, help="that are timed")
+    parser.add_argument("--rate", type=float, default=60.0, help="pictures a second of simulated time")
+    args = parser.parse_args(argv)
+    model = engine.load(engine.find_robot(args.robot))
+    for robots in args.robots:
+        found = measure(model, robots, args.device, args.dtype, tuple(args.size), args.pictures, args.rate)
+        print(json.dumps(found), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,82 @@
+"""Names over the picture: painted on the widget that lies over it, and into pictures that are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QWidget
+
+from app.desktop import theme
+from app.gl.view import View
+
+PAD = 4.0  # px around a name
+AWAY = 9.0  # px from what is named
+MOST = 300  # names in a picture
+
+
+def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
+    """Write the names of a view; `scale` is how many of the painter's units one of the view's pixels is.
+
+    A name that would cover another is left out; the chosen link's comes first.
+    """
+    if not view.extras.labels:
+        return
+    width, height = view.size
+    points = np.array([point for _, point, _ in view.extras.labels])
+    clip = np.c_[points, np.ones(len(points))] @ (view.camera.projection(width / height) @ view.camera.view()).T
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setFont(font)
+    metrics = QFontMetricsF(font)
+    taken: list[QRectF] = []
+    for (name, _, chosen), (x, y, _, w) in zip(view.extras.labels, clip, strict=True):
+        if w <= 0 or abs(x) > w or abs(y) > w or len(taken) == MOST:
+            continue
+        at = scale * QPointF((0.5 + 0.5 * x / w) * width, (0.5 - 0.5 * y / w) * height)
+        size = metrics.boundingRect(name).size()
+        box = QRectF(at.x() + AWAY, at.y() - AWAY - size.height(), size.width() + 2 * PAD, size.height() + PAD)
+        if any(box.intersects(other) for other in taken):
+            continue
+        taken.append(box)
+        _write(painter, name, at, box, chosen)
+
+
+def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool) -> None:
+    accent = theme.color("accent")
+    back = QColor(theme.color("chosen" if chosen else "ground"))
+    back.setAlphaF(0.92 if chosen else 0.72)
+    painter.setPen(accent if chosen else theme.color("faint"))
+    painter.drawLine(at, box.bottomLeft())
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(back)
+    painter.drawRoundedRect(box, 3, 3)
+    painter.setBrush(accent if chosen else theme.color("text"))
+    painter.drawEllipse(at, 2.5, 2.5)
+    painter.setPen(theme.color("text"))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
+
+
+class LabelLayer(QWidget):
+    """Lies over the picture, and names what is seen in it."""
+
+    def __init__(self, parent: QWidget):
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._view: View | None = None
+        self.hide()
+
+    def show_view(self, view: View | None) -> None:
+        """The picture beneath shows that view now."""
+        self._view = view
+        ratio = self.devicePixelRatioF()
+        fits = view is not None and view.size == (round(self.width() * ratio), round(self.height() * ratio))
+        named = fits and bool(view.extras.labels)  # not while the widget's size has just changed
+        self.setVisible(named)
+        if named:
+            self.update()
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        if self._view is not None:
+            painter = QPainter(self)
+            paint(painter, self._view, self.width() / self._view.size[0], self.font())
+            painter.end()

@@ -1,0 +1,179 @@
+"""What shows the viewport's pictures: one widget for graphics cards, one for computers whose processor draws."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QRect, Qt, pyqtSignal
+from PyQt6.QtGui import QImage, QPainter, QPaintEvent
+from PyQt6.QtOpenGLWidgets import QOpenGLWidget
+from PyQt6.QtWidgets import QWidget
+
+from app.desktop import theme
+from app.gl.renderer import DETAILS, Renderer
+from app.gl.view import View
+from app.picture.pictures import Picture, PictureThread
+
+SMOOTH = 0.016  # s for a draft, above which what moves is drawn with less detail
+EASY = 0.007  # s for a draft, below which more could be drawn
+EASE = 30  # easy drafts in a row, after which it is
+
+
+class CardScreen(QOpenGLWidget):
+    """A graphics card draws every picture in full, in the window's own thread."""
+
+    shown = pyqtSignal(float)
+    """Seconds that drawing took, for each picture."""
+    painted = pyqtSignal()
+    """The system has asked for what is shown, so that it can be seen."""
+    failed = pyqtSignal(str)
+    """Why nothing can be drawn."""
+    drafts = False
+    """Whether pictures of what moves are coarser than those of what stands still."""
+
+    def __init__(self, parent: QWidget):
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.busy = False
+        self.detail = self.draft = 0
+        self._renderer: Renderer | None = None
+        self._view: View | None = None
+
+    @property
+    def upload_seconds(self) -> float:
+        return self._renderer.upload_seconds if self._renderer else 0.0
+
+    @property
+    def view(self) -> View | None:
+        """What is shown."""
+        return self._view
+
+    def ask(self, view: View, detail: int) -> None:  # noqa: ARG002, all detail is drawn
+        self._view = view
+        self.update()
+
+    def grab_full(self, view: View) -> QImage:
+        """That view, drawn in full."""
+        self._view = view
+        return self.grabFramebuffer()
+
+    def end(self) -> None:
+        """Free what drawing needs; it is made again when something is to be drawn."""
+        if self._renderer is not None and self.isValid():
+            self.makeCurrent()
+            self._renderer.release()
+            self.doneCurrent()
+
+    def initializeGL(self) -> None:
+        self._renderer = Renderer()
+        try:
+            self._renderer.initialize()
+        except RuntimeError as fault:
+            self._renderer = None
+            self.failed.emit(str(fault))
+
+    def paintGL(self) -> None:
+        self.painted.emit()
+        if self._renderer is None or self._view is None:
+            return
+        view = self._view
+        self._renderer.set_scene(view)
+        self._renderer.ground = view.ground
+        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
+        self.shown.emit(self._renderer.draw_seconds)
+
+
+class ProcessorScreen(QWidget):
+    """Shows the images that a thread draws: while something moves in drafts, as fine as it can keep up with."""
+
+    shown = pyqtSignal(float)
+    painted = pyqtSignal()
+    failed = pyqtSignal(str)
+    drafts = True
+    _come = pyqtSignal(object)
+
+    def __init__(self, parent: QWidget):
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.busy = False
+        """Whether a picture is being drawn."""
+        self.draft = len(DETAILS) - 1
+        """The detail, as `DETAILS` counts it, that drafts have now."""
+        self._thread: PictureThread | None = None
+        self._picture: Picture | None = None
+        self._wanted: View | None = None
+        self._easy = 0
+        self._come.connect(self._take)
+
+    @property
+    def detail(self) -> int:
+        """Of what is shown, as `DETAILS` counts it."""
+        return self._picture.detail if self._picture else 0
+
+    @property
+    def upload_seconds(self) -> float:
+        return self._picture.upload_seconds if self._picture else 0.0
+
+    @property
+    def view(self) -> View | None:
+        """What is shown."""
+        return self._picture.view if self._picture else None
+
+    def ask(self, view: View, detail: int) -> None:
+        """Have that drawn soon; what was asked for before may never be."""
+        if self._thread is not None and self._thread.failed and self._wanted.content is not view.content:
+            self.end()  # what could not be drawn was another robot
+        self.busy, self._wanted = True, view
+        self._running().ask(view, detail)
+
+    def grab_full(self, view: View) -> QImage:
+        """That view, drawn in full; waits for it. An empty image where this computer cannot draw."""
+        try:
+            picture = self._running().draw(view)
+        except RuntimeError:
+            return QImage()
+        self._wanted = view
+        self._take(picture)
+        return picture.image.copy()
+
+    def _running(self) -> PictureThread:
+        if self._thread is None:
+            self._thread = PictureThread(self._come.emit, self.failed.emit)
+        return self._thread
+
+    def end(self) -> None:
+        """End the thread; the next request starts one again."""
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
+        self.busy = False
+
+    def _take(self, picture: Picture) -> None:
+        if picture.detail:
+            self._adapt(picture.detail, picture.seconds)
+        self.busy = picture.view is not self._wanted
+        self._picture = picture
+        self.update()
+        self.shown.emit(picture.seconds)
+
+    def _adapt(self, detail: int, seconds: float) -> None:
+        """Choose the detail of drafts, after one of some detail took so long."""
+        self._easy = self._easy + 1 if seconds < EASY else 0
+        if seconds > SMOOTH:
+            self.draft = min(detail + 1, len(DETAILS) - 1)
+        elif self._easy == EASE:
+            self.draft, self._easy = max(detail - 1, 1), 0
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.painted.emit()
+        painter = QPainter(self)
+        if self._picture is None:
+            painter.fillRect(event.rect(), theme.color("ground"))
+            return
+        image = self._picture.image
+        whole = QRect(0, 0, self.width(), self.height())
+        if image.size() != self.size() * self.devicePixelRatioF():
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawImage(whole, image)
+
+
+Screen = CardScreen | ProcessorScreen

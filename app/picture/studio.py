@@ -1,0 +1,123 @@
+"""Pictures of any size and films, drawn in a thread in an OpenGL context of its own, whatever the window shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from PyQt6.QtGui import QFont, QImage, QOffscreenSurface, QOpenGLContext, QPainter
+
+from app.gl.renderer import Renderer
+from app.gl.view import View
+from app.picture.labels import paint
+
+LARGEST = 16384
+"""Pixels along a picture's side."""
+ENCODERS = ("libx264", "libopenh264", "mpeg4")
+"""The best first."""
+NO_ENCODER = "videos are encoded by PyAV, which is not here; install it with: pip install 'catena[video]'"
+
+
+class Studio:
+    """Made in the window's thread, used in another one within `open`."""
+
+    def __init__(self, font: QFont):
+        self._surface, self._font = QOffscreenSurface(), font
+        self._surface.create()
+        self._renderer: Renderer | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[Studio]:
+        """What drawing takes, in the thread that calls. Raises RuntimeError where this computer cannot draw."""
+        context = QOpenGLContext()
+        if not context.create() or not context.makeCurrent(self._surface):
+            raise RuntimeError("this computer gives no OpenGL 3.3 core context")
+        self._renderer = Renderer(fine=True)
+        try:
+            self._renderer.initialize()
+            yield self
+        finally:
+            self._renderer.release()
+            self._renderer = None
+            context.doneCurrent()
+
+    def close(self) -> None:
+        """In the window's thread."""
+        self._surface.destroy()
+
+    def draw(self, view: View, transparent: bool = False) -> NDArray[np.uint8]:
+        """(height, width, 4): red, green, blue and opacity of a view drawn in full, with its labels."""
+        renderer = self._renderer
+        if renderer is None:
+            raise RuntimeError("the studio is not open")
+        renderer.set_scene(view)
+        renderer.ground, renderer.transparent = view.ground, transparent
+        for _ in renderer.pieces(view.camera, view.poses, *view.size, 0, view.batch, view.marks, view.extras):
+            pass
+        pixels = renderer.pixels()
+        height, width = pixels.shape[:2]
+        form = QImage.Format
+        kind = form.Format_ARGB32_Premultiplied if transparent else form.Format_RGB32
+        image = QImage(pixels.data, width, height, 4 * width, kind)
+        painter = QPainter(image)
+        paint(painter, view, 1.0, self._font)
+        painter.end()
+        straight = image.convertToFormat(form.Format_RGBA8888)
+        bits = straight.constBits()
+        bits.setsize(straight.sizeInBytes())
+        return np.frombuffer(bits, np.uint8).reshape(height, width, 4).copy()
+
+
+def save_picture(file: IO[Any], pixels: NDArray[np.uint8], transparent: bool) -> None:
+    """Write pixels (height, width, 4) as PNG."""
+    Image.fromarray(pixels if transparent else np.ascontiguousarray(pixels[..., :3])).save(file, "PNG")
+
+
+def why_no_film() -> str | None:
+    """Why no film can be encoded here, in a sentence; None where it can."""
+    try:
+        import av  # noqa: F401
+    except ImportError:
+        return NO_ENCODER
+    return None
+
+
+def encode(
+    file: IO[Any], pictures: Iterable[NDArray[np.uint8]], rate: float, done: Callable[[int], None] = lambda _: None
+) -> int:
+    """Write pictures (height, width, 4), so many a second, as an MP4 film; how many there were.
+
+    A size that is odd loses a row or a column, as the colours of H.264 are told for every second pixel.
+    """
+    import av
+
+    name = next(each for each in ENCODERS if each in av.codecs_available)
+    count = 0
+    with av.open(file, "w", format="mp4") as container:
+        stream: Any = None
+        for pixels in pictures:
+            height, width = (side - side % 2 for side in pixels.shape[:2])
+            if stream is None:
+                options = {"crf": "18", "preset": "medium"} if name == "libx264" else {"qscale": "2"}
+                stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(1001), options=options)
+                stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+                stream.bit_rate = 0 if name == "libx264" else 8 * width * height
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels[:height, :width, :3]), format="rgb24")
+            container.mux(stream.encode(frame))
+            count += 1
+            done(count)
+        if stream is not None:
+            container.mux(stream.encode())
+    return count
+
+
+def times(start: float, end: float, rate: float, speed: float) -> NDArray[np.float64]:
+    """(n,): the moments of a run from `start` to `end` s that a film of so many pictures a second shows, at a speed."""
+    count = math.floor((end - start) * rate / speed + 1e-9) + 1
+    return np.asarray(start + np.arange(count) * speed / rate)

@@ -1,0 +1,448 @@
+"""The viewport: a robot that can be looked at from every side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PyQt6.QtCore import QPointF, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import (
+    QCloseEvent,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
+from PyQt6.QtWidgets import QApplication, QLabel, QWidget
+
+import engine
+from app.gl.batch import Batch, Box
+from app.gl.camera import Camera
+from app.gl.contact_marks import Marks, marks
+from app.gl.picking import Hit, pick, ray
+from app.gl.renderer import DETAILS
+from app.gl.scene import Scene
+from app.gl.view import View
+from app.picture.labels import LabelLayer, paint
+from app.picture.overlays import Overlays
+from app.picture.pictures import processor_draws
+from app.picture.screens import CardScreen, ProcessorScreen, Screen
+from app.simulation.contacts import Contacts
+from app.simulation.messages import Snapshot
+
+HINT = "Open a URDF or drop one here\n\nSome that ship are in File › Robots"
+TURN = np.radians(0.35)  # of the camera for each pixel of a drag
+WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
+
+STILL = 200  # ms in which nothing moved by a pixel, after which the picture is drawn in full
+UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
+MODEST = 4.0  # times as long as a picture takes, between two of them where the simulation lacks time
+SLOWEST = 0.09  # s between two pictures all the same
+EARTH = 9.81  # m/s²: the weight of a robot without gravity is that on Earth
+LYING = 0.4  # of its length, that the size of a robot is at least for its contacts' marks: else it is its height
+CLICK = 4  # px by which the mouse may move in a click
+
+
+class Viewport(QWidget):
+    """Draws one robot, or a batch of them, of which a click picks one.
+
+    Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits. Right drag, or
+    Ctrl and left drag, pulls at a link, see `app.features.dragging`.
+    """
+
+    diagnostics = pyqtSignal(list)
+    """`engine.Diagnostic` for each mesh that is missing, once all have been read; or why nothing can be drawn."""
+    drawn = pyqtSignal(float)
+    """Seconds that drawing took, once for each frame."""
+    picked = pyqtSignal(int)
+    """The robot of a batch that was clicked."""
+    clicked = pyqtSignal(int)
+    """The link that was clicked, −1 where there is none."""
+    _mesh_read = pyqtSignal()
+
+    def __init__(self, parent: QWidget | None = None):
+        super().__init__(parent)
+        self.follow = False
+        """Whether the camera keeps its target on the robot's root body as it moves."""
+        self.modest = False
+        """Whether the simulation lacks time, so that pictures have to leave it some."""
+        self.camera = Camera()
+        self.overlays = Overlays()
+        self.overlays.changed.connect(self._change)
+        self._model: engine.Model | None = None
+        self._scene: Scene | None = None
+        self._collisions = False
+        self._contacts: Contacts | None = None
+        self._marks: Marks | None = None  # of the contacts, where they are shown
+        self._marking = False
+        self._weight, self._size = 1.0, 1.0  # of the robot, N and m
+        self._replaced: list[Scene] = []
+        self._poses: NDArray[np.float64] | None = None
+        self._batch: Batch | None = None
+        self._center = np.zeros(3)  # where the robot that is looked at is drawn
+        self._root = 0
+        self._framed = self._told = True
+        self._ground = 0.0
+        self._asked: View | None = None  # what was drawn last, or is being drawn
+        self._anchor: View | None = None  # what was to be seen when something last moved
+        self._missed = False  # whether something was to be drawn while nobody could see it
+        self._next = 0.0  # when the next draft may begin
+        self._still, self._later = QTimer(self), QTimer(self)
+        for timer, slot in ((self._still, self._rest), (self._later, self._move)):
+            timer.setSingleShot(True)
+            timer.timeout.connect(slot)
+        self._mouse = self._pressed = QPointF()
+        self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
+        self._screen.shown.connect(self._shown)
+        self._screen.painted.connect(self._painted)
+        self._screen.failed.connect(self._failed)
+        self._labels = LabelLayer(self)
+        self._hint = QLabel(HINT, self)
+        self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._hint.setWordWrap(True)
+        self._hint.setStyleSheet("color: rgba(214, 222, 235, 150); font-size: 18px; background: transparent;")
+        self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._mesh_read.connect(self._take_meshes)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(240, 180)
+
+    @property
+    def upload_seconds(self) -> float:
+        """The part of the last frame's time that sent poses to the GPU."""
+        return self._screen.upload_seconds
+
+    @property
+    def detail(self) -> tuple[float, int]:
+        """The divisor of the resolution of what is shown, and its samples a pixel."""
+        return DETAILS[self._screen.detail]
+
+    def set_model(self, model: engine.Model | None) -> None:
+        """Show that robot at its neutral pose, or an empty ground. Its meshes are read in the background."""
+        if self._scene is not None:
+            self._scene.close(wait=False)
+            self._replaced.append(self._scene)
+        self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
+        self._center = np.zeros(3)
+        self._contacts = self._marks = None
+        self._model = model
+        self.overlays.set_robot(None, 1.0)
+        self._hint.setText(HINT)
+        self._hint.setVisible(model is None)
+        if model is not None:
+            moving = np.flatnonzero(model.link_body >= 0)
+            self._root = int(moving[0]) if len(moving) else 0
+            self._scene = Scene(model, self._collisions)
+            self._poses = np.asarray(engine.link_poses(model, model.neutral()))
+            self._framed = self._told = False
+            self._weight = float(model.mass.sum() * (np.linalg.norm(model.gravity) or EARTH)) or 1.0
+            self._settle()
+            self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
+        self._change()
+
+    def show_hint(self, on: bool) -> None:
+        """Say how a robot is opened, while there is none and none is loading."""
+        self._hint.setVisible(on or self._hint.text() != HINT)
+
+    def show_collisions(self, on: bool) -> None:
+        """Whether collision shapes are seen over what is drawn, of this robot and of later ones."""
+        self._collisions = on
+        if self._scene is not None:
+            self._scene.show_collisions(on)
+            self._told = self._told and self._scene.ready
+            self._change()
+
+    def show_contacts(self, on: bool) -> None:
+        """Whether points, normals and forces of contacts are seen over what is drawn, of this robot and later ones."""
+        self._marking = on
+        self._marks = self._marks_of(self._contacts, self._center)
+        self._change()
+
+    def _marks_of(self, found: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
+        if found is None or not self._marking:
+            return None
+        return marks(found.point + center, found.normal, found.force, found.state, self._weight, self._size)
+
+    @property
+    def robot_bounds(self) -> Box:
+        """The corners of what is drawn of one robot, (3,) each, as it stands; around the origin where there is none."""
+        if self._scene is None or self._poses is None:
+            return np.full(3, -0.5), np.full(3, 0.5)
+        return self._scene.bounds(self._poses)
+
+    @property
+    def robot_size(self) -> float:
+        """The diagonal of the box around the robot as it stands, m."""
+        lower, upper = self.robot_bounds
+        return float(np.linalg.norm(upper - lower))
+
+    @property
+    def center(self) -> NDArray[np.float64]:
+        """(3,): where the robot that is looked at is drawn, m; the origin, unless it is one of a batch side by side."""
+        return self._center
+
+    def set_poses(
+        self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0, contacts: Contacts | None = None
+    ) -> None:
+        """Where the links are now, (links, 4, 4), and what they touch; drawn with the next frame.
+
+        Where there is a `batch` its robots are drawn; poses and contacts are those of the one that is looked at.
+        """
+        if self._scene is None or self._poses is None:
+            return
+        poses = np.array(link_poses, float)
+        if poses.shape != self._poses.shape:
+            raise ValueError(f"link_poses has shape {poses.shape}; this robot's is {self._poses.shape}")
+        alike = batch is self._batch and contacts is self._contacts
+        if self._framed and alike and np.array_equal(poses, self._poses):
+            return
+        center = np.zeros(3) if batch is None else batch.offsets[looked_at].astype(float)
+        step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
+        others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
+        self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
+        self._marks = self._marks_of(self._contacts, self._center)
+        if not self._framed:
+            self._settle()
+            self._framed = self._scene.ready
+        if others:
+            self.fit()
+            return
+        if self.follow:
+            self.camera.target = self.camera.target + step
+        self._review()
+
+    def fit(self) -> None:
+        """Bring the whole robot into view."""
+        if self._scene is not None and self._batch is not None:
+            self.camera.fit(*self._batch.bounds(self._scene.content.reach))
+        elif self._scene is not None and self._poses is not None:
+            self.camera.fit(*self._scene.bounds(self._poses))
+        else:
+            self.camera = Camera(parallel=self.camera.parallel)
+        self._change()
+
+    def see(self, camera: Camera) -> None:
+        """Look through another camera."""
+        self.camera, self._framed = camera, True
+        self._change()
+
+    def picture(self) -> QImage:
+        """What is shown now, drawn in full."""
+        self._still.stop()
+        view = self._asked = self._view()
+        image = self._screen.grab_full(view)
+        if not image.isNull():
+            painter = QPainter(image)
+            ratio = self.devicePixelRatioF()
+            painter.scale(ratio / image.devicePixelRatio(), ratio / image.devicePixelRatio())
+            paint(painter, view, 1 / ratio, self.font())
+            painter.end()
+        return image
+
+    def under(self, x: float, y: float) -> Hit | None:
+        """What of the robot is seen at a place of the widget, in the robot's own world; None where there is nothing."""
+        if self._scene is None or self._poses is None:
+            return None
+        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
+        return pick(self._scene.content, self._poses, eye - self._center, direction)
+
+    def place(self, point: ArrayLike) -> QPointF | None:
+        """Where in the widget a point (3,) of the robot is seen; None where it lies behind the eye."""
+        clip = np.append(np.asarray(point, float) + self._center, 1.0)
+        clip = self.camera.projection(self.width() / self.height()) @ (self.camera.view() @ clip)
+        if clip[3] <= 0:
+            return None
+        return QPointF((0.5 + 0.5 * clip[0] / clip[3]) * self.width(), (0.5 - 0.5 * clip[1] / clip[3]) * self.height())
+
+    def _settle(self) -> None:
+        """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
+        if self._scene is not None and self._poses is not None:
+            self._ground = self._scene.ground(self._poses)
+            lower, upper = self._scene.bounds(self._poses)
+            self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-3)
+            self.overlays.set_robot(self._model, self._size)
+            if not self._framed:
+                self.camera.fit(*self._scene.bounds(self._poses))
+
+    # What is drawn, and when.
+
+    def _view(self) -> View:
+        """What there is to be seen now."""
+        ratio = self.devicePixelRatioF()
+        width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
+        return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
+
+    def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
+        """What there is to be seen in a picture of that size; or would be of another state, or a batch of them."""
+        if frame is None:
+            return replace(self._view(), size=size)
+        center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
+        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center))
+        if self.follow and self._poses is not None:
+            moved = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
+            view.camera.target = view.camera.target + moved
+        return view
+
+    def _seen(
+        self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
+        center: NDArray[np.float64], found: Marks | None,
+    ) -> View:  # fmt: skip
+        content, extras = self._scene.content if self._scene is not None else None, self.overlays.extras(poses, center)
+        if content is not None and poses is not None and batch is None:
+            content, poses = self.overlays.seen(content, poses)
+        return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
+
+    def _change(self) -> None:
+        """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""
+        self._anchor = None
+        self._move()
+
+    def _review(self) -> None:
+        """Draw what has moved far enough to be seen; where it is less than a pixel, without a coarser picture."""
+        if self._asked is None:
+            self._move()
+            return
+        view = self._view()
+        moved = view.pixels_from(self._asked)
+        if moved < UNSEEN:
+            return
+        if self._still.isActive() or self._screen.detail or moved >= 1.0:
+            self._move(view)
+        elif not self._screen.busy:
+            self._ask(view, 0)
+
+    def _move(self, view: View | None = None) -> None:
+        """Draw what is seen now, with less detail where that would take too long."""
+        view = view or self._view()
+        if self._anchor is None or view.pixels_from(self._anchor) >= 1.0:
+            self._anchor = view
+            self._still.start(STILL)
+        if not self.modest or QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            self._ask(view, self._screen.draft)
+        elif not self._screen.busy:
+            early = self._next - time.perf_counter()
+            if early > 0:
+                self._later.start(int(1e3 * early) + 1)
+            else:
+                self._ask(view, self._screen.draft)
+
+    def _rest(self) -> None:
+        """Draw in full, but not under the user's hand: that may take a while."""
+        if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            self._still.start(STILL)
+        elif self._screen.drafts:
+            self._ask(self._view(), 0)
+
+    def _ask(self, view: View, detail: int) -> None:
+        window = self.window()
+        shown = self.isVisible() and not window.isMinimized() and window.windowHandle().isExposed()
+        self._missed = not shown
+        if shown:
+            self._asked = view
+            self._screen.ask(view, detail)
+
+    def _shown(self, seconds: float) -> None:
+        """A picture has come: its time is told, and what has changed meanwhile is drawn."""
+        self._labels.show_view(self._screen.view)
+        self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
+        self.drawn.emit(seconds)
+        self._review()
+
+    def _painted(self) -> None:
+        """The window can be seen, and a picture may be due from when it could not."""
+        if self._missed:
+            QTimer.singleShot(0, self._change)
+
+    def _failed(self, fault: str) -> None:
+        self._hint.setText(f"This computer cannot draw the robot: {fault}")
+        self._hint.show()
+        cure = "update the graphics driver to one with OpenGL 3.3"
+        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
+
+    def _take_meshes(self) -> None:
+        scene = self._scene
+        if scene is None or not scene.update():
+            return
+        self._settle()
+        if scene.ready and not self._told:
+            self._told = True
+            told, scene.diagnostics = scene.diagnostics, []
+            self.diagnostics.emit(told)
+        self._change()
+
+    # What Qt calls.
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._screen.update()  # a card's screen is not painted anew by itself, and then tells that it can be seen
+        self._change()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._still.stop()
+        self._later.stop()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        for scene in (*self._replaced, *([self._scene] if self._scene else [])):
+            scene.close()
+        self._replaced.clear()
+        self._screen.end()
+        super().closeEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._screen.setGeometry(self.rect())
+        self._labels.setGeometry(self.rect())
+        self._hint.setGeometry(self.rect().adjusted(24, 24, -24, -24))
+        self._change()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._mouse = self._pressed = event.position()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click, not a drag, picks the link that is seen there, or the robot of a batch."""
+        moved = (event.position() - self._pressed).manhattanLength()
+        if self._scene is None or event.button() != Qt.MouseButton.LeftButton or moved > CLICK:
+            return
+        size, place = (self.width(), self.height()), (event.position().x(), event.position().y())
+        if self._batch is None:
+            hit = self.under(*place)
+            self.clicked.emit(-1 if hit is None else hit.link)
+            return
+        robot = self._batch.nearest(self.camera, size, place, self._scene.content.reach)
+        if robot is not None:
+            self.picked.emit(robot)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        step = event.position() - self._mouse
+        self._mouse = event.position()
+        shifted = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        left, middle = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton
+        if event.buttons() & middle or (event.buttons() & left and shifted):
+            side = min(self.width(), self.height())
+            self.camera.pan(-step.x() / side, step.y() / side)
+        elif event.buttons() & left:
+            self.camera.orbit(-step.x() * TURN, step.y() * TURN)
+        else:
+            return
+        self._framed = True
+        self._change()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.camera.zoom(WHEEL ** event.angleDelta().y())
+        self._framed = True
+        self._change()
+
+    def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
+        self.fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F:
+            self.fit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,176 @@
+"""Samples what is plotted while a simulation steps: in its thread, a few hundred times in a simulated second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+import engine
+from app.acting.coordinates import Coordinate, coordinates
+from app.plotting.quantities import CONTACTS, EFFORTS, TARGETS, Evaluation, Quantity, States
+from app.simulation.attachments import Attachment
+from app.simulation.running import Running
+
+SPACING = 0.002  # s, simulated where that is as fast as the clock, from one sample to the next
+SHARE = 0.05  # of the time, that sampling takes at most
+GATHERED = 0.03  # s after which what was sampled is worked out and sent
+BLOCKS = 1000  # that wait for who fetches them; older ones are dropped
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """`values` (N, quantities), SI, of a robot of the batch at `time` (N,), s."""
+
+    robot: int
+    quantities: tuple[Quantity, ...]
+    time: np.ndarray
+    values: np.ndarray
+
+
+class _Sample:
+    """One state of the robot that is looked at, with what is wanted besides."""
+
+    __slots__ = ("contact", "effort", "q", "rate", "target", "time", "v")
+
+    def __init__(self, running: Running, effort: bool, target: bool, contact: bool, before: _Sample | None):
+        self.time, self.q, self.v = running.state()
+        elapsed = self.time - before.time if before is not None else 0.0
+        self.rate = (
+            (self.v - before.v) / elapsed if before is not None and elapsed > 0 else np.full_like(self.v, np.nan)
+        )
+        self.effort = running.simulation.effort[running.robot] if effort else None
+        self.target = np.where(running.pulled, running.target, np.nan) if target else None
+        self.contact = running.contact_forces() if contact else None
+
+
+class Probe(Attachment):
+    """Samples quantities of the robot that is looked at, after steps and where its state was changed otherwise.
+
+    On a GPU there is a sample for each frame. Samples are farther apart where they cost more than `SHARE` of the time.
+    """
+
+    def __init__(self) -> None:
+        self.speed = 1.0
+        """Simulated seconds asked for per wall second; to be set from any thread."""
+        self.change: Callable[[Callable[[Running], None]], None] = lambda _: None
+        """Has something done in the simulation's thread."""
+        self._quantities: tuple[Quantity, ...] = ()
+        self._model: engine.Model | None = None
+        self._rows: Sequence[Coordinate] = ()
+        self._wants = (False, False, False)  # efforts, targets, contacts
+        self._pending: list[_Sample] = []
+        self._before: _Sample | None = None
+        self._robot = 0
+        self._steps = 0  # since the last sample
+        self._cost = self._spent = 0.0  # s of a sample, s that those which wait took so far
+        self._due = 0.0
+        self._blocks: deque[Samples] = deque(maxlen=BLOCKS)
+        self._lock = threading.Lock()
+
+    # From any thread.
+
+    def take(self) -> list[Samples]:
+        """What has been sampled since the last call, in order."""
+        with self._lock:
+            blocks = list(self._blocks)
+            self._blocks.clear()
+        return blocks
+
+    def watch(self, quantities: tuple[Quantity, ...]) -> None:
+        """Sample these of the present robot from now on."""
+        self.change(partial(self.begin, quantities))
+
+    def send(self) -> None:
+        """Send what has been sampled, without waiting for more."""
+        self.change(self.flush)
+
+    @property
+    def waits(self) -> bool:
+        """Whether samples were taken that have not been sent."""
+        return bool(self._pending)
+
+    # In the simulation's thread.
+
+    def begin(self, quantities: Sequence[Quantity], running: Running) -> None:
+        """Sample these from now on, and at once."""
+        if running.model is self._model:
+            self.flush(running)
+        kinds = {each.kind for each in quantities}
+        if running.model is not self._model:
+            self._model, self._rows = running.model, coordinates(running.model)
+        self._quantities = tuple(quantities)
+        contact = any(CONTACTS in kind for kind in kinds)
+        self._cost = 0.0
+        self._wants = bool(kinds & EFFORTS), bool(kinds & TARGETS), contact
+        self.jumped(running)
+
+    def most(self, running: Running) -> int | None:
+        if not self._quantities or running.on_gpu:
+            return None
+        return max(1, self._stride(running) - self._steps)
+
+    def after(self, running: Running, count: int) -> None:
+        if not self._quantities:
+            return
+        self._steps += count
+        if running.on_gpu or running.robot != self._robot or self._steps >= self._stride(running):
+            self._sample(running)
+        if time.perf_counter() > self._due:
+            self.flush(running)
+
+    def jumped(self, running: Running) -> None:
+        if running.model is not self._model:  # which has none of these
+            self._quantities, self._pending = (), []
+        if self._quantities:
+            self.flush(running)
+            self._before, cost = None, self._cost
+            self._sample(running)
+            self.flush(running)
+            self._cost = cost  # one alone costs more
+
+    def _stride(self, running: Running) -> int:
+        """Steps from one sample to the next."""
+        seconds = self.speed * max(SPACING, self._cost / SHARE)
+        return max(1, round(seconds / running.simulation.dt))
+
+    def _sample(self, running: Running) -> None:
+        began = time.perf_counter()
+        if running.robot != self._robot:
+            self.flush(running)
+            self._robot, self._before = running.robot, None
+        self._steps = 0
+        self._before = _Sample(running, *self._wants, self._before)
+        self._pending.append(self._before)
+        self._spent += time.perf_counter() - began
+
+    def flush(self, running: Running) -> None:
+        """Work out what was sampled, and send it."""
+        self._due = time.perf_counter() + GATHERED
+        if not self._pending:
+            return
+        began, pending, self._pending = time.perf_counter(), self._pending, []
+        times = np.array([each.time for each in pending])
+        evaluation = Evaluation(running.own_model, self._rows, _states(times, pending))
+        values = np.stack([evaluation.value(each) for each in self._quantities], 1)
+        block = Samples(self._robot, self._quantities, times, values)
+        with self._lock:
+            self._blocks.append(block)
+        if len(pending) > 1 or self._cost:  # what is worked out for the first time takes longer
+            cost = (self._spent + time.perf_counter() - began) / len(pending)
+            self._cost = (self._cost + cost) / 2 if self._cost else cost
+        self._spent = 0.0
+
+
+def _states(times: np.ndarray, samples: Sequence[_Sample]) -> States:
+    def stack(name: str) -> np.ndarray | None:
+        first = getattr(samples[0], name)
+        return None if first is None else np.stack([getattr(each, name) for each in samples])
+
+    q, v, rate = (np.stack([getattr(each, name) for each in samples]) for name in ("q", "v", "rate"))
+    return States(times, q, v, rate, stack("effort"), stack("target"), [each.contact for each in samples])

@@ -1,0 +1,265 @@
+"""What of a robot can be plotted: every number by name and unit, and how it is worked out from sampled states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+import engine
+from app.acting.coordinates import Coordinate, coordinates
+from app.simulation.contacts import ContactForces
+
+Array = np.ndarray
+
+
+class Unit(NamedTuple):
+    """A unit as files have it, SI, and as the axes show it: `scale` shown numbers for one of SI."""
+
+    si: str
+    shown: str = ""
+    scale: float = 1.0
+    prefixes: bool = True
+    """Whether the axes may show its thousandths or thousands: mm, kN."""
+    logarithmic: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.shown or self.si
+
+
+_TURN = 180 / math.pi
+ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION = (
+    Unit(f"rad{per}", f"°{per}", _TURN, prefixes=False) for per in ("", "/s", "/s²")
+)
+LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
+TORQUE, FORCE, ENERGY = Unit("N m"), Unit("N"), Unit("J")
+MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
+COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
+AXES, NORM = ("x", "y", "z"), "norm"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number that a robot has at each time.
+
+    `subject` is "robot", "joint" or "link", and `name` that of the joint's coordinate or the link. Of a vector
+    `part` is "x", "y" or "z", along the world's axes, or "norm"; of what is none it is "".
+    """
+
+    subject: str
+    name: str
+    kind: str
+    part: str
+    unit: Unit
+    index: int = field(default=-1, compare=False)
+    """Which row of `coordinates`, or which link."""
+    words: str = field(default="", compare=False)
+    """What else it may be looked for by."""
+    relative: bool = False
+    """Shown as the difference from where its curve begins."""
+
+    @property
+    def label(self) -> str:
+        """Its name in full, such as "joint4 velocity", "hand velocity x" or "hand |velocity|"."""
+        parts = (self.name, f"|{self.kind}|") if self.part == NORM else (self.name, self.kind, self.part)
+        return " ".join(filter(None, parts))
+
+    @property
+    def short(self) -> str:
+        """Its name without the kind, for where that is told: "joint4", "hand x" or "hand |·|"; may be empty."""
+        return " ".join(filter(None, (self.name, "|·|" if self.part == NORM else self.part)))
+
+    @property
+    def key(self) -> str:
+        """A name that stays the same from run to run."""
+        return "/".join((self.subject, self.name, self.kind, self.part))
+
+
+_JOINT_UNITS = {
+    True: (ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, TORQUE),
+    False: (LENGTH, VELOCITY, ACCELERATION, FORCE),
+}
+"""Of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """N sampled states of one robot: `time` (N,), q (N, nq), v (N, nv), and what is None where nobody wants it.
+
+    `effort` (N, nv) is what the drives give, `target` (N, nv) where they pull to, NaN where nothing does; `contact` has
+    None for a sample without a scene. `rate` (N, nv) is by how much v changed since the sample before, per s.
+    """
+
+    time: Array
+    q: Array
+    v: Array
+    rate: Array
+    effort: Array | None = None
+    target: Array | None = None
+    contact: Sequence[ContactForces | None] = ()
+
+
+class Evaluation:
+    """Works quantities out from states; what several of them need is worked out once."""
+
+    def __init__(self, model: engine.Model, rows: Sequence[Coordinate], states: States):
+        """`rows` are the model's `coordinates`."""
+        self.model, self.rows, self.states = model, rows, states
+        self._contact_forces: dict[int, Array] = {}
+
+    def value(self, quantity: Quantity) -> Array:
+        """(N,), SI; NaN where it has none."""
+        return np.asarray(_FORMULAS[quantity.subject, quantity.kind](self, quantity), float)
+
+    @cached_property
+    def energy(self) -> tuple[Array, Array]:
+        return engine.energy(self.model, self.states.q, self.states.v)
+
+    @cached_property
+    def momentum(self) -> Array:
+        return engine.momentum(self.model, self.states.q, self.states.v)
+
+    @cached_property
+    def link_poses(self) -> Array:
+        return engine.link_poses(self.model, self.states.q)
+
+    @cached_property
+    def link_twists(self) -> Array:
+        return engine.link_twists(self.model, self.states.q, self.states.v)
+
+    def contact_force(self, link: int) -> Array:
+        """(N, 3) on a link, or with −1 on the robot."""
+        if link not in self._contact_forces:
+            total = self._contact_forces[link] = np.full((len(self.states.time), 3), np.nan)
+            for k, contact in enumerate(self.states.contact):
+                if contact is not None:
+                    total[k] = (contact.force if link < 0 else contact.force[contact.link == link]).sum(0)
+        return self._contact_forces[link]
+
+
+def _part(vectors: Array, part: str) -> Array:
+    return np.linalg.norm(vectors, axis=-1) if part == NORM else vectors[..., AXES.index(part)]
+
+
+def _position(e: Evaluation, at: Quantity) -> Array:
+    """Without the turns that the joint panel takes out: a curve has no jumps."""
+    row = e.rows[at.index]
+    if row.component is not None:
+        return np.array([row.value(q) for q in e.states.q])
+    return row.multiplier * e.states.q[:, row.q] + row.offset
+
+
+def _rate(e: Evaluation, rates: Array, at: Quantity) -> Array:
+    row = e.rows[at.index]
+    if row.leader is None:
+        return rates[:, row.effort_v]
+    leader = next(other for other in e.rows if other.leader is None and other.q == row.q)
+    return row.multiplier * rates[:, leader.effort_v]
+
+
+def _effort(e: Evaluation, at: Quantity) -> Array:
+    assert e.states.effort is not None
+    return e.states.effort[:, e.rows[at.index].effort_v]
+
+
+def _target(e: Evaluation, at: Quantity) -> Array:
+    assert e.states.target is not None
+    return e.states.target[:, e.rows[at.index].effort_v]
+
+
+def _of_contacts(e: Evaluation, name: str) -> Array:
+    return np.array([np.nan if contact is None else getattr(contact, name) for contact in e.states.contact])
+
+
+_FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
+    ("joint", "position"): _position,
+    ("joint", "velocity"): lambda e, at: _rate(e, e.states.v, at),
+    ("joint", "acceleration"): lambda e, at: _rate(e, e.states.rate, at),
+    ("joint", "torque"): _effort,
+    ("joint", "force"): _effort,
+    ("joint", "target"): _target,
+    ("joint", "error"): lambda e, at: _target(e, at) - _position(e, at),
+    ("link", "position"): lambda e, at: _part(e.link_poses[:, at.index, :3, 3], at.part),
+    ("link", "velocity"): lambda e, at: _part(e.link_twists[:, at.index, 3:], at.part),
+    ("link", "angular velocity"): lambda e, at: _part(e.link_twists[:, at.index, :3], at.part),
+    ("link", "contact force"): lambda e, at: _part(e.contact_force(at.index), at.part),
+    ("robot", "kinetic energy"): lambda e, _: e.energy[0],
+    ("robot", "potential energy"): lambda e, _: e.energy[1],
+    ("robot", "total energy"): lambda e, _: np.add(*e.energy),
+    ("robot", "energy drift"): lambda e, _: np.add(*e.energy),
+    ("robot", "momentum"): lambda e, at: _part(e.momentum[:, 3:], at.part),
+    ("robot", "angular momentum"): lambda e, at: _part(e.momentum[:, :3], at.part),
+    ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),
+    ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
+    ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
+}
+EFFORTS, TARGETS, CONTACTS = frozenset(("torque", "force")), frozenset(("target", "error")), "contact"
+"""The kinds that need more of a sample than q and v; of contacts, how their names begin."""
+
+
+def catalogue(model: engine.Model) -> tuple[Quantity, ...]:
+    """Everything that can be plotted of a robot: the robot's own first, then of joints, then of links."""
+    return (*_of_robot(model), *_of_joints(model), *_of_links(model))
+
+
+def _vector(subject: str, name: str, kind: str, unit: Unit, index: int, words: str = "") -> Iterator[Quantity]:
+    for part in (*AXES, NORM):
+        yield Quantity(subject, name, kind, part, unit, index, words)
+
+
+def _of_robot(model: engine.Model) -> Iterator[Quantity]:
+    for kind in ("kinetic energy", "potential energy", "total energy"):
+        yield Quantity("robot", "", kind, "", ENERGY)
+    yield Quantity("robot", "", "energy drift", "", ENERGY, words="change error", relative=True)
+    yield from _vector("robot", "", "momentum", MOMENTUM, -1, "linear")
+    yield from _vector("robot", "", "angular momentum", ANGULAR_MOMENTUM, -1, "about the origin")
+    if model.collisions:
+        yield from _vector("robot", "", "contact force", FORCE, -1, "total ground reaction")
+        yield Quantity("robot", "", "contacts", "", COUNT, words="number count")
+        yield Quantity("robot", "", "contact residual", "", RESIDUAL, words="error tolerance")
+
+
+def _of_joints(model: engine.Model) -> Iterator[Quantity]:
+    for k, row in enumerate(coordinates(model)):
+
+        def one(kind: str, unit: Unit, words: str, name: str = row.name, k: int = k) -> Quantity:
+            return Quantity("joint", name, kind, "", unit, k, words)
+
+        position, velocity, acceleration, effort = _JOINT_UNITS[row.angular]
+        yield one("position", position, "angle q coordinate")
+        if row.driveable or row.leader is not None:
+            yield one("velocity", velocity, "speed rate")
+            yield one("acceleration", acceleration, "rate")
+        if row.driveable:
+            yield one("torque" if row.angular else "force", effort, "effort drive motor tau")
+        if row.holdable:
+            yield one("target", position, "setpoint reference")
+            yield one("error", position, "tracking target − position")
+
+
+def _of_links(model: engine.Model) -> Iterator[Quantity]:
+    touching = {collision.link for collision in model.collisions}
+    for k, name in enumerate(model.link_names):
+        yield from _vector("link", name, "position", LENGTH, k, "origin pose")
+        yield from _vector("link", name, "velocity", VELOCITY, k, "linear twist speed")
+        yield from _vector("link", name, "angular velocity", ANGULAR_VELOCITY, k, "omega twist")
+        if k in touching:
+            yield from _vector("link", name, "contact force", FORCE, k, "ground reaction")
+
+
+def found(quantities: Sequence[Quantity], text: str) -> list[Quantity]:
+    """Those in which every word of a text occurs; those whose own name has them all come first."""
+    words = text.casefold().split()
+    by_name, by_words = [], []
+    for each in quantities:
+        name = f"{each.label} {each.unit.label}".casefold()
+        if all(word in name for word in words):
+            by_name.append(each)
+        elif all(word in name or word in each.words or word in each.subject for word in words):
+            by_words.append(each)
+    return by_name + by_words

@@ -1,0 +1,84 @@
+"""Runs and files: what is recorded is exported, and what a file holds is opened as a recording. Free of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import engine
+from app.simulation.messages import LEVEL, Settings
+from app.simulation.recorder import Opened, Recorder
+from app.simulation.spread import Spread
+
+SUFFIX = ".npz"
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """The window's settings as JSON knows them; but for the scene, which the file has with its simulation's."""
+    sets = {"driven": sorted(settings.driven), "by_velocity": sorted(settings.by_velocity)}
+    text = asdict(replace(settings, scene=LEVEL)) | sets
+    del text["scene"]
+    return text
+
+
+def understand(text: Any) -> Settings | None:
+    """Settings that `describe` wrote, in this version or another: what is not known is left out."""
+    if not isinstance(text, dict):
+        return None
+    known = _known(Settings(), text)
+    if isinstance(text.get("spread"), dict):
+        known["spread"] = replace(Spread(), **_known(Spread(), text["spread"]))
+    for name in ("driven", "by_velocity"):
+        known[name] = frozenset(int(v) for v in text.get(name, ()))
+    known["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
+    return replace(Settings(), **known)
+
+
+def _known(default: Any, text: dict[str, Any]) -> dict[str, Any]:
+    """The values of fields that are plain, brought to their types."""
+    plain = {field.name: type(getattr(default, field.name)) for field in fields(default)}
+    return {name: kind(text[name]) for name, kind in plain.items() if name in text and kind in (int, float, bool, str)}
+
+
+def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[str, ...]) -> dict[str, Any]:
+    """What the file of a run says of it, by the names of `main.py run`'s arguments."""
+    settings = setup.settings
+    return {
+        "robot": robot, "floating": floating, "no_mimic": False, "package_dir": list(package_dirs),
+        "dt": settings.dt, "integrator": settings.integrator, "algorithm": settings.algorithm,
+        "batch": settings.batch, "device": setup.device, "dtype": settings.dtype,
+        "gravity": setup.model.gravity.tolist(), "no_limits": not settings.limits, "catena": engine.__version__,
+    }  # fmt: skip
+
+
+def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "") -> Callable[..., engine.Model]:
+    """`load` for a run's file: its robot, or the one in the file `robot`; the run is there once the robot is.
+
+    Raises ValueError and OSError as `engine.read_run` and `load` do.
+    """
+
+    def open_run(path: str, package_dirs: tuple[str, ...] = (), trust_xacro: bool = False, **_: object) -> engine.Model:
+        saved = engine.read_run(path)
+        named = robot or saved.settings.get("robot")
+        if not isinstance(named, str) or not named:
+            raise ValueError(f"{Path(path).name} names no robot; say which: main.py view RUN.npz --robot FILE")
+        try:
+            file = engine.find_robot(named)
+        except FileNotFoundError:
+            raise ValueError(
+                f"the robot of {Path(path).name} is not at {named}; say where: main.py view RUN.npz --robot FILE"
+            ) from None
+        told = saved.settings.get("package_dir")
+        listed = told if isinstance(told, list) else []
+        folders = (*package_dirs, *(each for each in listed if isinstance(each, str)))
+        floating = bool(saved.settings.get("floating"))
+        model = load(
+            str(file), package_dirs=folders, floating=floating,
+            mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
+        )  # fmt: skip
+        recorder.opened = Opened(model, engine.recording_of(saved, model, understand), floating)
+        return model
+
+    return open_run

@@ -1,0 +1,223 @@
+"""Which simulation runs, and how another takes over from it: opening, other settings, a GPU that fails, compiling.
+
+A simulation for a GPU compiles as it is made: another thread makes it, while the present one plays on. Where a GPU
+fails, the CPU goes on from the last state known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import engine
+from app.simulation.compiling import Compiler
+from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
+from app.simulation.preparing import Outcome, Preparation, made
+from app.simulation.running import Running, again, for_new, held_joints, running_of, settled, simulation_of
+
+GPU_FAULTS = (RuntimeError, MemoryError)  # what a GPU, its driver and its compiler raise
+
+
+class Changeover:
+    """The robot's simulation, its settings, and its machine code; belongs to the simulation's thread."""
+
+    def __init__(
+        self,
+        tell: Callable[[Event], None],
+        later: Callable[[Callable[[], None]], None],
+        begun: Callable[[bool], None],
+    ):
+        """`tell` sends an event, `later` has a command obeyed in this thread, for the present robot alone.
+
+        `begun` is called when another simulation has taken over, with whether its robot is a new one.
+        """
+        self.model: engine.Model | None = None
+        self.running: Running | None = None
+        self.frames: Latest | None = None
+        self.settings = Settings()
+        self.compiling = False
+        """Whether the simulation waits for its machine code."""
+        self._tell, self._later, self._begun = tell, later, begun
+        self._compiler, self._preparation = Compiler(), Preparation()
+        self._pushed: engine.Compilation | None = None  # the code of steps that take wrenches, while it is made
+        self._number = 0  # of the settings asked for last
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until the next look at the compiler is due; None where there is nothing to wait for."""
+        return 0.05 if self._pushed is not None else self._compiler.patience
+
+    @property
+    def preparing(self) -> bool:
+        """Whether another simulation is being made."""
+        return self._preparation.under_way
+
+    def open(self, source: str | engine.Model, settings: Settings, load: Callable[[str], engine.Model]) -> None:
+        """Replace the robot, or tell why not."""
+        path = source if isinstance(source, str) else source.source or source.name
+        try:
+            model = load(source) if isinstance(source, str) else source
+            settings = for_new(model, settings)
+            # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.
+            decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
+            running = running_of(model, settings if decided else replace(settings, device="cpu"))
+        except engine.ModelError as fault:
+            self._tell(Refused(path, fault.diagnostics) if fault.diagnostics else Refused.because(path, fault))
+            return
+        except (OSError, ValueError) as fault:
+            self._tell(Refused.because(path, fault))
+            return
+        self._preparation.drop()
+        self.model, self.running, self.settings = model, running, settings
+        self.frames = Latest(model)
+        self._begun(True)
+        self.compile()
+        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice))
+        if settings.device != "cpu" and not decided:
+            self._prepare(settings, self._settle_device)
+
+    def compile(self) -> None:
+        """Have made what the simulation lacks; until it is there nothing steps."""
+        pushed = self._pushed is not None
+        self._drop_pushed()
+        seconds = self._compiler.begin(self.running.simulation, self.running.wrench is not None)
+        if seconds is not None or self.compiling:
+            self._tell(Compiling(seconds or 0.0))
+        self.compiling = seconds is not None
+        if pushed:
+            self.take_wrenches()
+
+    def await_code(self, playing: bool) -> bool:
+        """Whether the code has just come; when there is nothing else to do, have made what may be wanted next."""
+        if self._pushed is not None and self._pushed.wait(0):
+            self._pushed = None
+            self.running.take_wrenches()
+        if not self.compiling:
+            self._compiler.go_on(playing)
+            return False
+        if self._compiler.waiting:
+            return False
+        self.compiling = False
+        self._tell(Compiling(0.0))
+        here = replace(self.settings, device="cpu", algorithm=self.running.simulation.algorithm)
+        simulation_of(self.model, here).step(1)  # reads the code from disk
+        return True
+
+    def take_wrenches(self) -> None:
+        """Have steps take wrenches from outside once there is code for that; until then they go on without."""
+        if self.running.wrench is not None or self._pushed is not None:
+            return
+        compilation = engine.Compilation(self.running.simulation, wrenches=True)
+        if compilation.needed:
+            self._pushed = compilation
+            compilation.start()
+        else:
+            self.running.take_wrenches()
+
+    def _drop_pushed(self) -> None:
+        if self._pushed is not None:
+            self._pushed.cancel()
+            self._pushed = None
+
+    def configure(self, number: int, settings: Settings) -> None:
+        """Go on under other settings; a `Configured` of that number tells of it."""
+        self._number = number
+        if self.model is None or self.running is None:
+            self.settings = settings
+            return
+        settings = settled(self.model, settings)
+        if self._may_take_gpu(settings):
+            self._tell(Preparing(settings.device))
+            self._prepare(settings, partial(self._take_on, number))
+            return
+        self._preparation.drop()
+        self._take_on(number, settings, made(lambda: running_of(self.model, settings)))
+
+    def _may_take_gpu(self, settings: Settings) -> bool:
+        """Whether a simulation as asked for may be one for a GPU, and so take long to make."""
+        if settings.device == "cpu" or engine.why_no_gpu() is not None:
+            return False
+        before = self.settings
+        others = (settings.device, settings.algorithm) != (before.device, before.algorithm)
+        return settings.device == "cuda" or others or self._preparation.under_way or self.running.on_gpu
+
+    def _prepare(self, settings: Settings, finish: Callable[[Settings, Outcome], None]) -> None:
+        """Have a simulation made in another thread, and `finish` called with it."""
+        model, frames = self.model, self.frames
+        self._preparation.begin(
+            lambda: running_of(model, settings),
+            lambda done: self._later(partial(self.for_robot, frames, done)),
+            partial(finish, settings),
+        )
+
+    def for_robot(self, robot: Latest | None, command: Callable[[], None]) -> None:
+        """Obey a command, unless it was meant for the robot before this one; `robot` is known by its frames."""
+        if robot is self.frames:
+            command()
+
+    def _settle_device(self, settings: Settings, outcome: Outcome) -> None:
+        """Take the simulation on the device that was asked for before the robot was loaded, where it is another."""
+        if not isinstance(outcome, Running) or outcome.choice != self.running.choice:
+            self._take_on(0, settings, outcome)
+
+    def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
+        """Go on by another simulation, from where this one is, or tell why not."""
+        refusal = ""
+        if isinstance(outcome, Running):
+            before, self.running = self.running, outcome
+            try:
+                before.refresh()
+            except GPU_FAULTS:  # it is the GPU's that failed: from the last state known
+                before.waits_for_frame = False
+            outcome.carry_on(before)
+            outcome.hold(held_joints(self.model, settings) & ~held_joints(self.model, self.settings))
+            self.settings = settings
+            self.compile()
+            self.frames.withdraw()  # its phases would be taken for the new settings'
+            self._begun(False)
+        else:
+            refusal = str(outcome) or type(outcome).__name__
+        self._tell_settings(number, refusal)
+
+    def go_back(self, frame: engine.RecordedFrame) -> None:
+        """Go on from a frame that was recorded, by a simulation like the one that it is of."""
+        self._preparation.drop()
+        try:
+            running = again(frame, self.running)
+        except (ValueError, *GPU_FAULTS) as fault:
+            self._tell_settings(self._number, str(fault))
+            return
+        if running is not self.running:
+            self.running, self.settings = running, running.settings
+            self.compile()
+        self.frames.withdraw()
+        self._begun(False)
+        self._tell_settings(self._number, "")
+
+    def _tell_settings(self, number: int, refusal: str) -> None:
+        self._tell(Configured(number, self.settings, *self.running.choice, refusal))
+
+    def go_on_without_gpu(self, fault: Exception) -> None:
+        """The CPU takes over from the last state known."""
+        self._preparation.drop()
+        before, settings = self.running, replace(self.settings, device="cpu")
+        if settings.algorithm not in engine.simulation_algorithms(self.model, "cpu"):
+            settings = replace(settings, algorithm="auto")
+        self.running = running_of(self.model, settings)
+        self.running.carry_on(before)
+        self.settings = settings
+        self.compile()
+        self.frames.withdraw()
+        self._begun(False)
+        reason = str(fault).strip().split("\n")[0] or type(fault).__name__
+        self._tell_settings(self._number, f"on the CPU from here on: the GPU failed ({reason})")
+
+    def end(self) -> None:
+        """End every process that compiles."""
+        self._drop_pushed()
+        self._compiler.close()
+
+    def close(self, seconds: float) -> None:
+        """Wait for the threads that make simulations, each at most so long; from any thread."""
+        self._preparation.close(seconds)

@@ -1,0 +1,73 @@
+"""`Recorder`: has everything recorded that the simulation's thread does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import engine
+from app.simulation.attachments import Attachment
+from app.simulation.running import Running
+
+SPACING = 0.015  # s, of wall time or simulated, from one frame that is kept to the next; the newest always is
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A recording from a file, of a robot whose root link was set free of the world if it is `floating`."""
+
+    model: engine.Model
+    recording: engine.Recording
+    floating: bool
+
+
+class Recorder(Attachment):
+    """Joins the steps after all that acts on them, and keeps a recording of the present robot."""
+
+    def __init__(self) -> None:
+        self.recording = engine.Recording()
+        self.opened: Opened | None = None
+        """What a file held, of the robot that is about to be opened, or that was."""
+        self._running: Running | None = None
+        self._due = self._due_simulated = 0.0  # when the next frame is kept beside the newest
+        self._over = False  # whether the next frame takes the newest one's place
+        self._branch: tuple[engine.Run, engine.RecordedFrame] | None = None  # what the next run leaves
+
+    def jumped(self, running: Running) -> None:
+        before, self._running = self._running, running
+        self._over = False
+        if self._branch is not None:
+            self._leave(running, *self._branch)
+            self._branch = None
+        elif before is None or before.model is not running.model:
+            self.recording.clear()
+            if self.opened is not None and self.opened.model is running.model:
+                self.recording.take_over(self.opened.recording)
+            self.recording.begin(running.simulation, running.time, running.settings)
+        elif running is not before:
+            self.recording.go_on(running.simulation, running.time, running.settings)
+        elif running.time == 0:
+            self.recording.begin(running.simulation, 0.0, running.settings)
+        else:
+            self.recording.add(running.simulation, begins=True)
+
+    def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        if run in self.recording.runs and run.first <= frame.index <= run.last:
+            self.recording.branch(run, frame.index)
+        else:  # a keyframe whose run is gone
+            self.recording.begin(running.simulation, frame.time, running.settings)
+
+    def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
+        self.recording.note(running.simulation)
+        return True
+
+    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+        self.recording.add(running.simulation, over=self._over)
+        now, simulated = time.perf_counter(), running.simulation.time
+        self._over = now < self._due and simulated < self._due_simulated
+        if not self._over:
+            self._due, self._due_simulated = now + SPACING, simulated + SPACING
+
+    def branch(self, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        """The simulation is about to be brought to a frame: a run follows that leaves it there, if it still is."""
+        self._branch = run, frame

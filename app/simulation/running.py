@@ -1,0 +1,351 @@
+"""A simulation at work for the window, on either device, and what of it must outlive a device that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+import engine
+from app.simulation.contacts import ContactForces, contact_forces, contacts_of
+from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
+from app.simulation.spread import ALONE, Spread, deviations
+
+ENERGIES = 0.2  # s from one look at the energies of a batch to the next
+
+
+class Running:
+    """One simulation, with what the user has set and the last state known kept on the host.
+
+    Belongs to the simulation's thread. On the CPU steps and frames are done when their calls return; on a GPU a run of
+    steps and the frame after it are under way until `collect` has them. All robots of a batch have the same targets
+    and efforts, robot 0's.
+    """
+
+    def __init__(
+        self,
+        simulation: engine.Simulation,
+        spread: Spread = ALONE,
+        model: engine.Model | None = None,
+        settings: Settings | None = None,
+    ):
+        self.model, self.settings = model or simulation.model, settings or Settings()
+        """The robot as it was opened, and the settings that its simulation was made by."""
+        self.simulation, self._spread, self._time_before = simulation, spread, 0.0
+        self.on_gpu = simulation.device == "cuda"
+        self._reader = simulation.frames(simulation.batch)
+        self.q, self.v = simulation.state()
+        """(batch, nq) and (batch, nv)."""
+        self.tau, self.target = np.zeros(self.v.shape[1]), np.zeros(self.v.shape[1])
+        self.time = 0.0
+        """That of q and v, s."""
+        self.robot = 0
+        """Which one is looked at."""
+        self.wrench: np.ndarray | None = None
+        """(batch, links, 6): what acts on the links from outside, see `engine.Simulation.wrench`; None before any."""
+        self.under_way = 0
+        """Steps that the frame which is under way comes after."""
+        self.waits_for_frame = False
+        self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
+        self._residual = 0.0  # the greatest since the last frame
+        self._placed = False  # by hand, since the last step
+        self._own: tuple[int, engine.Model] | None = None
+        self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
+        self.hold_everything()
+
+    @property
+    def choice(self) -> tuple[str, str, str]:
+        """Algorithm, device, and why."""
+        return self.simulation.algorithm, self.simulation.device, self.simulation.why
+
+    def carry_on(self, before: Running) -> None:
+        """Take over from another simulation of the same robot: state, time, efforts and targets.
+
+        Where other robots are asked for they spread from where robot 0 is.
+        """
+        if before._spread.starts_like(self._spread):
+            self.q, self.v = before.q.copy(), before.v.copy()
+        else:
+            self.q = self._spread.poses(self.simulation.model, before.q[0])
+            self.v = np.repeat(before.v[:1], self.simulation.batch, 0)
+        self.simulation.reset(self.q, self.v)
+        self.time = self._time_before = before.time
+        self.robot = min(before.robot, self.simulation.batch - 1)
+        self.set_all("tau", before.tau)
+        self.set_all("target", before.target)
+        if before.wrench is not None:
+            self.take_wrenches()
+            if len(before.wrench) == self.simulation.batch:
+                self.set_wrench(before.wrench)
+
+    def reset(self, q: np.ndarray) -> None:
+        """At rest in q, at time zero, every joint aimed at where robot 0's stands."""
+        self.drop_frame()
+        self.q = self._spread.poses(self.simulation.model, q)
+        self.v = np.zeros_like(self.v)
+        self.simulation.reset(self.q)
+        self.time = self._time_before = self._energy_due = 0.0
+        self.hold_everything()
+
+    def resume(self, checkpoint: engine.Checkpoint, time_before: float) -> None:
+        """Where a checkpoint of this simulation was taken, which began at that time of its run, s."""
+        self.drop_frame()
+        self.simulation.restore(checkpoint)
+        self._time_before = time_before
+        self._has_stepped = self._placed = False
+        self.refresh()
+        self.tau[:], self.target[:] = checkpoint.tau[0], checkpoint.target[0]
+        self.wrench = checkpoint.wrench
+
+    def hold_everything(self) -> None:
+        """Aim every joint at where it stands."""
+        of_v = self.simulation.model.q_of_v
+        scalar = of_v >= 0
+        self.target[scalar] = self.q[0, of_v[scalar]]
+        self.set_all("target", self.target)
+
+    def set_all(self, name: str, values: np.ndarray) -> None:
+        """`tau` or `target`, (nv,)."""
+        getattr(self, name)[:] = values
+        getattr(self.simulation, name)[:] = self.simulation.array(getattr(self, name)[None])
+
+    def set_one(self, name: str, v: int, value: float) -> None:
+        """`tau` or `target` of one velocity."""
+        getattr(self, name)[v] = value
+        getattr(self.simulation, name)[:, v] = value
+
+    def take_wrenches(self) -> None:
+        """Have the steps take wrenches from outside, for which there has to be code."""
+        if self.wrench is None:
+            self.wrench = np.zeros((self.simulation.batch, len(self.simulation.model.link_names), 6))
+            self.set_wrench(self.wrench)
+
+    def set_wrench(self, wrench: np.ndarray) -> None:
+        """What acts from outside from now on, (batch, links, 6)."""
+        self.wrench = wrench
+        self.simulation.wrench[:] = self.simulation.array(wrench)
+
+    def present(self) -> tuple[np.ndarray, np.ndarray]:
+        """q (batch, nq) and v (batch, nv) as they are now, on a GPU as they were in the last frame."""
+        return (self.q, self.v) if self.on_gpu else (self.simulation.q, self.simulation.v)
+
+    def hold(self, which: np.ndarray) -> None:
+        """Aim these velocities, (nv,) bool, at where their joints stand, with no effort of their own."""
+        if np.any(which):
+            self.target[which], self.tau[which] = self.q[0, self.simulation.model.q_of_v[which]], 0.0
+            self.set_all("tau", self.tau)
+            self.set_all("target", self.target)
+
+    def warm(self) -> None:
+        """Have a GPU load what its first steps and its first frame take; nothing where the CPU simulates."""
+        if self.on_gpu:
+            self.advance(1)
+            self.drop_frame()
+            self._has_stepped = False
+
+    def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
+        """Have `put` write into q (nq,), and put v to rest: of all robots, which at time zero spread from there."""
+        self.refresh()
+        self._placed = True
+        for q in self.q if self.time else self.q[:1]:
+            put(q)
+        if not self.time:
+            self.q = self._spread.poses(self.simulation.model, self.q[0])
+        self.v[:, list(v)] = 0.0
+        simulation = self.simulation
+        simulation.q[:], simulation.v[:] = simulation.array(self.q), simulation.array(self.v)
+
+    def look_at(self, robot: int) -> None:
+        """Have `collect` tell of that robot, if there is one of that number."""
+        self.robot = robot if robot < self.simulation.batch else self.robot
+
+    def state(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, s, and q (nq,) and v (nv,) of the robot which is looked at; on a GPU those of its last frame."""
+        if self.on_gpu:
+            return self.time, self.q[self.robot].copy(), self.v[self.robot].copy()
+        simulation = self.simulation
+        return self._time_before + simulation.time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
+
+    @property
+    def own_model(self) -> engine.Model:
+        """The robot which is looked at as it is simulated, with masses of its own where it has some."""
+        if self.simulation.parameters is None:
+            return self.simulation.model
+        if self._own is None or self._own[0] != self.robot:
+            self._own = self.robot, self.simulation.parameters.robot(self.robot)
+        return self._own[1]
+
+    @property
+    def pulled(self) -> np.ndarray:
+        """(nv,): which velocities are those of joints that gains pull to a target."""
+        kp = self.simulation.settings.kp
+        return kp[self.robot if len(kp) > 1 else 0] > 0
+
+    def contact_forces(self) -> ContactForces | None:
+        """Those of the last step on the robot which is looked at.
+
+        None where there is no scene, or the robot was moved by hand since.
+        """
+        touches = None if self._placed else self.simulation.contacts
+        return None if touches is None else contact_forces(touches, self.simulation.dt, self.robot)
+
+    def advance(self, count: int) -> float:
+        """`count` steps, on a GPU up to the frame that `collect` gives; seconds until the call returned."""
+        if self.on_gpu and not self.waits_for_frame:
+            self._reader.begin()
+        began = time.perf_counter()
+        self.simulation.step(count)
+        if self.on_gpu:
+            self._reader.request()
+            self.waits_for_frame, self.under_way = True, self.under_way + count
+        self._has_stepped, self._placed = True, False
+        seconds = time.perf_counter() - began
+        if (touches := self.simulation.contacts) is not None:
+            self._residual = max(self._residual, float(touches.worst.max()))
+        self._call_seconds += seconds
+        return seconds
+
+    @property
+    def ready(self) -> bool:
+        """Whether `collect` would not wait."""
+        return not self.waits_for_frame or self._reader.ready
+
+    def refresh(self) -> None:
+        """Bring q, v and time to where the simulation is; waits for it."""
+        self.drop_frame()
+        self.q, self.v = self.simulation.state()
+        self.time = self._time_before + self.simulation.time
+
+    def drop_frame(self) -> None:
+        """Wait for a frame under way, which nobody wants."""
+        if self.waits_for_frame:
+            self._reader.take()
+            self.waits_for_frame, self.under_way = False, 0
+
+    def collect(self, into: Snapshot) -> float:
+        """The state into a snapshot, waiting for it; seconds a step took on the GPU, NaN where that is not known.
+
+        Raises `engine.Diverged` where the only robot's is no longer finite.
+        """
+        if not self.waits_for_frame:
+            self._reader.request()
+        frame, count = self._reader.take(), self.under_way
+        self.waits_for_frame, self.under_way = False, 0
+        self.simulation.check()
+        self.q, self.v = frame.q.astype(float), frame.v.astype(float)
+        self.time = self._time_before + frame.steps * self.simulation.dt
+        into.time, into.robot = self.time, self.robot
+        into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
+        into.link_poses[:] = frame.link_poses[self.robot]
+        into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
+        into.residual, self._residual = self._residual, 0.0
+        into.contacts = None if self._placed else contacts_of(self.simulation.contacts, self.simulation.dt, self.robot)
+        into.target[:], into.tau[:] = self.target, self.tau
+        into.effort[:] = np.nan if self.on_gpu and self.simulation.batch > 1 else self.simulation.effort[self.robot]
+        into.phases = dict(frame.phases) if self._has_stepped else {}
+        on_device = (frame.spent.steps if count else 0.0, frame.spent.poses, frame.spent.copy)
+        seconds = (self._call_seconds, *(on_device if self.on_gpu else on_device[1:2]))
+        into.spent = dict(zip(SPENT[self.simulation.device], seconds, strict=True))
+        self._call_seconds, self._has_stepped = 0.0, False
+        return frame.spent.steps / count if count else float("nan")
+
+    def _batch(self, link_poses: np.ndarray) -> BatchState:
+        """All robots, whose energies are worked out a few times a second."""
+        now = time.perf_counter()
+        if now >= self._energy_due:
+            self._energy, self._energy_due = np.add(*self.simulation.energy()), now + ENERGIES
+        diverged = self.simulation.diverged
+        diverged = diverged if isinstance(diverged, np.ndarray) else diverged.get()
+        poses = np.array(link_poses, np.float32)  # the reader's own are soon written again
+        return BatchState(poses, self._energy, deviations(poses), diverged)
+
+
+def settled(model: engine.Model, settings: Settings) -> Settings:
+    """The settings with the step that is suggested, where that is what they ask for."""
+    if not settings.automatic:
+        return settings
+    step = engine.suggested_step(model, settings.held)
+    return replace(settings, dt=step.dt, integrator=step.integrator)
+
+
+def for_new(model: engine.Model, settings: Settings) -> Settings:
+    """The settings for a robot that was just opened: it stands where it can, and is held where it has motors."""
+    ground = can_stand(model)
+    gravity = ground or not any(joint.kind == "floating" for joint in model.joints)
+    motors = bool(np.any(np.isfinite(model.effort_limit)))
+    settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
+    settings = replace(settings, gains=(), by_velocity=frozenset())
+    return settled(model, settings)
+
+
+def can_stand(model: engine.Model) -> bool:
+    """Whether a robot has a free base, and collision shapes that can be read."""
+    if not any(joint.kind == "floating" for joint in model.joints) or not model.collisions:
+        return False
+    try:
+        engine.put_down(model, engine.Scene(), model.neutral())
+    except ValueError:  # a mesh that is not there
+        return False
+    return True
+
+
+def held_joints(model: engine.Model, settings: Settings) -> np.ndarray:
+    """(nv,): which velocities are those of joints that gains hold."""
+    held = (model.q_of_v >= 0) & settings.held
+    held[sorted(settings.driven)] = False
+    return held
+
+
+def gains_of(model: engine.Model, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """kp and kd, (nv,) each, as the settings ask for them."""
+    kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
+    for v, own_kp, own_kd in settings.gains:
+        kp[v], kd[v] = own_kp, own_kd
+    kp[sorted(settings.by_velocity | settings.driven)] = kd[sorted(settings.driven)] = 0.0
+    if not settings.held:
+        kp[:] = kd[:] = 0.0
+    return kp, kd
+
+
+def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
+    """A simulation as the settings ask for it.
+
+    Raises ValueError for what does not serve the model, RuntimeError and MemoryError where a GPU cannot do it.
+    """
+    kp, kd = gains_of(model, settings)
+    model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
+    spread, scene = settings.spread, settings.scene if settings.ground else None
+    start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
+    many = spread.robots > 1
+    return engine.Simulation(
+        model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
+        q=spread.poses(model, start), device=settings.device, kp=kp, kd=kd, scene=scene,
+        parameters=spread.parameters(model), on_divergence="freeze" if many else "raise",
+    )  # fmt: skip
+
+
+def running_of(model: engine.Model, settings: Settings) -> Running:
+    """That simulation, ready to be run. Raises what `simulation_of` does."""
+    return Running(simulation_of(model, settings), settings.spread, model, settings)
+
+
+def again(frame: engine.RecordedFrame, before: Running) -> Running:
+    """What goes on from a frame that was recorded: `before` where its simulation does, else one made like the frame's.
+
+    Raises what making a simulation does.
+    """
+    setup, settings = frame.setup, frame.setup.about or before.settings
+    scene = setup.settings.scene
+    settings = replace(settings, ground=scene is not None, scene=settings.scene if scene is None else scene)
+    alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
+    running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
+    checkpoint = frame.checkpoint
+    if not checkpoint.contact:  # what contacts start from is in no file of `main.py run`; none have been yet
+        contact = tuple(np.zeros_like(x) for x in running.simulation.checkpoint().contact)
+        checkpoint = checkpoint._replace(contact=contact)
+    running.resume(checkpoint, setup.time_before)
+    if running.wrench is not None:
+        running.set_wrench(np.zeros_like(running.wrench))  # the hand that pulled then does not pull now
+    return running

@@ -1,0 +1,171 @@
+"""The simulation, in a thread of its own, as others know it.
+
+Two channels lead out of it. *Snapshots* are the state for drawing: the latest wins, those that nobody fetched are
+overwritten, and their buffers are used again. *Events* are what must not be missed: they come in order and stay until
+they are fetched. Commands lead in through a queue; `app.simulation.loop` obeys them between two batches of steps.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+import engine
+from app.simulation.attachments import Attachment
+from app.simulation.loop import Loop
+from app.simulation.messages import Event, Latest, Loaded, Settings
+from app.simulation.recorder import Recorder
+from app.simulation.running import Running
+
+PARTING = 0.8  # s that `close` waits for a thread that is loading a file
+
+
+class Worker:
+    """Runs one simulation at a time in its thread. Methods only post commands, and return at once."""
+
+    def __init__(self, load: Callable[..., engine.Model] = engine.load, attachments: Sequence[Attachment] = ()):
+        """`attachments` join its steps, in this order."""
+        self._load = load
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._newest_open = self._newest_settings = 0
+        self._known: Latest | None = None
+        self._loop = Loop(self._commands, self.tell, attachments)
+        # A daemon, since `close` does not wait for a file that is long to load.
+        self._thread = threading.Thread(target=self._loop.run, name="simulation", daemon=True)
+        self._thread.start()
+
+    @property
+    def seen(self) -> bool:
+        """Whether anybody sees the states that it publishes."""
+        return self._loop.seen
+
+    @seen.setter
+    def seen(self, seen: bool) -> None:
+        self._loop.seen = seen
+
+    def open(
+        self,
+        source: str | engine.Model,
+        settings: Settings,
+        floating: bool = False,
+        package_dirs: tuple[str, ...] = (),
+        trust_xacro: bool = False,
+        opener: Callable[[Callable[..., engine.Model]], Callable[..., engine.Model]] = lambda load: load,
+    ) -> None:
+        """Load a file, or take a ready model, and replace the robot.
+
+        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen anew.
+        """
+        self._newest_open += 1
+        number = self._newest_open
+        load = partial(opener(self._load), package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
+
+        def command() -> None:
+            if number == self._newest_open:  # else a later one is on its way
+                self._loop.changeover.open(source, settings, load)
+
+        self._commands.put(command)
+
+    def play(self) -> None:
+        self.command(self._loop.play)
+
+    def pause(self) -> None:
+        self._commands.put(self._loop.pause)
+
+    def step(self, count: int = 1) -> None:
+        """Pause, and advance by `count` steps."""
+        self.command(partial(self._loop.step, count))
+
+    def reset(self, q: np.ndarray) -> None:
+        """Back to time zero, at rest in q, (nq,); playing goes on if it was."""
+        self.command(partial(self._loop.reset, q.copy()))
+
+    def show_again(self) -> None:
+        """Publish the present state, as if it were new."""
+        self.change(lambda _: None)
+
+    def branch(self, recorder: Recorder, run: engine.Run, frame: engine.RecordedFrame) -> None:
+        """Pause, and go on from a frame of a run that `recorder` keeps, in a run of its own."""
+
+        def command() -> None:
+            recorder.branch(run, frame)
+            self._loop.go_back(frame)
+
+        self.command(command)
+
+    def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
+        """Put q[q] to `value` (rad or m), and v to rest; during play set the target of the joint alone."""
+        if len(v) == 1:
+            self.set_target(v[0], value)
+
+        def put(state: np.ndarray) -> None:
+            state[q] = value
+
+        self.set_rotation(put, v)
+
+    def set_rotation(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
+        """Have `put` write a joint's rotation into q (nq,), and put v to rest; nothing during play."""
+        self.command(partial(self._loop.place, put, v))
+
+    def set_effort(self, v: int, value: float) -> None:
+        """Apply the effort `value` (N m or N) at the velocity v from now on."""
+        self.change(lambda running: running.set_one("tau", v, value))
+
+    def set_target(self, v: int, value: float) -> None:
+        """Have the gains pull the joint of the velocity v to `value` (rad or m)."""
+        self.change(lambda running: running.set_one("target", v, value))
+
+    def set_speed(self, speed: float) -> None:
+        """Simulated seconds asked for per wall second."""
+        self._commands.put(partial(self._loop.set_speed, speed))
+
+    def look_at(self, robot: int) -> None:
+        """Have snapshots tell of that robot of the batch."""
+        self.change(lambda running: running.look_at(robot))
+
+    def configure(self, settings: Settings) -> int:
+        """Go on from the present state and time under other settings; answers the number that `Configured` bears."""
+        self._newest_settings += 1
+        self.command(partial(self._loop.changeover.configure, self._newest_settings, settings))
+        return self._newest_settings
+
+    def change(self, change: Callable[[Running], None]) -> None:
+        """Have `change` called in the simulation's thread, between two batches of steps."""
+        self.command(partial(self._loop.change, change))
+
+    def push(self, change: Callable[[Running], None]) -> None:
+        """As `change`, for what acts by wrenches from outside: steps take them once there is code for that."""
+        self.command(partial(self._loop.push, change))
+
+    def command(self, command: Callable[[], None]) -> None:
+        """Post a command for the robot that the caller knows of, the last one that `events` told of."""
+        self._commands.put(partial(self._loop.changeover.for_robot, self._known, command))
+
+    def tell(self, event: Event) -> None:
+        """Put an event behind those that wait; from any thread."""
+        self._events.put(event)
+
+    def events(self) -> list[Event]:
+        """What has happened since the last call, in order."""
+        happened = []
+        while not self._events.empty():
+            event = self._events.get()
+            if isinstance(event, Loaded):
+                self._known = event.frames
+            happened.append(event)
+        return happened
+
+    def close(self) -> None:
+        """End the thread, and wait until it has; a file that is loading is waited for `PARTING` s at most.
+
+        The process that expands a xacro file ends with the program.
+        """
+        self._newest_open += 1  # none of those that wait is loaded any more
+        self._commands.put(self._loop.quit)
+        self._thread.join(PARTING)
+        self._loop.changeover.close(PARTING)
