@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from engine import __version__, files
+from engine import __version__, array_files, files
 from engine.bench.suites.command import positive
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
@@ -114,7 +114,7 @@ def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | Non
     if args.controls is None:
         return None
     try:
-        controls = np.load(args.controls, allow_pickle=False)
+        controls = array_files.read(args.controls)
     except ValueError:
         raise CallError(f"{args.controls} is no .npy file of numbers; write one with numpy.save") from None
     if controls.shape not in ((model.nv,), (steps, model.nv)):
@@ -284,7 +284,7 @@ def _ground(args: argparse.Namespace) -> Plane | HeightField:
     if args.slope:
         raise CallError("--terrain and --slope exclude each other; give the slope in the heights")
     try:
-        return HeightField(np.load(args.terrain, allow_pickle=False), args.cell)
+        return HeightField.of_file(args.terrain, args.cell)
     except ValueError as fault:
         raise CallError(f"--terrain {args.terrain}: {fault}; write heights in m with numpy.save") from None
 

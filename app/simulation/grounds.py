@@ -47,4 +47,4 @@ def stairs(size: float) -> engine.Scene:
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:
     """Heights in m from a file of `numpy.save`, `cell` m apart. OSError or ValueError for one that has none."""
-    return engine.Scene(ground=engine.HeightField(np.load(path, allow_pickle=False), cell))
+    return engine.Scene(ground=engine.HeightField.of_file(path, cell))

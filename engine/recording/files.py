@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import files, validation
+from engine import array_files, files, validation
 from engine.model import Model
 from engine.recording import setup_text
 from engine.recording.inputs import Inputs
@@ -214,12 +214,11 @@ def _arrays(path: str | Path) -> dict[str, Array]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             with archive.open(info) as file:
-                version = np.lib.format.read_magic(file)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(file)
-            if dtype.hasobject:
-                raise ValueError(f"its array {info.filename} is no array of numbers or text")
-            if min(shape, default=0) < 0 or (size := prod(shape) * dtype.itemsize) > info.file_size:
+                try:
+                    shape, dtype = array_files.header(file)
+                except ValueError as fault:
+                    raise ValueError(f"its array {info.filename} is {fault}") from None
+            if (size := prod(shape) * dtype.itemsize) > info.file_size:
                 raise ValueError(f"its array {info.filename} is not whole")
             total += size
         if total > LARGEST:

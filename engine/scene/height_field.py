@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine import array_files
 
 Array = NDArray[np.floating]
 Origin = tuple[float, float, float]
@@ -49,6 +52,14 @@ class HeightField:
         object.__setattr__(self, "heights", heights)
         object.__setattr__(self, "cell", float(self.cell))
         object.__setattr__(self, "origin", (float(origin[0]), float(origin[1]), float(origin[2])))
+
+    @classmethod
+    def of_file(cls, path: str | Path, cell: float, origin: Origin | None = None) -> HeightField:
+        """The ground of heights in a file of `numpy.save`.
+
+        Raises OSError where it cannot be read, and ValueError where it holds no heights, in one sentence.
+        """
+        return cls(array_files.read(path), cell, origin)
 
     @property
     def corner(self) -> Array:

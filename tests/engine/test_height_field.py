@@ -225,10 +225,13 @@ def test_run_puts_a_robot_on_terrain(tmp_path, capsys):
     assert "hills.npy" in str(np.load(out)["settings"])
     capsys.readouterr()
     np.save(tmp_path / "holes.npy", np.full((3, 3), np.nan))
+    (tmp_path / "empty.npy").write_bytes(b"")
     for more, said in (
         (["--slope", "3"], "--slope"), (["--no-ground"], "--no-ground"),
         (["--terrain", str(tmp_path / "holes.npy")], "nan"),
         (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
+        (["--terrain", str(tmp_path / "empty.npy")], "no array"),
+        (["--controls", str(tmp_path / "empty.npy")], "no .npy"),
     ):  # fmt: skip
         assert cli.main([*call, *more]) != 0
         assert said in capsys.readouterr().err
