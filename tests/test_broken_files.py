@@ -14,20 +14,44 @@ from typing import Any
 import pytest
 
 import engine
+from app.features import session_text
+from app.gl.camera import Camera
+from app.simulation.messages import Settings
 
 BROKEN = Path(__file__).parent / "broken"
 TOLD: dict[str, dict[str, Any]] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
 
 
 def heights(path: Path) -> list[str]:
+    fault = refusal(lambda: engine.HeightField.of_file(path, 0.1))
+    return [fault] if fault else []
+
+
+def session(path: Path) -> list[str]:
+    model, camera = engine.load(engine.find_robot("quadruped")), Camera()
     try:
-        engine.HeightField.of_file(path, 0.1)
-    except ValueError as fault:
+        said = session_text.read(str(path))
+    except session_text.NoSession as fault:
         return [str(fault)]
-    return []
+    parts: tuple[Callable[[], object], ...] = (
+        lambda: session_text.settings(said, Settings(), model),
+        lambda: session_text.pose(said, model, model.neutral()),
+        lambda: session_text.camera(said, camera),
+        lambda: session_text.layout(said),
+        lambda: session_text.plots(said),
+    )
+    return [fault for part in parts if (fault := refusal(part))]
 
 
-READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights}
+def refusal(read: Callable[[], object]) -> str:
+    try:
+        read()
+    except ValueError as fault:
+        return str(fault)
+    return ""
+
+
+READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session}
 """What is said of a file, sentence by sentence, by its kind; nothing where it is taken."""
 
 
@@ -42,7 +66,8 @@ def test_every_file_has_its_entry() -> None:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_what_is_said_of_it(name: str) -> None:
+def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BROKEN)  # where the files find others beside them
     path = BROKEN / name
     said = [sentence.replace(str(path), "FILE") for sentence in READERS[path.suffix](path)]
     expected = TOLD[name]["says"]

@@ -17,7 +17,8 @@ import main
 from app.features.appearance import Appearance
 from app.features.camera_views import CameraViews
 from app.features.plots_view import PlotsView
-from app.features.sessions import VERSION, NoSession, Sessions, read
+from app.features.session_text import VERSION, NoSession, read
+from app.features.sessions import Sessions
 from app.panels.plots import PlotsPanel
 from app.simulation.messages import Configured
 
@@ -137,6 +138,17 @@ def test_a_part_that_cannot_be_read_is_told(qtbot, saved, make_window):
     window.features[Sessions].open(str(saved))
     wait(qtbot, lambda: "part of the session cannot be read" in window.statusBar().currentMessage())
     assert window.workbench.model.name == "arm7"
+    assert "dt came as 'soon'; expected a number" in window.statusBar().currentMessage()
+    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.q[1] == 0.4)
+    assert plots(window).layout_keys == [["robot//energy drift/"]]
+
+
+def test_a_robot_that_diverged_is_saved_where_it_began(qtbot, opened, tmp_path):
+    window = opened()
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    window.workbench.newest.q[:] = np.nan
+    window.features[Sessions].save(str(tmp_path / "x.catena"))
+    assert all(np.isfinite(values).all() for values in read(str(tmp_path / "x.catena"))["pose"].values())
 
 
 def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
@@ -160,6 +172,8 @@ def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
         (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot is not there: /nowhere/x.urdf"),
         (lambda session: session.pop("robot"), "it is no session"),
         (lambda session: session["robot"].update(path=5.5), "it is no session"),
+        (lambda session: session["robot"].update(path="x" * 9999), "its robot is not there: xxx"),
+        (lambda session: session["settings"].update(dt=float("nan")), "it holds the number NaN, which is not finite"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_a_sentence(saved, change, words):

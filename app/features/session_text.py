@@ -1,0 +1,166 @@
+"""What a session's file says, judged before any of it is used. Free of Qt.
+
+Only numbers that are finite come through `read`; the other functions take one part each and raise ValueError, with a
+few words that name it, where that part is not what was saved.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.gl.camera import Camera
+from app.simulation.messages import Settings
+
+VERSION = 1
+FAR = 1e9
+"""m: where no camera stands, and no robot."""
+KEPT = ("dt", "integrator", "gravity", "ground", "algorithm", "device", "automatic", "held")
+"""Of `Settings`; `driven`, `by_velocity` and `gains` are kept by names of joints, `scene` and `spread` are not kept."""
+_NAMES = {
+    "integrator": engine.INTEGRATORS,
+    "device": ("auto", *engine.SIMULATION_ALGORITHMS),
+    "algorithm": ("auto", *dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.values() for name in names)),
+}
+_KINDS = {bool: "true or false", float: "a number", str: "a text", list: "a list", dict: "an object"}
+
+
+class NoSession(ValueError):
+    """A file that is no session, or one that cannot be opened, in a sentence."""
+
+
+def read(path: str) -> dict[str, Any]:
+    """The session in a file. Raises OSError, and NoSession for what is none or is of a later kind."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        session = json.loads(text, parse_float=_number, parse_constant=_number, parse_int=_whole)
+        version, robot = session["catena session"], session["robot"]["path"]
+        there = _is_file(Path(robot))
+    except NoSession:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
+        raise NoSession("it is no session of Catena; open a file that Save session has written") from fault
+    if not isinstance(version, int) or version > VERSION:
+        raise NoSession(
+            f"it was saved by a later version ({version!r:.20}; this one knows up to {VERSION}); update Catena"
+        )
+    if not there:
+        raise NoSession(f"its robot is not there: {robot:.200}; put it back, or save the session anew")
+    return dict(session)
+
+
+def settings(session: dict[str, Any], present: Settings, model: engine.Model) -> Settings:
+    """The present settings with those that were kept; joints are found by their names."""
+    kept = _part(session, "settings", {})
+    names = {name: v for v, name in enumerate(model.coordinate_names)}
+    values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in KEPT if name in kept}
+    for name in _NAMES.keys() & values.keys():
+        if values[name] not in _NAMES[name]:
+            raise ValueError(f"{name} is {values[name]!r:.60}; this version knows {', '.join(_NAMES[name])}")
+    if not values.get("dt", 1.0) > 0:
+        raise ValueError(f"dt is {values['dt']:g}; expected a time step above 0 s")
+    driven, by_velocity = (
+        frozenset(names[name] for name in _texts(which, _part(kept, which, [])) if name in names)
+        for which in ("driven", "by velocity")
+    )
+    own = []
+    for name, pair in _part(kept, "gains", {}).items():
+        kp, kd = _numbers(f"gains of {name}", pair, 2)
+        if min(kp, kd) < 0:
+            raise ValueError(f"the gains of {name:.60} are {kp:g} and {kd:g}; expected two of 0 or more")
+        if name in names:
+            own.append((names[name], kp, kd))
+    return replace(present, **values, driven=driven, by_velocity=by_velocity, gains=tuple(own))
+
+
+def speed(session: dict[str, Any], present: float) -> float:
+    """Simulated seconds per wall second; as it is where the session does not say."""
+    return float(_of_kind("speed", _part(session, "settings", {}).get("speed", present), 1.0))
+
+
+def pose(session: dict[str, Any], model: engine.Model, start: np.ndarray) -> np.ndarray:
+    """(nq,): where the joints that were kept stood, by their names; others as in `start`."""
+    kept, q = _part(session, "pose", {}), start.copy()
+    for joint in model.joints:
+        values, width = kept.get(joint.name), joint.q.stop - joint.q.start
+        if joint.leader is None and isinstance(values, list) and len(values) == width:
+            q[joint.q] = _numbers(f"pose of {joint.name}", values, width)
+            if np.abs(q[joint.q]).max(initial=0.0) >= FAR:
+                raise ValueError(f"the pose of {joint.name:.60} is {values}, beyond {FAR:g}")
+    for name, quaternion in model.quaternions:
+        if not np.any(q[quaternion]):
+            raise ValueError(f"the pose of {name:.60} is no rotation")
+    return q
+
+
+def camera(session: dict[str, Any], present: Camera) -> Camera:
+    """The present camera where the session says nothing else."""
+    kept = _part(session, "camera", {})
+    names = ("distance", "azimuth", "elevation", "parallel")
+    values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in names if name in kept}
+    target = np.array(_numbers("target", kept.get("target", present.target.tolist()), 3))
+    if not 1e-6 < values.get("distance", 1.0) < FAR or np.abs(target).max() >= FAR:
+        away = values.get("distance", present.distance)
+        raise ValueError(f"the camera is {away:g} m from {target.tolist()}, from where nothing is seen")
+    return replace(present, target=target, **values)
+
+
+def layout(session: dict[str, Any]) -> str:
+    """Where the docks were, as Qt writes it, in base 64."""
+    return str(_part(session, "layout", ""))
+
+
+def plots(session: dict[str, Any]) -> list[list[str]]:
+    """The keys of the quantities in each plot."""
+    return [_texts("plots", _of_kind("plots", keys, [])) for keys in _part(session, "plots", [])]
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise NoSession(f"it holds the number {text:.20}, which is not finite; save the session anew")
+    return value
+
+
+def _whole(text: str) -> int | float:
+    return int(text) if len(text) < 19 else _number(text)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have, being too long
+        return False
+
+
+def _part(session: dict[str, Any], name: str, none: Any) -> Any:
+    return _of_kind(name, session.get(name, none), none)
+
+
+def _of_kind(name: str, value: Any, like: Any) -> Any:
+    """The value, if it is of the kind that `like` is."""
+    kind = next(kind for kind in _KINDS if isinstance(like, kind))
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind):
+        raise ValueError(f"{name:.60} came as {value!r:.60}; expected {_KINDS[kind]}")
+    return value
+
+
+def _numbers(name: str, values: Any, count: int) -> list[float]:
+    """So many numbers."""
+    found = [_of_kind(name, value, 0.0) for value in _of_kind(name, values, [])]
+    if len(found) != count:
+        raise ValueError(f"{name:.60} came as {len(found)} numbers; expected {count}")
+    return found
+
+
+def _texts(name: str, values: Sequence[Any]) -> list[str]:
+    return [_of_kind(name, value, "") for value in values]
