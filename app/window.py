@@ -95,6 +95,7 @@ class Window(QMainWindow):
         self._make_docks()
         self._make_status_bar()
         self.features = {kind: kind(self) for kind in FEATURES}
+        self._share_out()
         self._tools_width = self.toolbar.sizeHint().width()
         self._connect()
         self._time_due = 0.0
@@ -155,6 +156,9 @@ class Window(QMainWindow):
         compare = self.docks["Compare"].toggleViewAction()
         compare.triggered.connect(self._show_compare)
         self.toolbar.addActions([compare, self.docks["Batch"].toggleViewAction()])
+
+    def _share_out(self) -> None:
+        """The docks' sizes; after the features, which may change the style and with it the layout."""
         self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430, "Timing": 430})
         self.docks.share(Qt.Orientation.Vertical, {"Joints": 330, "Timing": 550})
         self.docks.share(Qt.Orientation.Vertical, {"Diagnostics": 260})
@@ -273,7 +277,6 @@ class Window(QMainWindow):
         self.batch_view.show_settings(bench.settings)
         self.choices.show()
         self.status.show(bench)
-        self.viewport.show_hint(model is None and not bench.loading)
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
         self.timing.show_algorithm(bench.algorithm, bench.device, bench.settings, bench.why, bench.unmeasured)

@@ -17,6 +17,7 @@ from app.features.contact_view import ContactView
 from app.features.controller_view import ControllerView
 from app.features.dragging import Dragging
 from app.features.drive_view import DriveView
+from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
@@ -38,6 +39,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     ContactView,
     OverlayView,
     CameraViews,
+    GalleryView,
     RobotView,
     Dragging,
     DriveView,

@@ -46,21 +46,26 @@ def draw(
     camera: Camera | None = None,
     batch: Batch | None = None,
     detail: int = 0,
+    transparent: bool = False,
 ) -> Picture:
-    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4), or a batch of its robots."""
+    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4), or a batch of its robots.
+
+    Where it is `transparent`, there is nothing behind the robot, and a fourth number of a pixel is its opacity.
+    """
     if camera is None:
         camera = Camera()
         camera.fit(*scene.bounds(link_poses))
     if not sys.platform.startswith("linux"):
-        return _draw(scene, link_poses, width, height, camera, batch, detail)
+        return _draw(scene, link_poses, width, height, camera, batch, detail, transparent)
     # A thread of its own has no current context yet, so that none of the caller's is put aside.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_draw, scene, link_poses, width, height, camera, batch, detail).result()
+        return pool.submit(_draw, scene, link_poses, width, height, camera, batch, detail, transparent).result()
 
 
 def _draw(
-    scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera, batch: Batch | None, detail: int
-) -> Picture:
+    scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera, batch: Batch | None, detail: int,
+    transparent: bool,
+) -> Picture:  # fmt: skip
     with context.offscreen():
         from OpenGL import GL
 
@@ -73,13 +78,18 @@ def _draw(
         GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
         renderer = Renderer(fine=True)
         renderer.initialize()
-        renderer.ground = scene.ground(link_poses)
+        renderer.ground, renderer.transparent = scene.ground(link_poses), transparent
         renderer.set_scene(scene)
         renderer.draw(camera, link_poses, width, height, detail, batch)
-        pixels = np.empty((height, width, 3), np.uint8)
+        pixels = np.empty((height, width, 4 if transparent else 3), np.uint8)
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
-        GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
+        kind = GL.GL_RGBA if transparent else GL.GL_RGB
+        GL.glReadPixels(0, 0, width, height, kind, GL.GL_UNSIGNED_BYTE, pixels)
         renderer.release()
         GL.glDeleteFramebuffers(1, [framebuffer])
         GL.glDeleteRenderbuffers(1, [color])
-    return np.ascontiguousarray(pixels[::-1])
+    upright = np.ascontiguousarray(pixels[::-1])
+    if transparent:  # colours were drawn as strong as they cover
+        cover = upright[..., 3:].astype(float) / 255
+        upright[..., :3] = np.minimum(upright[..., :3] / np.maximum(cover, 1 / 255), 255)
+    return upright

@@ -30,6 +30,7 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
+    command.add_argument("--transparent", action="store_true", help="the robot alone, without ground and backdrop")
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=run)
@@ -89,7 +90,7 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
         setattr(camera, name, float(np.radians(degrees)))
     camera.fit(*scene.bounds(poses))
     width, height = args.size
-    picture = offscreen.draw(scene, poses, width, height, camera)
+    picture = offscreen.draw(scene, poses, width, height, camera, transparent=args.transparent)
     with engine.replacing(args.out) as file:
         Image.fromarray(picture).save(file, "PNG")
     diagnostics = [*model.diagnostics, *scene.diagnostics]

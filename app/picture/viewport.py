@@ -36,7 +36,6 @@ from app.picture.screens import CardScreen, ProcessorScreen, Screen
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 
-HINT = "Open a URDF or drop one here\n\nSome that ship are in File › Robots"
 TURN = np.radians(0.35)  # of the camera for each pixel of a drag
 WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
 
@@ -103,11 +102,11 @@ class Viewport(QWidget):
         self._screen.painted.connect(self._painted)
         self._screen.failed.connect(self._failed)
         self._labels = LabelLayer(self)
-        self._hint = QLabel(HINT, self)
-        self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._hint.setWordWrap(True)
-        self._hint.setStyleSheet("color: rgba(214, 222, 235, 150); font-size: 18px; background: transparent;")
-        self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._fault = QLabel(self)  # why nothing can be drawn
+        self._fault.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._fault.setWordWrap(True)
+        self._fault.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._fault.hide()
         self._mesh_read.connect(self._take_meshes)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(240, 180)
@@ -132,8 +131,8 @@ class Viewport(QWidget):
         self._contacts = self._marks = None
         self._model = model
         self.overlays.set_robot(None, 1.0)
-        self._hint.setText(HINT)
-        self._hint.setVisible(model is None)
+        self._fault.clear()
+        self._fault.hide()
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
@@ -145,9 +144,10 @@ class Viewport(QWidget):
             self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
         self._change()
 
-    def show_hint(self, on: bool) -> None:
-        """Say how a robot is opened, while there is none and none is loading."""
-        self._hint.setVisible(on or self._hint.text() != HINT)
+    @property
+    def failed(self) -> bool:
+        """Whether this computer cannot draw, which is told in place of the picture."""
+        return bool(self._fault.text())
 
     def show_collisions(self, on: bool) -> None:
         """Whether collision shapes are seen over what is drawn, of this robot and of later ones."""
@@ -359,8 +359,8 @@ class Viewport(QWidget):
             QTimer.singleShot(0, self._change)
 
     def _failed(self, fault: str) -> None:
-        self._hint.setText(f"This computer cannot draw the robot: {fault}")
-        self._hint.show()
+        self._fault.setText(f"This computer cannot draw the robot: {fault}")
+        self._fault.show()
         cure = "update the graphics driver to one with OpenGL 3.3"
         self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
 
@@ -398,7 +398,7 @@ class Viewport(QWidget):
         super().resizeEvent(event)
         self._screen.setGeometry(self.rect())
         self._labels.setGeometry(self.rect())
-        self._hint.setGeometry(self.rect().adjusted(24, 24, -24, -24))
+        self._fault.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -83,16 +83,6 @@ def drag(qtbot, viewport: Viewport, button, by: QPoint, keys=Qt.KeyboardModifier
     qtbot.mouseRelease(viewport, button, keys, start + by)
 
 
-def test_empty_it_tells_what_to_do(viewport, robot):
-    (hint,) = [child for child in viewport.children() if hasattr(child, "text")]
-    assert hint.isVisible()
-    assert "Open a URDF" in hint.text()
-    viewport.set_model(robot())
-    assert not hint.isVisible()
-    viewport.set_model(None)
-    assert hint.isVisible()
-
-
 @both_ways
 def test_a_robot_is_shown_and_moves(qtbot, viewport, robot):
     empty = colors(viewport)
@@ -375,4 +365,4 @@ def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtb
     monkeypatch.setattr(Renderer, "pieces", draw)
     with qtbot.waitSignal(viewport.drawn, timeout=10_000):
         viewport.set_model(robot())
-    assert not viewport._hint.isVisible()
+    assert not viewport.failed

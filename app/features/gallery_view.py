@@ -1,0 +1,49 @@
+"""The gallery over the empty view: robots that ship, until one is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QEvent, QObject
+
+from app.panels.gallery import Gallery
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+MARGIN = 16  # px around it
+
+
+class GalleryView(QObject):
+    """Shows the gallery while there is no robot, and none is being read."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window = window
+        self.gallery = Gallery(window.viewport)
+        self.gallery.chosen.connect(window.open)
+        window.viewport.installEventFilter(self)
+        window.viewport.setFocusProxy(self.gallery.cards)
+        window.refreshed.connect(self._refresh)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        self.gallery.fit(self._window.viewport.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN))
+
+    def _refresh(self) -> None:
+        bench, viewport = self._window.workbench, self._window.viewport
+        empty = bench.model is None and not bench.loading and not viewport.failed
+        if empty == self.gallery.isVisibleTo(viewport):
+            return
+        focused = self.gallery.cards.hasFocus()
+        viewport.setFocusProxy(self.gallery.cards if empty else None)
+        self.gallery.setVisible(empty)
+        if empty:
+            self._fit()
+            self.gallery.raise_()
+        elif focused:
+            viewport.setFocus()  # else the next control has it, and the arrows

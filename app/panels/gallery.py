@@ -1,0 +1,153 @@
+"""The gallery: the robots that ship, each with its picture, its name and a line, to be opened by a click or a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app.desktop import theme
+
+PICTURES = theme.RESOURCES / "pictures" / "robots"
+LINES = {
+    "pendulum": "A rod and a disc on one bearing",
+    "double_pendulum": "Two bars, two joints: chaos",
+    "arm6": "A six-axis arm on a pedestal",
+    "arm7": "A seven-axis arm with a hand",
+    "scara": "A four-axis assembly arm",
+    "quadruped": "Four legs, stands on the ground",
+    "humanoid": "As tall as a person, 30 joints",
+    "snake50": "Fifty modules hang from a column",
+}
+"""What each robot is; in the order in which they are shown, others after them."""
+TITLE = "Open a robot"
+WORDS = "Drop a URDF here, open one with Ctrl+O, or begin with one that ships:"
+CARD = QSize(172, 158)
+PICTURE = QSize(128, 96)
+GAP = 8  # px
+COLUMNS = 4
+PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+
+
+class Card(QStyledItemDelegate):
+    """Paints a robot: its picture, its name, and a line."""
+
+    def sizeHint(self, _: QStyleOptionViewItem, __: QModelIndex) -> QSize:
+        return CARD + QSize(GAP, GAP)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        box = option.rect.adjusted(GAP // 2, GAP // 2, -GAP // 2, -GAP // 2)
+        states = type(option.state)
+        chosen = bool(option.state & states.State_Selected) and bool(option.state & states.State_HasFocus)
+        over = bool(option.state & states.State_MouseOver)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.setPen(theme.color("accent" if chosen or over else "edge"))
+        painter.setBrush(theme.color("chosen" if chosen else "raised" if over else "panel"))
+        painter.drawRoundedRect(box, 8, 8)
+        picture = index.data(Qt.ItemDataRole.DecorationRole)
+        place = QRect(box.center().x() - PICTURE.width() // 2, box.top() + 8, PICTURE.width(), PICTURE.height())
+        if isinstance(picture, QPixmap) and not picture.isNull():
+            painter.drawPixmap(place, picture)
+        words = box.adjusted(6, PICTURE.height() + 10, -6, -4)
+        font = painter.font()
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(theme.color("text"))
+        top = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
+        painter.drawText(words, top, index.data(Qt.ItemDataRole.DisplayRole))
+        words.setTop(words.top() + painter.fontMetrics().height())
+        font.setBold(False)
+        font.setPointSizeF(0.88 * font.pointSizeF())
+        painter.setFont(font)
+        painter.setPen(theme.color("text" if chosen else "faint"))
+        painter.drawText(words, top | Qt.TextFlag.TextWordWrap, index.data(LINE))
+        painter.restore()
+
+
+class Cards(QListWidget):
+    """The robots in a grid; Space opens as Enter and a click do."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        opens = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+        if opens and self.currentItem() is not None:
+            self.itemClicked.emit(self.currentItem())
+        else:
+            super().keyPressEvent(event)
+
+
+class Gallery(QWidget):
+    """What an empty window shows."""
+
+    chosen = pyqtSignal(str)
+    """The path of the robot that is to be opened."""
+
+    def __init__(self, parent: QWidget | None = None):
+        super().__init__(parent)
+        title, words = QLabel(TITLE), QLabel(WORDS, wordWrap=True)
+        font = title.font()
+        font.setPointSizeF(1.6 * font.pointSizeF())
+        title.setFont(font)
+        for label in (title, words):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.cards = Cards()
+        self.cards.setItemDelegate(Card(self.cards))
+        self.cards.setViewMode(QListWidget.ViewMode.IconMode)
+        self.cards.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.cards.setMovement(QListWidget.Movement.Static)
+        self.cards.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.cards.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.cards.setMouseTracking(True)
+        self.cards.setProperty("bare", True)
+        self.cards.setAccessibleName("Robots that ship")
+        self.cards.setCursor(Qt.CursorShape.PointingHandCursor)
+        for path in _shipped():
+            item = QListWidgetItem(path.stem.replace("_", " "), self.cards)
+            item.setData(Qt.ItemDataRole.DecorationRole, QPixmap(str(PICTURES / f"{path.stem}.png")))
+            item.setData(LINE, LINES.get(path.stem, ""))
+            item.setData(PATH, str(path))
+            item.setToolTip(f"Open {path.name}")
+        self.cards.setCurrentRow(0)
+        self.cards.itemClicked.connect(lambda item: self.chosen.emit(item.data(PATH)))
+        theme.signals.changed.connect(self.cards.viewport().update)
+        self._column = QWidget(self)
+        layout = QVBoxLayout(self._column)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(10)
+        layout.addWidget(title)
+        layout.addWidget(words)
+        layout.addWidget(self.cards, 1)
+        self._words = title, words
+
+    def fit(self, rect: QRect) -> None:
+        """Take the middle of a rectangle, with as many columns as it has room for."""
+        self.setGeometry(rect)
+        step, bar = CARD.width() + GAP, self.cards.verticalScrollBar().sizeHint().width() + GAP
+        columns = max(1, min(COLUMNS, (rect.width() - bar) // step))
+        rows = -(-self.cards.count() // columns)
+        width = columns * step + bar
+        said = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
+                   for label in self._words)  # fmt: skip
+        wanted = said + 3 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
+        height = min(wanted, rect.height())
+        self._column.setGeometry((rect.width() - width) // 2, (rect.height() - height) // 2, width, height)
+
+
+def _shipped() -> list[Path]:
+    """The files of the robots that ship, those of `LINES` first."""
+    order = list(LINES)
+    paths = sorted(engine.ROBOTS.glob("*.urdf"))
+    return sorted(paths, key=lambda path: order.index(path.stem) if path.stem in order else len(order))

@@ -1,0 +1,77 @@
+"""The gallery on the empty view: what it shows, and that click and keys open it."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QPixmap
+from PyQt6.QtWidgets import QApplication
+from windows import wait, wait_loaded
+
+import engine
+from app.features.gallery_view import GalleryView
+from app.panels.gallery import LINES, PICTURES, Gallery
+
+
+def gallery(window) -> Gallery:
+    return window.features[GalleryView].gallery
+
+
+def test_every_robot_that_ships_has_its_picture_and_its_line():
+    shipped = {path.stem for path in engine.ROBOTS.glob("*.urdf")}
+    assert set(LINES) == shipped
+    assert {path.stem for path in PICTURES.glob("*.png")} == shipped
+    assert max(path.stat().st_size for path in PICTURES.iterdir()) < 16_000
+
+
+def test_enter_opens_the_robot_that_the_arrows_chose(qtbot, window):
+    cards = gallery(window).cards
+    wait(qtbot, cards.hasFocus)  # so that the keyboard alone is enough
+    qtbot.keyClick(cards, Qt.Key.Key_Right)
+    qtbot.keyClick(cards, Qt.Key.Key_Return)
+    assert not gallery(window).isVisible()  # at once, not when the robot is there
+    wait_loaded(qtbot, window)
+    assert window.workbench.path.endswith(f"{list(LINES)[1]}.urdf")
+    assert QApplication.focusWidget() is window.viewport
+
+
+def test_a_click_opens_a_robot(qtbot, window):
+    cards = gallery(window).cards
+    names = [cards.item(k).text() for k in range(cards.count())]
+    scara = cards.item(names.index("scara"))
+    assert not scara.data(Qt.ItemDataRole.DecorationRole).isNull()
+    cards.scrollToItem(scara)
+    place = cards.visualItemRect(scara).center()
+    qtbot.mouseClick(cards.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    wait_loaded(qtbot, window)
+    assert window.workbench.path.endswith("scara.urdf")
+
+
+@pytest.mark.parametrize("width", [260, 420, 700, 1300])
+def test_the_cards_stand_in_whole_columns(window, width):
+    shown = gallery(window)
+    shown.fit(shown.rect().adjusted(0, 0, width - shown.width(), 0))
+    QApplication.processEvents()
+    rects = [shown.cards.visualItemRect(shown.cards.item(k)) for k in range(shown.cards.count())]
+    assert min(rect.left() for rect in rects) >= 0
+    assert max(rect.right() for rect in rects) <= shown.cards.viewport().width()
+
+
+def test_a_robot_without_a_picture_is_offered_by_name(qtbot, tmp_path, monkeypatch):
+    (tmp_path / "strange.urdf").write_text("<robot/>")
+    monkeypatch.setattr("engine.ROBOTS", tmp_path)
+    shown = Gallery()
+    qtbot.addWidget(shown)
+    assert [shown.cards.item(k).text() for k in range(shown.cards.count())] == ["strange"]
+    shown.resize(500, 400)
+    shown.fit(shown.rect())
+    assert isinstance(shown.grab(), QPixmap)
+
+
+def test_a_file_that_is_refused_brings_the_gallery_back(qtbot, window, tmp_path):
+    bad = tmp_path / "bad.urdf"
+    bad.write_text("<robot name='bad'>")
+    window.open(bad)
+    assert not gallery(window).isVisible()
+    wait_loaded(qtbot, window)
+    assert gallery(window).isVisible()
