@@ -26,7 +26,7 @@ CHOICES = {
 
 
 class Appearance(QObject):
-    """The choice is remembered. The picture of the robot keeps its dark backdrop in both."""
+    """The choice is remembered."""
 
     def __init__(self, window: Window):
         super().__init__(window)

@@ -173,7 +173,8 @@ class SpringLayer(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        accent, dark = QColor(theme.DARK["warning"]), QColor(0, 0, 0, 120)  # the picture is dark in both palettes
+        accent = theme.color("warning")
+        dark = QColor(0, 0, 0, 120) if theme.is_dark() else QColor(255, 255, 255, 160)
         for color, width in ((dark, 5.0), (accent, 2.4)):
             painter.setPen(QPen(color, width, cap=Qt.PenCapStyle.RoundCap))
             painter.drawLine(self._point, self._cursor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from OpenGL import GL
 
 from app.gl import objects
+from app.gl.backdrop import Backdrop
 from app.gl.contact_marks import HEAD, ROD, Marks
 
 HIDDEN = 0.65
@@ -18,13 +19,13 @@ class ContactDrawer:
         self._buffers = [int(name) for name in GL.glGenBuffers(2)]
         self._meshes = [objects.GpuMesh(mesh, copies) for mesh, copies in zip((ROD, HEAD), self._buffers, strict=True)]
 
-    def draw(self, marks: Marks, program: int) -> None:
+    def draw(self, marks: Marks, program: int, backdrop: Backdrop) -> None:
         """Draw them with the robot's program; what the robot hides is seen through it."""
         counts = []
         for buffer, poses, colors in zip(
             self._buffers, (marks.rods, marks.heads), (marks.rod_colors, marks.head_colors), strict=True
         ):
-            records = objects.copies(poses, colors)
+            records = objects.copies(poses, backdrop.inked(colors))
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, buffer)
             GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
             counts.append(len(records))

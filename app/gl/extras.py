@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from app.gl.backdrop import DARK, Backdrop
 from app.gl.scene import Content
 from app.gl.world import World
 
@@ -81,10 +82,12 @@ class Extras:
     labels: tuple[tuple[str, tuple[float, float, float], bool], ...] = ()
     world: World | None = None
     """The ground and what stands on it; None for a level ground as low as the robot asks for."""
+    backdrop: Backdrop = DARK
 
     def like(self, other: Extras) -> bool:
         """Whether what is shown differs by no more than robots and what they carry have moved."""
-        return self.kinds == other.kinds and self.world is other.world and self.look.like(other.look)
+        alike = self.world is other.world and self.backdrop is other.backdrop
+        return alike and self.kinds == other.kinds and self.look.like(other.look)
 
 
 PLAIN = Extras()

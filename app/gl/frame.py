@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from app.gl.backdrop import Backdrop
 from app.gl.camera import Camera
 
 KEY = np.array([0.75, -0.15, 1.0])
 """Towards the key light; light.glsl says the same."""
 
 _NAMES = ("right", "up", "forward", "eye", "grid", "spacing", "shaded", "plane", "across", "along")
-FRAME = np.dtype([("view_projection", "(4,4)f4"), ("light", "(4,4)f4")] + [(name, "4f4") for name in _NAMES])
+_COLORS = ("zenith", "horizon", "floor_light", "line", "glow", "soil")
+FRAME = np.dtype(
+    [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")] + [(name, "4f4") for name in (*_NAMES, *_COLORS)]
+)
 """std140, in the order of frame.glsl; matrices by columns."""
 
 
@@ -65,6 +69,7 @@ def pack(
     size: int,
     plane: NDArray[np.float64],
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
+    backdrop: Backdrop,
 ) -> NDArray[np.void]:
     """One `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` as `shaded` answers."""
     frame = np.zeros((), FRAME)
@@ -87,4 +92,6 @@ def pack(
     decade, faded = divmod(np.log10(camera.distance / 2.5), 1)
     frame["spacing"] = 10.0 ** (decade - 1), faded, texel, 1 / size
     frame["shaded"] = np.clip(np.concatenate(shade), [*(center - 3 * reach)] * 2, [*(center + 3 * reach)] * 2)
+    for name, color in zip(_COLORS, backdrop.colors, strict=True):
+        frame[name] = color
     return frame

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from OpenGL import GL
 
 from app.gl import glyphs, objects
+from app.gl.backdrop import Backdrop
 from app.gl.contact_drawer import ContactDrawer
 from app.gl.contact_marks import Marks
 from app.gl.extras import Copies, Extras
@@ -25,18 +26,18 @@ class OverlayDrawer:
     def draw(self, marks: Marks | None, extras: Extras, program: int) -> None:
         """Draw them with the robot's program; what the robot hides is seen through it."""
         if extras.glyphs:
-            self._draw_glyphs(extras.glyphs, program)
+            self._draw_glyphs(extras.glyphs, program, extras.backdrop)
         if marks is not None:
             if self._contacts is None:
                 self._contacts = ContactDrawer()
-            self._contacts.draw(marks, program)
+            self._contacts.draw(marks, program, extras.backdrop)
 
-    def _draw_glyphs(self, found: Mapping[str, Copies], program: int) -> None:
+    def _draw_glyphs(self, found: Mapping[str, Copies], program: int, backdrop: Backdrop) -> None:
         for name, copies in found.items():
             if name not in self._glyphs:
                 buffer = int(GL.glGenBuffers(1))
                 self._glyphs[name] = buffer, objects.GpuMesh(glyphs.MESHES[name](), buffer)
-            records = objects.copies(copies.poses, copies.colors)
+            records = objects.copies(copies.poses, backdrop.inked(copies.colors))
             GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._glyphs[name][0])
             GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)

@@ -99,7 +99,7 @@ class Renderer:
         self._drawer: BatchDrawer | None = None
         self._overlays = OverlayDrawer()
         self._ground_drawer = GroundDrawer()
-        self._look, self._world = PLAIN.look, PLAIN.world
+        self._look, self._world, self._backdrop = PLAIN.look, PLAIN.world, PLAIN.backdrop
         self.triangles = 0
         """Of the last picture's batch."""
         self._share = 1.0
@@ -200,7 +200,8 @@ class Renderer:
         divisor, samples = DETAILS[detail]
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
         poses = None if link_poses is None else np.array(link_poses, float)
-        self._shadow, self._look, self._world = self._shadows[bool(detail)], extras.look, extras.world
+        self._shadow, self._backdrop = self._shadows[bool(detail)], extras.backdrop
+        self._look, self._world = extras.look, extras.world
         self._take(self._scene.content if self._scene is not None and poses is not None else None)
         self._batch = batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
@@ -305,7 +306,7 @@ class Renderer:
         self._light, self._texel = frame.light_view(lower, upper, size)
         plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
         shade = frame.shaded(lower, upper, plane, 8 * self._texel)
-        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade)
+        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)

@@ -8,6 +8,8 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
+from app.desktop import theme
+from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.extras import Copies, Extras, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
@@ -39,6 +41,12 @@ class Overlays(QObject):
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
         self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
+        theme.signals.changed.connect(self._change)
+
+    @property
+    def backdrop(self) -> Backdrop:
+        """As the palette in force."""
+        return DARK if theme.is_dark() else LIGHT
 
     def set_robot(self, model: engine.Model | None, size: float) -> None:
         """Another robot, or another size, m, of the same as it stands."""
@@ -139,7 +147,7 @@ class Overlays(QObject):
     def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
         """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
         if poses is None or self._model is None:
-            return Extras(world=self._world)
+            return Extras(world=self._world, backdrop=self.backdrop)
         if self._known is None or self._known[0] is not poses:
             self._known = poses, self._made(poses, center)
         return self._known[1]
@@ -152,13 +160,13 @@ class Overlays(QObject):
         look = Look(self._chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
         if not self.kinds and self._chosen < 0:
-            return Extras(look, kinds=kinds, world=self._world)
+            return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
         found = self._explainer.glyphs(sorted(self.kinds), here)
         if self.trails is not None:
             found = _merged(found, self.trails.glyphs(center))
-        return Extras(look, found, kinds, tuple(self._labels(here)), self._world)
+        return Extras(look, found, kinds, tuple(self._labels(here)), self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
         if self._chosen < 0 and "names" not in self.kinds:

@@ -17,7 +17,8 @@ vec4 grid_lines(vec2 place) {
     float cover = 0.10 * (1.0 - faded) * lines(place, spacing.x);
     cover = max(cover, mix(0.24, 0.10, faded) * lines(place, 10.0 * spacing.x));
     cover = max(cover, 0.24 * lines(place, 100.0 * spacing.x));
-    vec3 tint = vec3(0.72, 0.78, 0.86);
+    cover = min(line.w * cover, 1.0);
+    vec3 tint = line.rgb;
     float x_axis = axis(place.y), y_axis = axis(place.x);
     tint = mix(tint, vec3(0.88, 0.32, 0.30), x_axis);
     tint = mix(tint, vec3(0.38, 0.76, 0.38), y_axis * (1.0 - x_axis));

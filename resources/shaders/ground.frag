@@ -15,12 +15,12 @@ void main() {
 
     bool above = dot(plane.xyz, eye.xyz) > plane.w;
 #ifdef SHADED
-    float shade = above ? 0.55 * (1.0 - lit(position, 2.0)) : 0.0;
+    float shade = above ? glow.w * (1.0 - lit(position, 2.0)) : 0.0;
 #else
     const float shade = 0.0;
 #endif
     float alpha = above ? cover : 0.4 * cover;
     // Lines over shadow over what is there, with premultiplied alpha; near the robot the floor is lit a little.
-    vec3 glow = above ? vec3(0.026, 0.030, 0.037) * exp(-14.0 * away * away) * (1.0 - shade) : vec3(0.0);
-    color = vec4(tint * alpha * (1.0 - 0.45 * shade) + glow * (1.0 - alpha), alpha + shade * (1.0 - alpha));
+    vec3 lit_floor = above ? glow.rgb * exp(-14.0 * away * away) * (1.0 - shade) : vec3(0.0);
+    color = vec4(tint * alpha * (1.0 - 0.45 * shade) + lit_floor * (1.0 - alpha), alpha + shade * (1.0 - alpha));
 }

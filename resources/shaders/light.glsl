@@ -5,9 +5,6 @@ const vec3 KEY = normalize(vec3(0.75, -0.15, 1.0));
 const vec3 KEY_COLOR = vec3(2.75, 2.62, 2.45);
 const vec3 FILL = normalize(vec3(-0.30, 0.95, 0.35));
 const vec3 FILL_COLOR = vec3(0.34, 0.40, 0.50);
-const vec3 ZENITH = vec3(0.0085, 0.0110, 0.0165);
-const vec3 HORIZON = vec3(0.036, 0.044, 0.060);
-const vec3 FLOOR = vec3(0.0130, 0.0160, 0.0220);
 
 // sRGB and back without pow, which processors that draw are slow at (I. Taylor, "sRGB approximations for HLSL", 2013).
 vec3 to_linear(vec3 c) { return c * (c * (c * 0.305306011 + 0.682171111) + 0.012522878); }
@@ -24,7 +21,7 @@ vec3 to_screen(vec3 radiance) {
 // What lies behind everything, in the direction of a ray.
 vec3 backdrop(vec3 ray) {
     float height = normalize(ray).z;
-    return mix(HORIZON, height > 0.0 ? ZENITH : FLOOR, sqrt(abs(height)));
+    return mix(horizon.rgb, height > 0.0 ? zenith.rgb : floor_light.rgb, sqrt(abs(height)));
 }
 
 // The share of the key light that reaches a point: percentage-closer filtering over SHADOW_TAPS² taps.

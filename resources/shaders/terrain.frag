@@ -13,7 +13,7 @@ void main() {
     float key_cosine = max(dot(n, KEY), 0.0);
     vec3 key = key_cosine > 0.0 ? KEY_COLOR * lit(position + 2.0 * spacing.z * n, 2.0) : vec3(0.0);
     vec3 diffuse = vec3(0.13, 0.145, 0.17) + 0.50 * key_cosine * key + FILL_COLOR * max(dot(n, FILL), 0.0);
-    vec3 ground = to_screen(vec3(0.050, 0.057, 0.068) * diffuse);
+    vec3 ground = to_screen(soil.rgb * diffuse);
     vec4 grid_line = grid_lines(position.xy);
     ground = mix(ground, grid_line.rgb, 0.6 * grid_line.a);
     float away = length(position.xy - grid.xy) / grid.w;

@@ -165,6 +165,19 @@ def test_the_window_follows_the_system_until_the_user_chooses(system, make_windo
     assert again.features[Appearance].actions["light"].isChecked()
 
 
+def test_a_window_begins_with_the_same_docks_in_both(make_window):
+    widths = []
+    for name in ("dark", "light"):
+        window = make_window()
+        window.features[Appearance].choose(name)
+        window.close()
+        window.settings.remove("layout")  # as at the first start
+        again = make_window()
+        widths.append(again.docks["Timing"].width())
+        again.close()
+    assert widths[0] == widths[1]
+
+
 def test_everything_can_be_dressed_while_it_is_open(opened):
     window = opened(engine.find_robot("arm7"))
     for dock in window.docks._docks.values():

@@ -1,0 +1,67 @@
+"""`Backdrop`: what lies behind and under a robot, dark or light: sky, floor, the grid's lines and shadows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+KNEE = 0.45
+"""The radiance above which bright light is bent below white; light.glsl says the same."""
+
+
+@dataclass(frozen=True)
+class Backdrop:
+    """Colours are sRGB as they are seen; `soil` is what a height field reflects of the light, linear."""
+
+    zenith: str
+    horizon: str
+    floor: str
+    line: str
+    strength: float
+    """How strong the grid's lines are, beside those of the dark backdrop."""
+    shadow: float
+    """How much of the floor's light a shadow takes."""
+    glow: tuple[float, float, float]
+    """What the floor near the robot is brighter by."""
+    soil: tuple[float, float, float]
+    ink: float
+    """By which the colours of what is drawn over robots are taken, so that they stand out."""
+
+    @property
+    def colors(self) -> NDArray[np.float32]:
+        """(6, 4): zenith, horizon and floor as radiance, the line's colour and strength, glow and shadow, soil."""
+        rows = [(*radiance(self.zenith), 0.0), (*radiance(self.horizon), 0.0), (*radiance(self.floor), 0.0)]
+        rows += [(*srgb(self.line), self.strength), (*self.glow, self.shadow), (*self.soil, 0.0)]
+        return np.array(rows, np.float32)
+
+    def inked(self, colors: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Colours (n, 4) of what is drawn over robots, so that they stand out."""
+        return colors * np.array([self.ink, self.ink, self.ink, 1.0], np.float32)
+
+
+def srgb(name: str) -> tuple[float, float, float]:
+    """The parts of a colour #rrggbb in 0…1."""
+    red, green, blue = (int(name[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
+
+def radiance(name: str) -> tuple[float, float, float]:
+    """The light that is shown as that colour: what light.glsl's `to_screen` makes of light, turned round."""
+
+    def one(part: float) -> float:
+        shown = part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        if shown <= KNEE:
+            return shown
+        over = (shown - KNEE) / (1 - KNEE)
+        return KNEE + (1 - KNEE) * over / (1 - min(over, 0.99))
+
+    red, green, blue = map(one, srgb(name))
+    return red, green, blue
+
+
+DARK = Backdrop(
+    "#171a20", "#353a44", "#1d2128", "#b8c7db", 1.0, 0.55, (0.026, 0.030, 0.037), (0.050, 0.057, 0.068), 1.0
+)
+LIGHT = Backdrop("#c8d3e0", "#e6ebf1", "#cdd6e0", "#33404f", 1.5, 0.40, (0.0, 0.0, 0.0), (0.40, 0.42, 0.45), 0.52)

@@ -1,0 +1,100 @@
+"""What lies behind robots, in both palettes: seen as it is named, and far enough from what is drawn before it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import engine
+from app.desktop import theme
+from app.features.appearance import Appearance
+from app.gl import contact_marks, glyphs
+from app.gl.backdrop import DARK, KNEE, LIGHT
+from app.gl.camera import Camera
+from app.gl.extras import Extras
+from app.gl.scene import Scene
+from app.gl.view import View
+
+BACKDROPS = {"dark": DARK, "light": LIGHT}
+GROUNDS = ("zenith", "horizon", "floor")
+
+
+def named(color) -> str:
+    return "#" + "".join(f"{round(255 * min(part, 1.0)):02x}" for part in color[:3])
+
+
+@pytest.mark.parametrize("name", list(BACKDROPS))
+def test_what_is_drawn_over_robots_is_told_from_the_backdrop(name):
+    """WCAG 2.1, 1.4.11 asks 3 to 1 of marks; the floor, the sky and their border are all behind them."""
+    backdrop = BACKDROPS[name]
+    over = [glyphs.X, glyphs.Y, glyphs.Z, glyphs.TURNING, glyphs.SLIDING, glyphs.MASS, glyphs.WHOLE]
+    over += [(*glyphs.TRAIL, 1.0), *contact_marks.COLORS.values()]
+    least = min(
+        theme.contrast(named(color), getattr(backdrop, ground))
+        for color, ground in itertools.product(backdrop.inked(np.array(over)), GROUNDS)
+    )
+    assert least >= 2.95, least
+
+
+@pytest.mark.parametrize("name", list(BACKDROPS))
+def test_the_grid_is_seen_and_does_not_shout(name):
+    backdrop = BACKDROPS[name]
+    floor, line = (
+        np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) for color in (backdrop.floor, backdrop.line)
+    )
+    cover = 0.24 * backdrop.strength
+    mixed = named((cover * line + (1 - cover) * floor) / 255)
+    assert 1.15 <= theme.contrast(mixed, backdrop.floor) <= 2.6
+
+
+def picture(studio_view, backdrop) -> np.ndarray:
+    from app.gl import context
+    from app.gl.renderer import Renderer
+
+    with context.offscreen():
+        renderer = Renderer(fine=True)
+        renderer.initialize()
+        renderer.set_scene(studio_view)
+        extras = replace(studio_view.extras, backdrop=backdrop)
+        for _ in renderer.pieces(studio_view.camera, studio_view.poses, 160, 120, 0, None, None, extras):
+            pass
+        pixels = renderer.pixels()[..., 2::-1]
+        renderer.release()
+    return pixels
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("name", list(BACKDROPS))
+def test_a_picture_has_the_colours_that_the_backdrop_names(name):
+    backdrop = BACKDROPS[name]
+    model = engine.load(engine.find_robot("pendulum"))
+    scene = Scene(model)
+    scene.load()
+    scene.wait()
+    poses = np.asarray(engine.link_poses(model, model.neutral()))
+    level = Camera(distance=6.0, elevation=0.0)  # looks along the ground: the horizon is in the middle
+    up = Camera(distance=6.0, elevation=-1.5)  # from below, at the sky
+    for camera, ground in ((level, "horizon"), (up, "zenith")):
+        seen = picture(View(scene.content, poses, camera, -50.0, (160, 120), extras=Extras()), backdrop)
+        corner = np.median(seen[58:62, :6].reshape(-1, 3), 0)
+        wanted = [int(getattr(backdrop, ground)[k : k + 2], 16) for k in (1, 3, 5)]
+        np.testing.assert_allclose(corner, wanted, atol=14)
+
+
+def test_radiance_and_the_shader_agree_on_the_knee():
+    text = (theme.RESOURCES / "shaders" / "light.glsl").read_text()
+    assert f"KNEE = {KNEE}" in text
+
+
+def test_the_viewport_follows_the_theme(opened):
+    window = opened()
+    for name, backdrop in BACKDROPS.items():
+        window.features[Appearance].actions[name].trigger()
+        assert window.viewport.view_of((320, 240)).extras.backdrop is backdrop
+        image = window.viewport.picture()
+        corner = image.pixelColor(4, 4).lightnessF()
+        assert (corner > 0.6) if name == "light" else (corner < 0.4)
+    window.features[Appearance].actions["dark"].trigger()
