@@ -27,7 +27,7 @@ from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.selection import capabilities, choice, touching
-from engine.step_settings import DIVERGED, EFFORT_LIMIT, INTEGRATORS, KD, KP, StepSettings, gains
+from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import Stepper
 from engine.validation import Array
 
@@ -176,11 +176,7 @@ class Simulation:
         q, v, tau, target = (
             arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v, self.tau, self.target)
         )
-        rows, q_of_v = self.settings.joints, self.model.q_of_v
-        ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
-        effort = tau + rows[:, KP] * ahead - rows[:, KD] * v
-        clipped: Array = np.clip(effort, -rows[:, EFFORT_LIMIT], rows[:, EFFORT_LIMIT])
-        return clipped
+        return self.settings.effort(q, v, tau, target)
 
     @property
     def target(self) -> Any:

@@ -57,6 +57,17 @@ class StepSettings:
         table = (*limits, own.damping, own.friction, self.kp, self.kd)
         return np.stack([np.broadcast_to(x, (rows, model.nv)) for x in table], 1).astype(float)
 
+    def effort(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
+        """(batch, nv): what the drives give, N m or N: tau and the gains' pull to the target, within the limits.
+
+        q is (batch, nq), the others (batch, nv).
+        """
+        rows, q_of_v = self.joints, self.model.q_of_v
+        ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
+        effort = tau + rows[:, KP] * ahead - rows[:, KD] * v
+        clipped: Array = np.clip(effort, -rows[:, EFFORT_LIMIT], rows[:, EFFORT_LIMIT])
+        return clipped
+
     @property
     def has_limits(self) -> bool:
         """Position or velocity limits act."""

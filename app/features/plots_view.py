@@ -6,18 +6,25 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import Qt
+import numpy as np
+from PyQt6.QtCore import Qt, QTimer
 
 from app.desktop.actions import MESSAGE
 from app.desktop.docks import BOTTOM, Dock
 from app.panels.plots import PlotsPanel
 from app.plotting.quantities import Quantity, catalogue
+from app.plotting.recorded_curves import RecordedCurves, Wanted, evaluate
+from app.plotting.series import Series
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
+    import engine
     from app.window import Window
 
 REMEMBERED = 20  # robots
+LOOK = 50  # ms between two looks at what was worked out
+SLACK = 0.1  # s before the end of a run, from where on samples may be missing
+LOOKED_AT = 1000  # times of a run at which samples may be missing
 HEIGHT = 0.42  # of the window, that the dock has until the user gives it more or less
 
 
@@ -35,6 +42,14 @@ class PlotsView:
         self._robot, self._name = 0, ""  # which of a batch, and what it is called
         self._watched: tuple[Quantity, ...] | None = ()
         self._active = False
+        self._shown: engine.Run | None = None  # a moment of which is shown
+        self._last = 0  # its last frame then
+        self._curves: dict[Quantity, Series] = {}  # that were worked out of it
+        self._newest: engine.Run | None = None  # which is sampled
+        self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
+        self._timer.timeout.connect(self._look)
+        window.closing.connect(self._recorded.close)
+        self.panel.live_asked.connect(self._to_present)
         self.panel.wanted.connect(self._watch)
         self.panel.shown.connect(self._begin)
         self.panel.sought.connect(self._seek)
@@ -53,19 +68,104 @@ class PlotsView:
         """The plots that the robot had when it was open last, else those that are there, as far as it has such."""
         self._remember()
         self._bench.probe.take()
+        self._forget_run()
         kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
         self.panel.set_quantities(catalogue(event.model), self._remembered().get(self._name, kept))
 
     def _show(self, frame: Snapshot) -> None:
         probe = self._bench.probe
-        self.panel.show_cursor(frame.time if frame.recorded else math.nan)
         if frame.robot != self._robot:
             self._robot, self._watched = frame.robot, None
             self.panel.clear()
             self._watch()
+            self._forget_run()
+        if frame.recorded:
+            self._show_moment(frame.time)
+        else:
+            self._show_present()
         self.panel.add([block for block in probe.take() if block.robot == self._robot])
         if probe.waits and not self._bench.playing:
             self._bench.probe.send()
+
+    def _show_present(self) -> None:
+        """Show what was sampled; a branch goes on from the curves of the run that it left."""
+        newest, before = self._bench.replay.newest, self._newest
+        if newest is not None and newest is not before:
+            if newest.left is not None:
+                number, time = newest.left
+                sampled = dict(self.panel.sampled) if before is not None and number == before.number else {}
+                worked_out = self._curves if self._shown is not None and number == self._shown.number else {}
+                self.panel.go_on_from(time, sampled | worked_out)
+            self._newest = newest
+        self.panel.show_recorded(None)
+        self.panel.show_cursor(math.nan)
+
+    # A recorded run.
+
+    def _show_moment(self, time: float) -> None:
+        """The run of which a moment is shown, in curves that are worked out from its frames as far as they must be."""
+        run = self._bench.replay.run
+        if run is None or not self._active:
+            self.panel.show_cursor(time)
+            return
+        if (run, run.last) != (self._shown, self._last):  # another, or it went on meanwhile
+            self._forget_run()
+            self._shown, self._last = run, run.last
+        span = self._bench.replay.recording.span(run)
+        self.panel.show_recorded(self._sampled(run) | self._curves, span)
+        self.panel.show_cursor(time, self._values(run))
+        self._work_out(run, span)
+
+    def _sampled(self, run: engine.Run) -> dict[Quantity, Series]:
+        """What was sampled of it while it ran."""
+        return dict(self.panel.sampled) if run is self._newest else {}
+
+    def _lacking(self, run: engine.Run, times: np.ndarray) -> tuple[Quantity, ...]:
+        """What is plotted and was not sampled at some of these times."""
+        sampled = self._sampled(run)
+        return tuple(
+            each for each in self.panel.quantities if each not in sampled or np.any(sampled[each].lacks(times))
+        )
+
+    def _values(self, run: engine.Run) -> dict[Quantity, float]:
+        """At the moment that is shown, of what was not sampled there."""
+        replay = self._bench.replay
+        if (frame := replay.frame) is None or not (lacking := self._lacking(run, np.array([frame.time]))):
+            return {}
+        wanted = self._wanted(run, lacking)
+        _, values = evaluate(replay.recording, wanted, [frame.index])
+        return dict(zip(lacking, values[0].tolist(), strict=True)) if len(values) else {}
+
+    def _wanted(self, run: engine.Run, quantities: tuple[Quantity, ...]) -> Wanted:
+        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.coordinates)
+
+    def _work_out(self, run: engine.Run, span: tuple[float, float]) -> None:
+        if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), LOOKED_AT)):
+            self._recorded.want(self._wanted(run, lacking))
+            self._timer.start(LOOK)
+
+    def _look(self) -> None:
+        """Show what is worked out."""
+        curves, run = self._recorded.poll(), self._shown
+        if curves is not None and run is not None:
+            if curves.fault:
+                self.panel.message.emit(f"the curves of the recording were not worked out: {curves.fault}")
+            sampled = self._sampled(run)
+            for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
+                if curves.over or quantity not in self._curves:
+                    self._curves[quantity] = sampled.get(quantity, Series()).filled(curves.time, value)
+            if self._bench.replay.active:
+                self.panel.show_recorded(sampled | self._curves, self._bench.replay.recording.span(run))
+        if not self._recorded.running:
+            self._timer.stop()
+
+    def _forget_run(self) -> None:
+        self._shown, self._curves = None, {}
+        self._recorded.forget()
+
+    def _to_present(self) -> None:
+        self._bench.to_present()
+        self._window.refresh()
 
     def _seek(self, time: float) -> None:
         """Show that moment of the recording."""
@@ -93,6 +193,8 @@ class PlotsView:
         if wanted != self._watched and self._bench.model is not None:
             self._watched = wanted
             self._bench.probe.watch(wanted)
+        if (frame := self._bench.replay.frame) is not None:
+            self._show_moment(frame.time)
 
     # From one run of the program to the next.
 

@@ -132,15 +132,20 @@ class Chart(QWidget):
         room = 0.05 * max(abs(high), 1.0) if high == low else room
         self.canvas.values = low - room, high + room
 
-    def show_values(self, series: Mapping[Quantity, Series], time: float, removable: bool = True) -> None:
-        """The names, with the values at a time, or the last where that is NaN; `removable`: with what removes each."""
+    def show_values(
+        self, series: Mapping[Quantity, Series], time: float, known: Mapping[Quantity, float], removable: bool = True
+    ) -> None:
+        """The names, with the values at a time, or the last where that is NaN; `removable`: with what removes each.
+
+        `known` values, SI, at that time come before the nearest samples.
+        """
         faint = theme.COLORS["faint"]
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
         parts = []
         for k, quantity in enumerate(self.quantities):
             line, value = series[quantity], math.nan
-            if len(line):
-                at = line.at(time) if math.isfinite(time) else float(line.value[-1])
+            if len(line) or quantity in known:
+                at = known[quantity] if quantity in known else _at(line, time)
                 value = float(shown(quantity, line, np.array([at]))[0])
             number, _, unit = self.canvas.said(value).partition(" ")
             room = "  " * (WIDTH - len(number))  # a space is about half as wide as a figure
@@ -151,6 +156,10 @@ class Chart(QWidget):
         text = title + " &nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
         if text != self.names.text():
             self.names.setText(text)
+
+
+def _at(line: Series, time: float) -> float:
+    return line.at(time) if math.isfinite(time) else float(line.value[-1])
 
 
 def shown(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-import numpy as np
-from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QPixmap, QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
@@ -21,12 +20,10 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-import engine
 from app.desktop import theme
 from app.panels.chart import Chart
+from app.panels.plot_saving import PlotSaving
 from app.panels.quantity_list import QuantityList
-from app.panels.save_dialog import ask_path
-from app.plotting.plot_files import table
 from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.series import Series
@@ -38,7 +35,6 @@ MOST = 32  # curves
 EACH = 8  # curves of one entry of the menu for whole groups
 PICTURE_SCALE = 2
 LIST_WIDTH, LIST_LEAST = 250, 124  # px
-GAP = 1e-9  # s after the last sample, where a curve is interrupted
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
     ("Joint &velocities", "joint", ("velocity",)),
@@ -61,6 +57,8 @@ class PlotsPanel(QWidget):
     message = pyqtSignal(str)
     sought = pyqtSignal(float)
     """The time, s, of a moment that the user wants to be shown."""
+    live_asked = pyqtSignal()
+    """The present is to be shown instead of a recorded moment."""
     shown = pyqtSignal()
     """It has come into sight."""
 
@@ -72,7 +70,11 @@ class PlotsPanel(QWidget):
         self.seen = True
         """Whether no other tab hides it."""
         self._series: dict[Quantity, Series] = {}
+        self._recorded: Mapping[Quantity, Series] | None = None
+        self._span = (math.inf, -math.inf)
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
+        self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are known better than by the curves
+        self._anew = False  # whether the times in sight are to be chosen anew, around the cursor
         self._stale = False
         self.list = QuantityList()
         self.list.setMinimumWidth(LIST_LEAST)
@@ -122,14 +124,12 @@ class PlotsPanel(QWidget):
             button.setToolTip(tip)
         self.follow.setCheckable(True)
         self.follow.setChecked(True)
-        self.group_menu, menu = QMenu(self), QMenu(self)
+        self.group_menu, self._saving = QMenu(self), PlotSaving(self)
         for text, subject, kinds in GROUPS:
             self.group_menu.addAction(text).triggered.connect(
                 lambda _, subject=subject, kinds=kinds: self.plot_group(subject, kinds)
             )
-        menu.addAction("&Numbers (CSV)…", self._ask_csv)
-        menu.addAction("&Picture (PNG)…", self._ask_picture)
-        for button, entries in ((self.groups, self.group_menu), (self.save, menu)):
+        for button, entries in ((self.groups, self.group_menu), (self.save, self._saving.menu)):
             button.setMenu(entries)
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.span = QComboBox()
@@ -140,10 +140,10 @@ class PlotsPanel(QWidget):
         self.span.setToolTip("How much of the time is in sight, in simulated seconds")
         self.span.setAccessibleName("time in sight")
         self.add_plot.clicked.connect(self.new_plot)
-        self.follow.toggled.connect(self._set_live)
+        self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
         self.clear_all.clicked.connect(self.remove_all)
-        self.span.currentIndexChanged.connect(lambda _: self._set_live(True))
+        self.span.currentIndexChanged.connect(lambda _: self._look_anew())
         tools = QHBoxLayout()
         tools.setContentsMargins(6, 4, 6, 4)
         tools.setSpacing(1)
@@ -159,7 +159,7 @@ class PlotsPanel(QWidget):
     def dress(self) -> None:
         """Take the theme's colours."""
         for chart in self.charts:
-            chart.show_values(self._series, self._cursor)
+            chart.show_values(self.series, self._cursor, self._values)
         self._arrange()
 
     # What is plotted.
@@ -261,7 +261,7 @@ class PlotsPanel(QWidget):
         canvas.pointed.connect(self._point)
         canvas.zoomed.connect(lambda axis: self._zoomed(chart, axis))
         canvas.sought.connect(self.sought)
-        canvas.live_asked.connect(lambda: self._set_live(True))
+        canvas.live_asked.connect(self._look_anew)
         self.charts.append(chart)
         self.stack.addWidget(chart)
         self.current = chart
@@ -309,20 +309,48 @@ class PlotsPanel(QWidget):
     def interrupt(self) -> None:
         """Leave a gap up to the next samples."""
         for line in self._series.values():
-            if len(line):
-                line.extend(line.time[-1:] + GAP, np.array([np.nan]))
+            line.interrupt()
 
     @property
     def series(self) -> Mapping[Quantity, Series]:
-        """The samples of each curve."""
+        """The samples of each curve that is shown."""
+        if self._recorded is None:
+            return self._series
+        return {quantity: self._recorded.get(quantity, Series()) for quantity in self._series}
+
+    @property
+    def sampled(self) -> Mapping[Quantity, Series]:
+        """The samples of each curve that `add` was given."""
         return self._series
+
+    def show_recorded(
+        self, curves: Mapping[Quantity, Series] | None, span: tuple[float, float] = (math.inf, -math.inf)
+    ) -> None:
+        """Show these curves of a run, from its first to its last moment, s; None shows what was sampled again."""
+        self._stale |= curves is not None or self._recorded is not None
+        self._recorded, self._span = curves, span
+
+    def go_on_from(self, time: float, curves: Mapping[Quantity, Series]) -> None:
+        """What is sampled next goes on from these curves at that time, s."""
+        for quantity, line in self._series.items():
+            if (shown := curves.get(quantity, Series())) is not line:
+                before = shown.time <= time
+                line.clear()
+                line.extend(shown.time[before], shown.value[before])
 
     # What is in sight.
 
-    def show_cursor(self, time: float) -> None:
-        """A line at the time, s, that the window shows where it is not the newest; NaN takes it away."""
-        if time != self._cursor and not (math.isnan(time) and math.isnan(self._cursor)):
-            self._cursor, self._stale = time, True
+    def show_cursor(self, time: float, values: Mapping[Quantity, float] = MappingProxyType({})) -> None:
+        """A line at the time, s, that the window shows where it is not the newest; NaN takes it away.
+
+        `values`, SI, are those at that time of curves that do not tell them exactly.
+        """
+        if (time == self._cursor and values == self._values) or (math.isnan(time) and math.isnan(self._cursor)):
+            return
+        if math.isnan(time) != math.isnan(self._cursor):
+            self._anew = self._live
+            self._set_live(math.isnan(time))
+        self._cursor, self._values, self._stale = time, values, True
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -336,19 +364,29 @@ class PlotsPanel(QWidget):
 
     def draw(self) -> None:
         """Draw what is in sight as it stands."""
-        if self._live:
-            self._follow()
-        time = self._pointed if math.isfinite(self._pointed) else self._cursor
+        series = self.series
+        if self._live or math.isfinite(self._cursor):
+            self._follow(series)
+        pointed = math.isfinite(self._pointed)
         for chart in self.charts:
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
-            chart.draw(self._series)
-            chart.show_values(self._series, time)
+            chart.draw(series)
+            chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
 
-    def _follow(self) -> None:
-        lines = [line for line in self._series.values() if len(line)]
+    def _follow(self, series: Mapping[Quantity, Series]) -> None:
+        """Have the newest samples in sight, or the cursor: the times stay while it is."""
+        lines = [line for line in series.values() if len(line)]
         begin = min((float(line.time[0]) for line in lines), default=0.0)
         end = max((float(line.time[-1]) for line in lines), default=0.0)
         seconds = float(self.span.currentData())
+        if math.isfinite(self._cursor):
+            begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
+            first, last = self.charts[0].canvas.time if self.charts else (begin, end)
+            if not self._anew and first <= self._cursor <= last:
+                return
+            seconds = seconds if self._anew else last - first
+            end = min(max(self._cursor + seconds / 2, begin + seconds), end)
+            self._anew = False
         start = begin if math.isinf(seconds) else max(begin, end - seconds)
         least = 1.0 if math.isinf(seconds) else seconds
         for chart in self.charts:
@@ -357,6 +395,18 @@ class PlotsPanel(QWidget):
     def _set_live(self, on: bool) -> None:
         self._live, self._stale = on, True
         self.follow.setChecked(on)
+
+    def _press_live(self, on: bool) -> None:
+        recorded = math.isfinite(self._cursor)
+        self._set_live(on and not recorded)
+        if recorded:
+            self.live_asked.emit()
+
+    def _look_anew(self) -> None:
+        """See as much of the time as is chosen, up to the newest samples or around the cursor."""
+        self._anew, self._stale = True, True
+        if math.isnan(self._cursor):
+            self._set_live(True)
 
     def _fit(self) -> None:
         for chart in self.charts:
@@ -367,6 +417,7 @@ class PlotsPanel(QWidget):
         """All plots have the same times in sight."""
         if axis != 1:
             self._set_live(False)
+            self._anew = False
             for other in self.charts:
                 other.canvas.time = chart.canvas.time
         self._stale = True
@@ -374,47 +425,15 @@ class PlotsPanel(QWidget):
     def _point(self, time: float) -> None:
         self._pointed, self._stale = time, True
 
-    # Files.
-
     def picture(self) -> QPixmap:
         """All plots as they stand, in twice their size, without what serves the mouse."""
         self.draw()
         for chart in self.charts:
             chart.canvas.forget_mouse()
-            chart.show_values(self._series, self._cursor, removable=False)
+            chart.show_values(self.series, self._cursor, self._values, removable=False)
             chart.show_chosen(False)
         pixmap = QPixmap(self.stack.size() * PICTURE_SCALE)
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
         self.stack.render(pixmap)
         self._arrange()
         return pixmap
-
-    def save_picture(self, path: str) -> None:
-        """Write all plots as they stand as a PNG. Raises OSError."""
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        self.picture().save(buffer, "PNG")
-        with engine.replacing(path) as file:
-            file.write(buffer.data().data())
-
-    def save_csv(self, path: str) -> None:
-        """Write all samples, in SI units. Raises OSError."""
-        with engine.replacing(path) as file:
-            file.write(table(self._series).encode())
-
-    def _ask_csv(self) -> None:
-        self._ask("Save the numbers", "plots.csv", "Comma-separated values (*.csv)", self.save_csv)
-
-    def _ask_picture(self) -> None:
-        self._ask("Save the picture", "plots.png", "Pictures (*.png)", self.save_picture)
-
-    def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
-        path = ask_path(self, title, name, kinds, Path(name).suffix)
-        if not path:
-            return
-        try:
-            save(path)
-        except OSError as fault:
-            self.message.emit(f"{path} was not written: {fault}")
-        else:
-            self.message.emit(f"Saved {path}")

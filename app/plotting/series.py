@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 CAPACITY = 2**16  # samples: 1 MiB
+GAP = 1e-9  # s after the last sample, where a curve is interrupted
 
 
 class Series:
@@ -35,6 +36,34 @@ class Series:
 
     def clear(self) -> None:
         self._count, self._old, self._ratio = 0, 0, 2
+
+    def interrupt(self) -> None:
+        """Leave a gap up to the next samples."""
+        if len(self):
+            self.extend(self.time[-1:] + GAP, np.array([np.nan]))
+
+    def lacks(self, time: np.ndarray) -> np.ndarray:
+        """(N,), bool: which of these times are in a gap, or before the first sample or after the last."""
+        after = np.searchsorted(self.time, time)
+        exact = after < len(self)
+        exact[exact] = self.time[after[exact]] == time[exact]
+        inside = (after > 0) & (after < len(self))
+        inside[inside] = ~self._gaps[after[inside] - 1]
+        return ~(inside | exact)
+
+    def filled(self, time: np.ndarray, value: np.ndarray) -> Series:
+        """Another, with those of these samples, (N,) each, that this one lacks."""
+        lacking, own = self.lacks(time), ~self._gaps
+        times = np.concatenate([self.time[own], time[lacking]])
+        order = np.argsort(times, kind="stable")
+        both = Series(len(self._time))
+        both.extend(times[order], np.concatenate([self.value[own], value[lacking]])[order])
+        return both
+
+    @property
+    def _gaps(self) -> np.ndarray:
+        """(samples,), bool: those with which a gap begins."""
+        return np.isnan(self.value) & (np.diff(self.time, prepend=-np.inf) < 2 * GAP)
 
     def extend(self, time: np.ndarray, value: np.ndarray) -> None:
         """Add samples, (N,) each."""

@@ -275,7 +275,8 @@ def _plain(saved: SavedRun, model: Model, q: Array, v: Array, tau: Array) -> tup
     target = np.zeros((1, model.nv))
     frames = [
         StoredFrame(
-            float(time), k, 0, True, np.ascontiguousarray(q[:, k]), np.ascontiguousarray(v[:, k]),
+            float(time), round(float(time) / setup.settings.dt), 0, True,
+            np.ascontiguousarray(q[:, k]), np.ascontiguousarray(v[:, k]),
             (alike(tau[:, k]), target, None), (), None, (), None, np.zeros(0), 0,
         )
         for k, time in enumerate(saved.trajectory.time)

@@ -1,0 +1,186 @@
+"""Curves of a recorded run, worked out from its frames where nothing was sampled while it ran. Free of Qt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+import engine
+from app.acting.coordinates import Coordinate
+from app.jobs.background import Background
+from app.plotting.quantities import CONTACTS, Evaluation, Quantity, States
+from app.simulation.contacts import ContactForces, contact_forces
+
+FRAMES = 4000  # of a run, spread over all of it, that its curves have at most
+COARSE = 16  # of which each so many-th is worked out before the others
+AT_ONCE = 32  # frames
+_NOTHING = ContactForces(np.zeros(0, int), np.zeros((0, 3)), 0, 0.0)
+
+
+class Wanted(NamedTuple):
+    """Curves of one robot's frames, from the first to the last of a run."""
+
+    run: engine.Run
+    first: int
+    last: int
+    robot: int
+    quantities: tuple[Quantity, ...]
+    rows: Sequence[Coordinate]
+    """The model's `coordinates`."""
+
+    def includes(self, other: Wanted) -> bool:
+        """Whether the curves of the other are among these."""
+        return self[:4] == other[:4] and set(other.quantities) <= set(self.quantities)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """`values` (N, quantities), SI, at `time` (N,), s; with a `fault` there are none."""
+
+    wanted: Wanted
+    time: np.ndarray
+    values: np.ndarray
+    over: bool = True
+    fault: str = ""
+
+
+class RecordedCurves:
+    """Works out what is wanted in a thread: first coarsely, then from up to `FRAMES` frames."""
+
+    def __init__(self, recording: engine.Recording):
+        self._recording = recording
+        self._wanted: Wanted | None = None
+        self._work: Background[Curves] = Background("recorded curves", self._failed)
+
+    @property
+    def running(self) -> bool:
+        """Whether more is to come from `poll`."""
+        return self._work.running
+
+    def want(self, wanted: Wanted) -> None:
+        """Work these out, unless they are being or were; what else was wanted before is not any more."""
+        if self._wanted is not None and self._wanted.includes(wanted):
+            return
+        self._wanted = wanted
+        self._work.stop()
+        self._begin()
+
+    def forget(self) -> None:
+        """Nothing is wanted any more."""
+        self._wanted = None
+        self._work.stop()
+
+    def poll(self) -> Curves | None:
+        """The newest curves of what is wanted; None if there are none since the last call."""
+        found = self._work.poll()
+        if found is None or found.wanted is self._wanted:
+            return found
+        if found.over:
+            self._begin()
+        return None
+
+    def close(self) -> None:
+        """End the thread."""
+        self._work.close()
+
+    def _begin(self) -> None:
+        if (wanted := self._wanted) is not None:
+            self._work.run(lambda stop: self._evaluate(wanted, stop))
+
+    def _failed(self, fault: str) -> Curves:
+        return _none(self._wanted or Wanted(engine.Run(0), 0, 0, 0, (), ()), fault)
+
+    def _evaluate(self, wanted: Wanted, stop: threading.Event) -> Curves:
+        number = wanted.last - wanted.first + 1
+        chosen = np.unique(np.linspace(wanted.first, wanted.last, min(number, FRAMES)).round().astype(int))
+        for indices in (chosen[::COARSE], chosen):
+            parts = []
+            for start in range(0, len(indices), AT_ONCE):
+                if stop.is_set():
+                    return _none(wanted)
+                parts.append(evaluate(self._recording, wanted, indices[start : start + AT_ONCE].tolist()))
+            time, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+            curves = Curves(wanted, time, values, over=indices is chosen)
+            if not curves.over:
+                self._work.tell(curves)
+        return curves
+
+
+def _none(wanted: Wanted, fault: str = "") -> Curves:
+    return Curves(wanted, np.zeros(0), np.zeros((0, len(wanted.quantities))), fault=fault)
+
+
+class _Moment(NamedTuple):
+    """A frame and the one before it, where that is recorded."""
+
+    frame: engine.RecordedFrame
+    before: engine.RecordedFrame | None
+
+
+def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Times (N,), s, and values (N, quantities), SI, of those of these frames that are still recorded."""
+    moments, sampled = [], _is_sampled(recording, wanted.run)
+    for index in indices:
+        try:
+            frame = recording.frame(wanted.run, index)
+            before = recording.frame(wanted.run, index - 1) if index > wanted.run.first else None
+        except IndexError:  # the oldest go
+            continue
+        moments.append(_Moment(frame, before))
+    times, values = [np.zeros(0)], [np.zeros((0, len(wanted.quantities)))]
+    for _, group in groupby(moments, key=lambda moment: id(moment.frame.setup)):
+        states, model = _states(list(group), wanted, sampled)
+        evaluation = Evaluation(model, wanted.rows, states)
+        times.append(states.time)
+        values.append(np.stack([evaluation.value(each) for each in wanted.quantities], 1))
+    return np.concatenate(times), np.concatenate(values)
+
+
+def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[States, engine.Model]:
+    """The states of the robot in frames of one setup, and the robot as it was simulated there."""
+    settings, robot = moments[0].frame.setup.settings, wanted.robot
+    robot = robot if robot < settings.batch else 0
+    pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
+    with_contacts = any(CONTACTS in each.kind for each in wanted.quantities)
+    q, v, rate, effort, target, contact = [], [], [], [], [], []
+    for frame, before in moments:
+        at = frame.checkpoint
+        q.append(at.q[robot].astype(float))
+        v.append(at.v[robot].astype(float))
+        rate.append(np.full_like(v[-1], np.nan))
+        if before is not None and frame.time > before.time and (sampled or not frame.begins):
+            rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
+        arrays = (x.astype(float) for x in (at.q, at.v, at.tau, at.target))
+        effort.append(settings.effort(*arrays)[robot])
+        target.append(np.where(pulled, at.target[robot], np.nan))
+        if sampled:  # such a run does not tell where gains pulled to
+            effort[-1] = np.where(pulled, np.nan, effort[-1])
+            target[-1] = np.full_like(target[-1], np.nan)
+        contact.append(_contact(frame, robot) if with_contacts else None)
+    time = np.array([moment.frame.time for moment in moments])
+    model = settings.model if settings.parameters is None else settings.parameters.robot(robot)
+    states = States(
+        time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact
+    )  # fmt: skip
+    return states, model
+
+
+def _is_sampled(recording: engine.Recording, run: engine.Run) -> bool:
+    """Whether its frames are samples that stand for themselves, from a file: there each of them begins."""
+    if len(run) < 2:
+        return False
+    first, second = (recording.frame(run, index) for index in (run.first, run.first + 1))
+    return first.begins and second.begins and first.time < second.time
+
+
+def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
+    if frame.begins or frame.setup.settings.scene is None:
+        return None
+    if frame.touches is None:
+        return _NOTHING
+    return contact_forces(frame.touches, frame.setup.settings.dt, robot)

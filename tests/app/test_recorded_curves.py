@@ -1,0 +1,184 @@
+"""Curves of recorded runs: opened from a file, scrubbed, gone on from, and worked out from frames."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from test_plotting import panel_of, tick
+from test_run_files import open_run
+from test_time import play
+from windows import wait
+
+import engine
+from app.acting.coordinates import coordinates
+from app.features.time_view import TimeView
+from app.plotting.quantities import catalogue
+from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate
+from app.simulation.contacts import contact_forces
+from app.simulation.messages import Settings
+from app.simulation.recorder import Recorder
+from app.simulation.running import for_new, running_of
+from engine.cli import main as command
+
+Key, Left = Qt.Key, Qt.MouseButton.LeftButton
+SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def swing(tmp_path_factory):
+    """A file of 30 s of the double pendulum, written by `main.py run`."""
+    path = tmp_path_factory.mktemp("runs") / "swing.npz"
+    words = ["run", "double_pendulum", "--seconds", str(SECONDS), "--dt", "0.001", "--every", "20", "--out", str(path)]
+    assert command([*words, "--q", "0.5,0.2"]) == 0
+    return path
+
+
+def scrub(qtbot, window, seconds):
+    """Press the timeline at a time."""
+    track = window.features[TimeView].bar.track
+    qtbot.mouseClick(track, Left, pos=QPoint(round(track.place(seconds)), 12))
+
+
+def told(panel):
+    """The number in the first plot's names."""
+    return panel.charts[0].names.text()
+
+
+def whole(panel, count):
+    return all(len(line) >= count for line in panel.series.values())
+
+
+def test_an_opened_run_has_curves_and_the_view_follows_the_scrubbed_moment(qtbot, window, swing):
+    open_run(qtbot, window, swing)
+    panel, saved = panel_of(window), np.load(swing)
+    qtbot.keyClick(window, Key.Key_P)
+    name = window.workbench.model.joint_names[0]
+    tick(panel, f"{name} position")
+    count = len(saved["time"])
+    wait(qtbot, lambda: whole(panel, count))
+    (line,) = panel.series.values()
+    np.testing.assert_array_equal(line.time, saved["time"])
+    np.testing.assert_array_equal(line.value, saved["q"][:, 0])
+    canvas = panel.charts[0].canvas
+    for seconds in (21.0, 4.0):
+        scrub(qtbot, window, seconds)
+        wait(qtbot, lambda seconds=seconds: abs(canvas.marked - seconds) < 0.2)
+        panel.draw()
+        assert canvas.time[0] < canvas.marked < canvas.time[1]
+        assert np.diff(canvas.time)[0] == pytest.approx(10.0)
+        assert not panel.follow.isChecked()
+        angle = math.degrees(window.workbench.replay.frame.checkpoint.q[0, 0])
+        assert canvas.said(angle).replace(" ", "&nbsp;") in told(panel)
+    qtbot.mouseClick(panel.follow, Left)
+    wait(qtbot, lambda: canvas.marked == SECONDS)  # there is no present to go back to
+    assert not panel.follow.isChecked()
+    scrub(qtbot, window, 21.0)
+    wait(qtbot, lambda: abs(canvas.marked - 21.0) < 0.2)
+    qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    (sampled,) = panel.sampled.values()
+    wait(qtbot, lambda: not window.workbench.replay.active and len(sampled) > 1000)
+    assert sampled.time[-1] == pytest.approx(21.0, abs=0.2)
+    np.testing.assert_array_equal(sampled.value[:1000], saved["q"][:1000, 0])
+
+
+def test_what_is_ticked_after_a_run_is_worked_out_where_it_was_not_sampled(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    play(qtbot, window, 0.6)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    wait(qtbot, lambda: whole(panel, 1))
+    replay = window.workbench.replay
+    scrub(qtbot, window, 0.2)
+    wait(qtbot, lambda: whole(panel, 20))
+    (line,) = panel.series.values()
+    assert line.time[0] == 0.0
+    run, recording = replay.run, replay.recording
+    for index in (run.first, run.last):
+        at = recording.frame(run, index)
+        energy = np.add(*engine.energy(at.setup.model, at.checkpoint.q, at.checkpoint.v))[0]
+        assert line.at(at.time) == pytest.approx(energy, rel=1e-12)
+    assert not panel.follow.isChecked()
+    window.viewport.setFocus()
+    qtbot.keyClick(window, Key.Key_End)
+    wait(qtbot, lambda: panel.follow.isChecked())
+    assert len(next(iter(panel.series.values()))) < 20
+
+
+def recorded(name, settings, steps):
+    """A recording of that many steps, and what ran."""
+    model = engine.load(engine.find_robot(name))
+    running, recorder = running_of(model, settings(model)), Recorder()
+    recorder.jumped(running)
+    for _ in range(steps):
+        recorder.before(running, 1)
+        running.advance(1)
+        recorder.after(running, 1)
+    return model, running, recorder.recording
+
+
+def values_of(model, recording, labels):
+    """Times, and the values of these quantities by their names."""
+    (run,) = recording.runs
+    quantities = {each.label: each for each in catalogue(model)}
+    wanted = Wanted(run, run.first, run.last, 0, tuple(quantities[each] for each in labels), coordinates(model))
+    time, values = evaluate(recording, wanted, range(run.first, run.last + 1))
+    return time, dict(zip(labels, values.T, strict=True))
+
+
+def test_frames_give_what_is_sampled_live():
+    def settings(model):
+        return for_new(model, Settings(automatic=True))
+
+    labels = ["joint2 torque", "joint2 target", "joint2 error", "joint2 velocity", "joint2 acceleration"]
+    model, running, recording = recorded("arm7", settings, 100)
+    time, value = values_of(model, recording, labels)
+    assert time[-1] == running.state()[0]
+    assert value["joint2 torque"][-1] == running.simulation.effort[0, 1] != 0
+    np.testing.assert_array_equal(value["joint2 target"], 0.0)
+    assert value["joint2 error"][-1] == -running.simulation.q[0, 1]
+    np.testing.assert_allclose(
+        value["joint2 acceleration"][1:], np.diff(value["joint2 velocity"]) / np.diff(time), rtol=1e-9
+    )
+    assert np.isnan(value["joint2 acceleration"][0])
+    model, running, recording = recorded("quadruped", settings, 50)
+    _, value = values_of(model, recording, ["contact force z", "contacts"])
+    now = contact_forces(running.simulation.contacts, running.simulation.dt, 0)
+    assert value["contact force z"][-1] == pytest.approx(now.force[:, 2].sum())
+    assert value["contacts"][-1] == now.number > 0
+    assert np.isnan(value["contacts"][0])
+
+
+def test_a_sampled_run_does_not_tell_targets(swing):
+    model = engine.load(engine.find_robot("double_pendulum"))
+    recording = engine.recording_of(engine.read_run(str(swing)), model)
+    name = model.joint_names[0]
+    time, value = values_of(model, recording, [f"{name} target", f"{name} acceleration", f"{name} velocity"])
+    assert np.all(np.isnan(value[f"{name} target"]))
+    rate = np.diff(value[f"{name} velocity"]) / np.diff(time)
+    np.testing.assert_allclose(value[f"{name} acceleration"][1:], rate, rtol=1e-9)
+
+
+def test_a_long_run_is_worked_out_from_some_of_its_frames(qtbot, swing, monkeypatch):
+    monkeypatch.setattr("app.plotting.recorded_curves.FRAMES", 100)
+    assert FRAMES <= 5000
+    model = engine.load(engine.find_robot("double_pendulum"))
+    recording = engine.recording_of(engine.read_run(str(swing)), model)
+    (run,) = recording.runs
+    energy = tuple(each for each in catalogue(model) if each.label == "total energy")
+    curves, found = RecordedCurves(recording), []
+    curves.want(Wanted(run, run.first, run.last, 0, energy, coordinates(model)))
+
+    def look():
+        if (some := curves.poll()) is not None:
+            found.append(some)
+        return not curves.running
+
+    wait(qtbot, look)
+    curves.close()
+    assert found[-1].over
+    assert found[-1].values.shape == (100, 1)
+    assert found[-1].time[[0, -1]] == pytest.approx([0.0, SECONDS])
