@@ -44,6 +44,7 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.panel_scroller import scrolled
+from app.panels.quantity_list import LEAVES_SPACE
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
 from app.picture.viewport import Viewport
@@ -330,7 +331,8 @@ class Window(QMainWindow):
         """Leave Space, ←, →, Home and End to a focused control that has a use for them."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             focused, users = QApplication.focusWidget(), _users(event)
-            if isinstance(focused, users) and focused is not self.joints:
+            used = isinstance(focused, users) and focused is not self.joints
+            if used and not (event.key() == Qt.Key.Key_Space and focused.property(LEAVES_SPACE)):
                 event.accept()
                 return True
         return super().event(event)

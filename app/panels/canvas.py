@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph.functions
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from app.desktop import theme
 from app.plotting.quantities import Unit
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 10, 6, 18  # px around the curves; the bottom where times are told
+EDGE = 3  # px that words keep from the right edge
 NEAR = 20  # px around a curve within which the mouse shows its numbers
 ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
 TALL, WIDE = 30, 80  # px from one tick to the next, at least
@@ -127,12 +128,12 @@ class Canvas(QWidget):
             painter.setPen(theme.color("accent"))
             painter.drawRect(self._frame)
         painter.setClipping(False)
-        self._draw_moment(painter, area)
+        self._draw_moment(painter)
         self._draw_note(painter, area)
 
     def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
         """The grid and its numbers; answers the prefix of the values' unit."""
-        line, faint = theme.color("edge"), theme.color("faint")
+        line, faint, moment = theme.color("edge"), theme.color("faint"), self.moment(painter.fontMetrics())
         line.setAlphaF(0.6)
         exponent = self._exponent()
         for value in ticks(*self.values, max(2, int(area.height() / TALL)), whole=self.unit.logarithmic):
@@ -150,8 +151,9 @@ class Canvas(QWidget):
                 painter.setPen(faint)
                 text = f"{number(time)} s"
                 half = painter.fontMetrics().horizontalAdvance(text) / 2 + 1
-                place = QRectF(min(x, self.width() - half) - half, area.bottom() + 2, 2 * half, BOTTOM)
-                painter.drawText(place, _Middle, text)
+                place = QRectF(min(x, self.width() - half - EDGE) - half, area.bottom() + 2, 2 * half, BOTTOM)
+                if moment is None or not moment[0].intersects(place):
+                    painter.drawText(place, _Middle, text)
         return PREFIXES[exponent]
 
     def _exponent(self) -> int:
@@ -201,15 +203,24 @@ class Canvas(QWidget):
         painter.drawText(QRectF(-area.height() / 2, -10, area.height(), 20), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
 
-    def _draw_moment(self, painter: QPainter, area: QRectF) -> None:
-        """The time under the mouse, or of the window, on the axis of time."""
-        time = self.pointer if math.isfinite(self.pointer) else self.marked
+    def moment(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
+        """Where on the axis of time that under the mouse is told, or that of the window, and how; None where it is not.
+
+        The axis' own numbers leave room for it.
+        """
+        area, time = self.area, self.pointer if math.isfinite(self.pointer) else self.marked
         if not (self.tells_times and self.time[0] <= time <= self.time[1]):
-            return
+            return None
         text = f"{time:.{max(0, 3 - math.floor(math.log10(self.time[1] - self.time[0])))}f} s"
-        box = QRectF(0, area.bottom() + 1, painter.fontMetrics().horizontalAdvance(text) + 10, BOTTOM - 1)
+        box = QRectF(0, area.bottom() + 1, metrics.horizontalAdvance(text) + 10, BOTTOM - 1)
         box.moveCenter(QPointF(float(self.x_of(time)), box.center().y()))
-        box.moveRight(min(box.right(), self.width() - 1))
+        box.moveRight(min(box.right(), self.width() - EDGE))
+        return box, text
+
+    def _draw_moment(self, painter: QPainter) -> None:
+        if (moment := self.moment(painter.fontMetrics())) is None:
+            return
+        box, text = moment
         painter.fillRect(box, theme.color("raised"))
         painter.setPen(theme.color("text"))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)

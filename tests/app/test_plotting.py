@@ -169,6 +169,44 @@ def test_the_list_is_searched_and_ticked_by_keys(panel):
     assert QApplication.focusWidget() in (view.search, None)
 
 
+def test_space_plays_after_a_click_in_the_list_and_ticks_after_keys(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    view = panel.list.view
+    view.setFocus()
+    qtbot.keyClick(view, Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.playing)
+    assert [each.label for each in panel.quantities] == ["total energy"]
+    qtbot.keyClick(view, Key.Key_Space)
+    wait(qtbot, lambda: not window.workbench.playing)
+    panel.list.search.clear()
+    qtbot.keyClick(view, Key.Key_Down)
+    qtbot.keyClick(view, Key.Key_Space)
+    assert len(panel.quantities) == 2
+    assert not window.workbench.playing
+
+
+def test_numbers_of_the_axis_leave_room_for_the_moment(panel):
+    tick(panel, "joint1 velocity")
+    fill(panel)
+    (chart,) = panel.charts
+    canvas = chart.canvas
+    for time in (canvas.time[1], 14.1):
+        panel.show_cursor(time)
+        panel.draw()
+        box, text = canvas.moment(canvas.fontMetrics())
+        assert box.right() < canvas.width() - 2
+        assert f"{time:.2f} s" == text
+        image = canvas.grab().toImage()
+        beside = image.copy(
+            int(box.right()) + 1, int(box.top()), image.width() - int(box.right()) - 1, int(box.height())
+        )
+        if time > 15:
+            assert colored(beside, theme.COLORS["faint"]) == 0
+
+
 def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
     for text in ("joint1 velocity", "joint2 torque", "joint3 velocity"):
         tick(panel, text)
