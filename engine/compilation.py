@@ -181,7 +181,7 @@ def _remembered() -> dict[str, float]:
     try:
         content = json.loads(_times().read_text("utf-8"))
         return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
 
 

@@ -17,6 +17,7 @@ import engine
 from app.features import session_text
 from app.gl.camera import Camera
 from app.simulation.messages import Settings
+from engine.bench import results
 
 BROKEN = Path(__file__).parent / "broken"
 TOLD: dict[str, dict[str, Any]] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
@@ -51,7 +52,18 @@ def refusal(read: Callable[[], object]) -> str:
     return ""
 
 
-READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session}
+def run(path: Path) -> list[str]:
+    model = engine.load(engine.find_robot("double_pendulum"))
+    fault = refusal(lambda: engine.recording_of(engine.read_run(path), model))
+    return [fault] if fault else []
+
+
+def rows(path: Path) -> list[str]:
+    fault = refusal(lambda: results.read(path))
+    return [fault] if fault else []
+
+
+READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session, ".npz": run, ".jsonl": rows}
 """What is said of a file, sentence by sentence, by its kind; nothing where it is taken."""
 
 

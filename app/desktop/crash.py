@@ -98,7 +98,8 @@ class Reports:
         path, fault = self.folder / SESSION, self.folder / FAULT
         try:
             session = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            since = float(session.get("begun", 0.0))
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):  # damaged
             session = None
         path.unlink(missing_ok=True)
         if not isinstance(session, dict):
@@ -106,7 +107,6 @@ class Reports:
         if fault.is_file() and fault.stat().st_size:
             now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
             fault.replace(self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt")
-        since = float(session.get("begun", 0.0))
         written = [each for each in self.reports() if each.stat().st_mtime >= since]
         return Left(session, written[-1] if written else None)
 

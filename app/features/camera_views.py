@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -113,6 +114,7 @@ class CameraViews:
 def _read(text: str) -> dict[str, list[float]]:
     """The views in the settings, by name; none where these are damaged."""
     try:
-        return {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}
-    except (ValueError, TypeError, AttributeError):
+        views = {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}
+        return {name: view for name, view in views.items() if all(map(math.isfinite, view))}
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}

@@ -201,7 +201,7 @@ class PlotsView:
     def _remembered(self) -> dict[str, list[list[str]]]:
         try:
             return dict(json.loads(self._settings.value("plots", "{}", str)))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return {}
 
     def _remember(self) -> None:

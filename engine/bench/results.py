@@ -98,9 +98,10 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
     for number, line in enumerate(content.splitlines(), 1):
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _damage(path, number, str(error)) from None
-        if not isinstance(found, dict) or not ({"plan", "machine"} if number == 1 else {"key"}) <= found.keys():
+        known = isinstance(found, dict) and ({"plan", "machine"} if number == 1 else {"key"}) <= found.keys()
+        if not known or (number > 1 and not isinstance(found["key"], str)):
             raise _damage(path, number, "it is no header" if number == 1 else "it is no row")
         if number == 1:
             header = found
@@ -114,7 +115,7 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
 def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -312,7 +312,18 @@ def _recorded(
             tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, contact.get(k, ()),
             next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
         ))  # fmt: skip
+    _require_order(frames)
     return setups, shapes, frames
+
+
+def _require_order(frames: Sequence[StoredFrame]) -> None:
+    """ValueError unless steps lead from each frame to the next, where that does not begin anew."""
+    for before, frame in pairwise(frames):
+        counts = (before.steps, *(steps for steps, _ in frame.changes), frame.steps)
+        if not frame.begins and (frame.setup != before.setup or any(b < a for a, b in pairwise(counts))):
+            raise ValueError(f"no steps lead from its frame at {before.time:g} s to that at {frame.time:g} s")
+    if min(frame.steps for frame in frames) < 0:
+        raise ValueError("frame_steps has numbers that are negative")
 
 
 def _typed(x: Array, setup: Setup) -> Array:
@@ -326,6 +337,8 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
     for count, shape in zip(counts.tolist(), shapes, strict=True):
         width = shape[-1]
         mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
+        if not np.all(np.isfinite(mine)):
+            raise ValueError(f"{name}_rows has numbers that are not finite")
         if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):
             raise IndexError(f"{name} has rows beyond its shape {shape}")
         found.append((mine, places))
@@ -341,6 +354,8 @@ def _inputs(
     for what, x in (("tau", tau), ("target", target)):
         if x.shape not in ((number, 1, model.nv), (number, batch, model.nv)) or x.dtype.kind != "f":
             raise ValueError(f"{name}_{what} has shape {x.shape} and type {x.dtype}")
+        if not np.all(np.isfinite(x)):
+            raise ValueError(f"{name}_{what} has numbers that are not finite")
     shape = batch, len(model.link_names), 6
     wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))
     return [(alike(tau[k]), alike(target[k]), next(wrenches) if acts[k] else None) for k in range(number)]

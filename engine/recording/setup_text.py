@@ -73,11 +73,18 @@ def read(
         one_of("algorithm", text["algorithm"], ALGORITHMS[device]), bool(text["limits"]),
         one_of("dtype", text["dtype"], _DTYPES), bool(text["timed"]), kp, kd, parameters, bool(text["freezes"]), scene,
     )  # fmt: skip
+    time_before = float(text["time_before"])
+    if not np.isfinite(time_before):
+        raise ValueError(f"its time_before is {time_before}; expected seconds")
     threads = None if text["threads"] is None else int(text["threads"])
     return Setup(
-        settings, device, threads, bool(text["wrenches"]), float(text["time_before"]),
+        settings,
+        device,
+        threads,
+        bool(text["wrenches"]),
+        time_before,
         understand(text["about"]),
-    )  # fmt: skip
+    )
 
 
 def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:

@@ -188,7 +188,7 @@ def _read(path: Path, _stamp: int, device: str) -> Measurements:
     try:
         content = json.loads(path.read_text("utf-8"))
         rows = tuple(_checked(Row(**entry)) for entry in content["rows"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         return Measurements(path, damage=f"{type(error).__name__}: {error}", device=device)
     if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm, row.work) for row in rows}) < len(rows):
         return Measurements(path, damage="it holds a case twice", device=device)

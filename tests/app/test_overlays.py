@@ -244,7 +244,18 @@ def test_without_perspective_what_is_parallel_looks_so(qtbot, arm):
     assert pixels(arm).std() > 5
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 3}', '{"a": ["b", 1, 1, 1, 1, 1, 1]}', '{"a": [1]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        '{"a": 3}',
+        '{"a": ["b", 1, 1, 1, 1, 1, 1]}',
+        '{"a": [1]}',
+        '{"a": [NaN, 1, 1, 1, 1, 1, 1]}',
+        "[" * 10**4,
+    ],
+)
 def test_views_that_are_damaged_are_none(make_window, tmp_path, text):
     QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat).setValue("views", text)
     menu = make_window().features[CameraViews].menu

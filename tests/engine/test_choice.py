@@ -237,6 +237,7 @@ DAMAGED = {
     "empty": lambda _: "",
     "another object": lambda _: '{"rows": 3}',
     "a list": lambda _: "[]",
+    "lists without end": lambda _: "[" * 10**4,
     "no rows": lambda _: '{"key": {}}',
     "a row of numbers": lambda _: '{"rows": [[1, 2]]}',
     "a field too few": lambda text: text.replace('"batch"', '"bunch"'),

@@ -99,6 +99,8 @@ def header():
         (header() + '{"us": 3}\n', "is damaged at line 2 (it is no row)"),
         (header() + '{"key": "a"}\n' * 2, "is damaged at line 3 (row 'a' is there twice)"),
         (header() + "\xff\xfe\n", "is damaged at line 2"),
+        (header() + '{"key": ["a"]}\n', "is damaged at line 2 (it is no row)"),
+        (header() + '{"key": "a", "us": ' + "[" * 10**4 + "\n", "is damaged at line 2"),
     ],
 )
 def test_a_damaged_file_is_told_and_left_as_it_is(path, content, said):
@@ -399,3 +401,11 @@ def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
     low, middle, high = found["spread"]["abia on cpu in float64, µs"]
     assert 0 < low <= middle <= high
     assert grid.table([found]).row_count == 1
+
+
+@pytest.mark.parametrize("rows", ["3", "[1]", "[{}]"])
+def test_a_table_without_rows_is_told(tmp_path, rows):
+    path = tmp_path / "table.json"
+    path.write_text(f'{{"machine": {{}}, "rows": {rows}}}')
+    with pytest.raises(ValueError, match="holds no rows"):
+        against.read(path)

@@ -39,10 +39,13 @@ def read(path: Path) -> tuple[dict[str, Any], Rows]:
     text = path.read_text("utf-8")
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():
-        return whole["machine"], {row["key"]: results.with_new_names(row) for row in whole["rows"]}
+        try:
+            return dict(whole["machine"]), {str(row["key"]): results.with_new_names(row) for row in whole["rows"]}
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise ValueError(f"{path} holds no rows; give a file by --rows, or what --json printed") from None
     header, rows = results.read(path)
     return header["machine"], rows
 

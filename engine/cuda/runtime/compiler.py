@@ -202,7 +202,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
     try:
         head, _, code = path.read_bytes().partition(b"\n")
         facts = json.loads(head)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     whole = isinstance(facts, dict) and facts.get("sha256") == hashlib.sha256(code).hexdigest()
     return (code, facts["lowered"]) if whole else None
