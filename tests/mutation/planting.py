@@ -1,0 +1,216 @@
+"""Runs tests in a process of their own, forked from one that has paid for the imports, with or without a mutant.
+
+The mutant's text is compiled in place of the module when it is imported. Kernels that reach what it changes are
+compiled anew, from that text, and are not kept; all others come from the cache. What a test starts as another Python
+program sees the module as it is on disk.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutants import Mutant
+from rooms import ROOT
+
+MEMORY = 12 << 30  # bytes of address space; LLVM and thread stacks reserve far more than they use
+PLUGINS = ("_hypothesis_pytestplugin",)
+
+
+class Run:
+    """pytest's plugin: keeps the tests that were chosen, in their order, and notes the first that fails."""
+
+    def __init__(self, chosen: dict[str, int] | None, note: Path):
+        self._chosen, self._note = chosen, note
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self._chosen is not None:
+            order = self._chosen
+            items[:] = sorted((x for x in items if x.nodeid in order), key=lambda item: order[item.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self._note.exists():
+            self._note.write_text(report.nodeid, "utf-8")
+
+
+def forked(work: Callable[[], int], output: Path, cores: set[int]) -> int:
+    """Start `work` in a forked process, a group of its own on those cores, whose words go to a file; answers its id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        os.setsid()
+        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.nice(19)
+        os.sched_setaffinity(0, cores)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        code = work()
+    except BaseException as fault:
+        os.write(2, f"{type(fault).__name__}: {fault}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def end(child: int) -> None:
+    """End a forked process and all that it started."""
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def settle(folder: Path, cache: Path, share: bool = False) -> None:
+    """Have this process write nowhere but to `folder`, with what is compiled already in a cache of its own.
+
+    With `share` the cache is the one that is given, and keeps what is compiled.
+    """
+    own = cache if share else folder / "cache"
+    for entry in () if share else cache.rglob("*"):
+        target = own / entry.relative_to(cache)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if entry.is_file():
+            os.link(entry, target)
+    for name, value in (("XDG_CACHE_HOME", own), ("HOME", folder), ("TMPDIR", folder)):
+        os.environ[name] = str(value)
+    os.environ.pop("CATENA_CACHE_DIR", None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ["PYTHONPATH"] = str(ROOT)
+    os.chdir(folder)
+    sys.path.insert(0, str(ROOT))
+
+
+def run_pytest(files: list[str], folder: Path, plugin: object, first: bool = False) -> int:
+    """pytest on those files, with `first` until the first failure; answers its code."""
+    words = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
+    words += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")] + ["-x"] * first
+    for name in PLUGINS:
+        if importlib.util.find_spec(name):
+            words += ["-p", name, "--hypothesis-seed=0"]
+    return int(pytest.main([*words, *(str(ROOT / file) for file in files)], [plugin]))
+
+
+def plant(mutant: Mutant, folder: Path) -> None:
+    """Have a module imported with its mutant's text. Raises what the module raises, if it cannot be imported."""
+    text = mutant.applied((ROOT / mutant.path).read_text("utf-8"))
+    shadow = folder / "mutant.py"
+    shadow.write_text(text, "utf-8")
+    name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    sys.meta_path.insert(0, _Finder(name, str(ROOT / mutant.path), text, str(shadow)))
+    import engine.cpu.runtime.native as native
+    from engine.cpu.runtime import kernel_cache, numba_kernels
+
+    mark = "_mutant"
+    whole = mutant.path.startswith("engine/cpu/runtime/")
+    function_name, store_name, write = native.Function._name, numba_kernels.Store.name, kernel_cache.write
+
+    def marked(name: str, function: Any) -> str:
+        return name + mark if whole or _depends(function, mutant, str(shadow)) else name
+
+    def write_unmarked(name: str, content: bytes) -> None:
+        if not name.endswith(mark):
+            write(name, content)
+
+    native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)
+    numba_kernels.Store.name = lambda self, sig: marked(store_name(self, sig), self._function)
+    kernel_cache.write = write_unmarked
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, name: str, path: str, text: str, shadow: str):
+        self._name, self._loader = name, _Loader(name, path)
+        self._loader.text, self._loader.shadow = text, shadow
+
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self._loader.path, loader=self._loader)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """The module is where it was; its code says it is of the mutant's file, where kernels' texts are read."""
+
+    text = shadow = ""
+
+    def get_code(self, _: str) -> types.CodeType:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return compile(self.text, self.shadow, "exec", dont_inherit=True)
+
+
+def reached(function: Any) -> tuple[set[tuple[str, str]], set[str]]:
+    """The (file, symbol) of a kernel and of all functions that it calls, and all names that they mention."""
+    symbols: set[tuple[str, str]] = set()
+    names: set[str] = set()
+    ahead, seen = [function], set()
+    while ahead:
+        here = ahead.pop()
+        code = here.__code__
+        if code in seen:
+            continue
+        seen.add(code)
+        symbols.add((code.co_filename, here.__qualname__.split(".")[0]))
+        mentioned = set(_names(code))
+        names |= mentioned
+        things = [*map(_content, here.__closure__ or ()), *(here.__globals__.get(name) for name in mentioned)]
+        rooms = [
+            thing for thing in things if isinstance(thing, types.ModuleType) and thing.__name__.startswith("engine")
+        ]
+        things += [vars(room).get(name) for room in rooms for name in mentioned]
+        ahead += filter(None, map(_function, things))
+    return symbols, names
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
+
+
+def _function(thing: Any) -> Any:
+    """The Python function in a kernel, in Numba's dispatcher, or that it is."""
+    inner = getattr(thing, "function", None) or getattr(thing, "py_func", thing)
+    return inner if isinstance(inner, types.FunctionType) else None
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _depends(function: Any, mutant: Mutant, shadow: str) -> bool:
+    symbols, names = reached(function)
+    top = mutant.symbol.split(".")[0]
+    return (shadow, top) in symbols or top in names
+
+
+def mentions(path: str) -> Iterator[tuple[str, str]]:
+    """Each (symbol, name) where a symbol of that module mentions a name."""
+    from mutants import symbols_of
+
+    for symbol, node in symbols_of(ast.parse((ROOT / path).read_text("utf-8"))):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                yield symbol, inner.id
+            elif isinstance(inner, ast.Attribute):
+                yield symbol, inner.attr

@@ -1,0 +1,95 @@
+"""Which modules make up a room, and which tests are nearest to it.
+
+Of those tests a mutant meets the ones that were seen to come by the function it changes (`touched`), so a room may name
+more of them than any one mutant needs. Left out are the GPU's rooms, which a machine without one cannot run, and the
+bench's scripts: suites, the papers' experiments, peers and pictures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Room(NamedTuple):
+    """Patterns of its modules, from engine/, and of the nearest tests, from tests/engine/ without `test_`."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+_STEPS = (
+    "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "dca_tree_steps", "wrenches",
+    "ball_joints", "frames", "phases", "energies", "link_twists",
+)  # fmt: skip
+_DYNAMICS = (
+    "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
+    "dca_trees_cpu", "energies", "link_twists", "point_mobility",
+)  # fmt: skip
+_FILES = ("urdf", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
+_CONTACT = (
+    "contact", "contact_solver", "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
+    "point_mobility", "surfaces",
+)  # fmt: skip
+ROOMS = {
+    "description": Room(("urdf/**/*.py",), (*_FILES, "holding", "cli")),
+    "model": Room(
+        ("model/*.py", "lie.py", "parameters.py", "validation.py"),
+        (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "capabilities"),
+    ),
+    "dynamics": Room(
+        ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/dynamics.py", "cpu/rigid_body/*.py", "cpu/chains/*.py",
+         "cpu/trees/*.py"),
+        (*_DYNAMICS, *_STEPS, "parameters", "contact"),
+    ),
+    "stepping": Room(
+        ("simulation.py", "rollout.py", "stepper.py", "step_settings.py", "timestep.py", "holding.py", "frame.py",
+         "phases.py", "checkpoint.py", "controller.py", "cpu/stepping/*.py"),
+        (*_STEPS, "parameters", "controller", "run_controller", "recording", "cli", "contact", "touching_bodies",
+         "growth", "capabilities"),
+    ),
+    "constraints": Room(
+        ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",
+         "cpu/constraints/__init__.py"),
+        (*_STEPS, *_CONTACT, "parameters"),
+    ),
+    "contact": Room(
+        ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py", "scene/*.py"),
+        (*_CONTACT, "simulation", "bench_contact", "stepping_contract"),
+    ),
+    "selection": Room(("selection/*.py",), ("choice*", "capabilities", "shipped", "simulation", "dynamics", "growth")),
+    "results": Room(
+        ("bench/*.py", "bench/compare/*.py", "files.py"),
+        ("results", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
+    ),
+    "recording": Room(("recording/*.py",), ("recording*", "run_controller", "controller", "cli")),
+    "shell": Room(
+        ("*_command.py", "cli.py", "robot_arguments.py", "compilation.py"),
+        ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
+    ),
+    "runtime": Room(
+        ("cpu/runtime/**/*.py", "cpu/__init__.py"),
+        ("native", "cache", "compilation", "aba_batch", "dca_cpu", "dca_trees_cpu", "phases", "dynamics"),
+    ),
+}  # fmt: skip
+FOLDERS_LEFT_OUT = tuple(f"engine/{name}/" for name in ("cuda", "bench/suites", "bench/paper", "bench/peers"))
+LEFT_OUT = {
+    "engine/__init__.py",
+    "engine/bench/gpu_timing.py",
+    "engine/bench/plots.py",
+    "engine/bench/compare/pictures.py",
+}
+
+
+def modules(room: str) -> list[str]:
+    """The files of a room's modules, from the repository's root."""
+    found = {path for pattern in ROOMS[room].modules for path in (ROOT / "engine").glob(pattern)}
+    return sorted({str(path.relative_to(ROOT)) for path in found} - LEFT_OUT)
+
+
+def tests(room: str) -> list[str]:
+    """The files of the tests nearest to a room, from the repository's root."""
+    found = {path for pattern in ROOMS[room].tests for path in (ROOT / "tests" / "engine").glob(f"test_{pattern}.py")}
+    return sorted(str(path.relative_to(ROOT)) for path in found)
