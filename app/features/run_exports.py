@@ -42,7 +42,7 @@ class RunExports:
         make = partial(make_action, window)
         self.trajectory = make(
             "Run as &trajectory (.npz)…", partial(self._ask, "npz"), "Ctrl+E",
-            tip="Everything recorded of this run; it opens again here and in NumPy",
+            tip="All of the run that is shown, a branch with what led to it; it opens again here and in NumPy",
         )  # fmt: skip
         self.table = make("Run as ta&ble (.csv)…", partial(self._ask, "csv"), tip="Time, q, v and tau of every frame")
         self.menu = QMenu("&Export", window)
@@ -73,7 +73,9 @@ class RunExports:
     def _ask(self, kind: str) -> None:
         name = f"{self._bench.model.name}.{kind}"
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
-        if path := ask_path(self._window, "Export the run", name, filters, kind):
+        replay = self._bench.replay
+        title = f"Export {run_files.which(replay.chosen, replay.runs)}"
+        if path := ask_path(self._window, title, name, filters, kind):
             self.write(path, kind)
 
     def write(self, path: str, kind: str) -> None:
@@ -82,16 +84,17 @@ class RunExports:
         if run is None or self.writing.running:
             return
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
-        looked_at = bench.replay.robot
+        looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
 
         def work(_: threading.Event) -> str:
             frame = recording.frame(run, run.last)
             if kind == "csv":
-                engine.save_csv(path, frame.setup.model, engine.recorded_trajectory(recording, run), looked_at)
+                written = engine.recorded_trajectory(recording, run)
+                engine.save_csv(path, frame.setup.model, written, looked_at)
             else:
                 told = run_files.facts(frame.setup, robot, floating, folders)
-                engine.save_run(path, recording, run, told, run_files.describe)
-            return f"{len(run)} frames written to {Path(path).name}"
+                written = engine.save_run(path, recording, run, told, run_files.describe)
+            return f"{len(written.time)} frames written to {Path(path).name}: {which}, {run_files.extent(run, written)}"
 
         self.begin(work, f"writing {Path(path).name} …")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,24 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
         "batch": settings.batch, "device": setup.device, "dtype": settings.dtype,
         "gravity": setup.model.gravity.tolist(), "no_limits": not settings.limits, "catena": engine.__version__,
     }  # fmt: skip
+
+
+def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
+    """How a run is told apart from the others that are recorded."""
+    if len(runs) == 1:
+        return "the run"
+    return f"run {run.number}, one of {len(runs)}"
+
+
+def extent(run: engine.Run, written: engine.Trajectory) -> str:
+    """From when to when a run is written, and where a part of it is another's."""
+    start, end = written.time[[0, -1]]
+    text = f"{start:.2f} to {end:.2f} s"
+    if run.left is not None and run.left[1] > start:
+        text += f", until {run.left[1]:.2f} s that of run {run.left[0]}"
+    if run.first and start > 0:
+        text += "; what was before is no longer recorded"
+    return text
 
 
 def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "") -> Callable[..., engine.Model]:

@@ -50,7 +50,7 @@ class SavedRun:
 
 
 def trajectory(recording: Recording, run: Run) -> Trajectory:
-    """A recorded run as `rollout` answers it; a batch stands in front."""
+    """A recorded run, from its oldest frame that is kept, as `rollout` answers it; a batch stands in front."""
     return _trajectory(recording.stored(run))
 
 
@@ -68,9 +68,10 @@ def save_run(
     run: Run,
     settings: dict[str, Any],
     describe: Callable[[Any], Any] = lambda about: about,
-) -> None:
-    """Write a recorded run to an .npz file, whole or not at all.
+) -> Trajectory:
+    """Write a recorded run to an .npz file, whole or not at all; the answer is the trajectory that is in it.
 
+    It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
     Raises ValueError where the arrays would take more than `LARGEST`, which `read_run` refuses.
     """
@@ -105,7 +106,8 @@ def save_run(
     texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(setups)]
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
-    arrays |= asdict(_trajectory(frames)) | {
+    written = _trajectory(frames)
+    arrays |= asdict(written) | {
         "joint_names": np.array(model.joint_names),
         "coordinate_names": np.array(model.coordinate_names),
         "settings": np.array(json.dumps({**settings, "format": FORMAT})),
@@ -114,6 +116,7 @@ def save_run(
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
         np.savez_compressed(file, **arrays)
+    return written
 
 
 def _rows(inputs: Sequence[Inputs], k: int) -> int:

@@ -199,6 +199,30 @@ def _same_ground(one: engine.Plane | engine.HeightField, other: engine.Plane | e
     return np.array_equal(one.heights, other.heights) and one.cell == other.cell
 
 
+def test_an_export_says_which_run_it_has(qtbot, window, exports, tmp_path, monkeypatch):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.3)
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    left = window.workbench.replay.frame.time
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    play(qtbot, window, 0.2)
+    branch = recording.runs[-1]
+    end = recording.span(branch)[1]
+    extent = f"run 2, one of 2, 0.00 to {end:.2f} s, until {left:.2f} s that of run 1"
+    titles = []
+    for action, name in ((exports.trajectory, "branch.npz"), (exports.table, "branch.csv")):
+        path = tmp_path / name
+        monkeypatch.setattr("app.features.run_exports.ask_path", lambda *a, path=path: titles.append(a[1]) or str(path))
+        wait(qtbot, action.isEnabled)
+        action.trigger()
+        said = f"{len(branch)} frames written to {name}: {extent}"
+        wait(qtbot, lambda said=said: window.statusBar().currentMessage() == said)
+    assert titles == ["Export run 2, one of 2"] * 2
+    times = np.load(tmp_path / "branch.npz")["time"]
+    assert (times[0], times[-1], len(times)) == (0.0, end, len(branch))
+
+
 def test_a_floating_robots_run_opens_floating(qtbot, window, exports, tmp_path, monkeypatch):
     window.files.open(engine.find_robot("arm7"), floating=True)
     wait_loaded(qtbot, window)

@@ -166,6 +166,34 @@ def test_a_file_from_before_tells_step_and_gravity(tmp_path):
     assert (setup.settings.dt, setup.settings.integrator, setup.model.gravity[2]) == (2e-3, "rk4", -1.6)
 
 
+def test_a_run_that_goes_on_while_it_is_written_is_whole(tmp_path, recorded, monkeypatch):
+    (run,) = recorded.runs
+    simulation, stored = recorded.frame(run, run.last).setup.simulation(), recorded.stored
+    simulation.restore(recorded.frame(run, run.last).checkpoint)
+    count = len(run)
+
+    def and_go_on(run):
+        frames = stored(run)
+        recorded.note(simulation)
+        simulation.step(5)
+        recorded.add(simulation)
+        return frames
+
+    monkeypatch.setattr(recorded, "stored", and_go_on)
+    path = tmp_path / "run.npz"
+    written = engine.save_run(path, recorded, run, {"robot": "quadruped"})
+    assert len(run) > count == len(written.time)
+    assert len(opened(path, "quadruped").runs[0]) == count
+
+
+def test_a_branch_is_written_with_what_was_before(tmp_path, recorded):
+    (run,) = recorded.runs
+    branch = recorded.branch(run, 5)
+    read = opened(save(tmp_path / "branch.npz", recorded), "quadruped")
+    assert len(read.runs[0]) == len(branch) == 6
+    assert read.span(read.runs[0]) == (0.0, recorded.frame(run, 5).time)
+
+
 def test_a_table_has_a_column_for_each_number(tmp_path, recorded):
     (run,), model = recorded.runs, recorded.frame(recorded.runs[0], 0).setup.model
     path, whole = tmp_path / "run.csv", engine.recorded_trajectory(recorded, recorded.runs[0])
