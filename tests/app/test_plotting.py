@@ -366,46 +366,6 @@ def test_the_windows_own_moment_is_marked(panel):
     assert colored(chart.canvas.grab().toImage(), theme.COLORS["accent"]) == before
 
 
-def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
-    window = opened()
-    panel = panel_of(window)
-    qtbot.keyClick(window, Key.Key_P)
-    tick(panel, "total energy")
-    window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.6)
-    window.run.play.trigger()
-    panel.draw()
-    (chart,) = panel.charts
-    canvas = chart.canvas
-    place = QPoint(round(float(canvas.x_of(0.3))), int(canvas.area.center().y()))
-    QTest.mouseClick(canvas, Left, Qt.KeyboardModifier.ControlModifier, place)
-    wait(qtbot, lambda: window.workbench.replay.active and math.isfinite(canvas.marked))
-    assert canvas.marked == pytest.approx(0.3, abs=0.05)
-    assert window.workbench.replay.frame.time == canvas.marked
-    qtbot.keyClick(window, Key.Key_Left)
-    before = canvas.marked
-    wait(qtbot, lambda: canvas.marked < before)
-    qtbot.keyClick(window, Key.Key_End)
-    wait(qtbot, lambda: math.isnan(canvas.marked))
-
-
-def test_a_branch_begins_anew_from_its_moment(qtbot, opened):
-    window = opened()
-    panel = panel_of(window)
-    qtbot.keyClick(window, Key.Key_P)
-    tick(panel, "total energy")
-    window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.6)
-    window.run.play.trigger()
-    (line,) = panel.series.values()
-    panel.sought.emit(0.3)
-    wait(qtbot, lambda: window.workbench.replay.active)
-    assert line.time[-1] > 0.5
-    qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: line.time[-1] < 0.35)
-    assert line.time[-1] == pytest.approx(0.3, abs=0.05)
-
-
 def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     for text in ("joint1 position", "joint2 torque", "energy drift"):
         tick(panel, text)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtTest import QTest
 from test_plotting import panel_of, tick
 from test_run_files import open_run
 from test_time import play
@@ -106,6 +107,46 @@ def test_what_is_ticked_after_a_run_is_worked_out_where_it_was_not_sampled(qtbot
     qtbot.keyClick(window, Key.Key_End)
     wait(qtbot, lambda: panel.follow.isChecked())
     assert len(next(iter(panel.series.values()))) < 20
+
+
+def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.6)
+    window.run.play.trigger()
+    panel.draw()
+    (chart,) = panel.charts
+    canvas = chart.canvas
+    place = QPoint(round(float(canvas.x_of(0.3))), int(canvas.area.center().y()))
+    QTest.mouseClick(canvas, Left, Qt.KeyboardModifier.ControlModifier, place)
+    wait(qtbot, lambda: window.workbench.replay.active and math.isfinite(canvas.marked))
+    assert canvas.marked == pytest.approx(0.3, abs=0.05)
+    assert window.workbench.replay.frame.time == canvas.marked
+    qtbot.keyClick(window, Key.Key_Left)
+    before = canvas.marked
+    wait(qtbot, lambda: canvas.marked < before)
+    qtbot.keyClick(window, Key.Key_End)
+    wait(qtbot, lambda: math.isnan(canvas.marked))
+
+
+def test_a_branch_begins_anew_from_its_moment(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.6)
+    window.run.play.trigger()
+    (line,) = panel.series.values()
+    panel.sought.emit(0.3)
+    wait(qtbot, lambda: window.workbench.replay.active)
+    assert line.time[-1] > 0.5
+    qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: line.time[-1] < 0.35)
+    assert line.time[-1] == pytest.approx(0.3, abs=0.05)
 
 
 def recorded(name, settings, steps):
