@@ -161,7 +161,7 @@ class Window(QMainWindow):
     def _share_out(self) -> None:
         """The docks' sizes; after the features, which may change the style and with it the layout."""
         self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430, "Timing": 430})
-        self.docks.share(Qt.Orientation.Vertical, {"Joints": 330, "Timing": 550})
+        self.docks.share(Qt.Orientation.Vertical, {"Joints": 440, "Timing": 440})
         self.docks.share(Qt.Orientation.Vertical, {"Diagnostics": 260})
 
     def _show_compare(self, shown: bool) -> None:

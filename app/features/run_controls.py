@@ -12,6 +12,9 @@ from app.desktop.actions import MESSAGE, check, make_action
 from app.features.status import too_heavy
 from app.workbench import Workbench
 
+PLAY_TIP = "Play the simulation, or pause (Space)"
+PLAY_RECORDED_TIP = "Play the recording from the moment that is shown, or pause (Space); Live goes back to the present"
+
 
 class RunControls(QObject):
     """Turns what is pressed into the workbench's methods."""
@@ -27,7 +30,8 @@ class RunControls(QObject):
         super().__init__(window)
         self._bench, self._bar = bench, window.statusBar()
         make, key = partial(make_action, window), Qt.Key
-        self.play = make("&Play", self._toggle, key.Key_Space, icon="play", tip="Play or pause")
+        self.play = make("&Play", self._toggle, key.Key_Space, icon="play")
+        self.play.setToolTip(PLAY_TIP)
         self.step = make(
             "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
         )
@@ -53,7 +57,9 @@ class RunControls(QObject):
         for action in (self.play, self.step):
             action.setEnabled(there and not measuring)
         playing = bench.playing or bench.replay.playing
-        self.play.setIcon(theme.icon("pause" if playing else "play"))
+        recorded = bench.replay.active and not bench.replay.at_present
+        self.play.setIcon(theme.icon("pause" if playing else "playback" if recorded else "play"))
+        self.play.setToolTip(PLAY_RECORDED_TIP if recorded else PLAY_TIP)
         self.play.setText("&Pause" if playing else "&Play")
         check(self.gravity, bench.settings.gravity)
         check(self.hold, bench.settings.held)

@@ -59,7 +59,7 @@ class TimeView:
         self.first = make("&First moment", partial(self._to_end, False), key.Key_Home, icon="first", tip="To the first")
         self.back = make("&Back", partial(self._move, -1), key.Key_Left, icon="back", tip="One frame back")
         self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame on (→)")
-        self.play = make("&Play back", self._toggle, icon="play", tip="Play the recording, or pause (Space)")
+        self.play = make("&Play back", self._toggle, icon="playback", tip="Play the recording, or pause")
         self.last = make(
             "&Live", partial(self._to_end, True), key.Key_End, icon="last", tip="Back to the present, live"
         )
@@ -227,7 +227,7 @@ class TimeView:
         self.forward.setEnabled(replay.active and not replay.at_end)
         self.branch.setEnabled(replay.active)
         self.keyframe.setEnabled(there and run is not None)
-        self.play.setIcon(theme.icon("pause" if replay.playing else "play"))
+        self.play.setIcon(theme.icon("pause" if replay.playing else "playback"))
         self.play.setText("&Pause" if replay.playing else "&Play back")
         self._played = replay.playing
         self._show_marks()

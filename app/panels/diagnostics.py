@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+from typing import cast
 
-from PyQt6.QtCore import Qt, QTimer, QUrl, pyqtSignal
+from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices, QGuiApplication
 from PyQt6.QtWidgets import (
     QHBoxLayout,
@@ -15,6 +17,8 @@ from PyQt6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSplitter,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -27,12 +31,26 @@ from app.jobs.repairing import Repaired, Repairing
 from app.panels.save_dialog import ask_path
 
 COLUMNS = ("line", "element", "fault", "cure")
+FAULT, CURE = 2, 3
+PAD = 10  # px beside the words of a cell
 POLL = 50  # ms between looks at the copy that is being written
 TRUST_TIP = (
     "Let this xacro file run any Python, with all that you may do on this computer, and open it;\n"
     "only if you know where it comes from. It is asked anew each time."
 )
 EXCERPT = 2  # lines of the file before and after the one at fault
+
+
+class Wrapped(QStyledItemDelegate):
+    """Makes rows of a tree as high as their words, wrapped into their columns: of itself the tree asks for one line."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        size = super().sizeHint(option, index)
+        tree = cast(QTreeWidget, self.parent())
+        icon = tree.iconSize().width() + PAD if index.column() == 0 else 0
+        room = QRect(0, 0, max(40, tree.columnWidth(index.column()) - 2 * PAD - icon), 10_000)
+        words = tree.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, index.data() or "")
+        return QSize(size.width(), max(size.height(), words.height() + PAD))
 
 
 class DiagnosticsPanel(QWidget):
@@ -84,13 +102,18 @@ class DiagnosticsPanel(QWidget):
         view = QTreeWidget()
         view.setHeaderLabels(COLUMNS)
         view.setRootIsDecorated(False)
-        view.setUniformRowHeights(True)
+        view.setWordWrap(True)
+        view.setItemDelegate(Wrapped(view))
         view.setAllColumnsShowFocus(True)
         view.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
-        view.header().setStretchLastSection(True)
-        view.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column, width in enumerate((80, 210, 420)):
+        header = view.header()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for column in (FAULT, CURE):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        for column, width in enumerate((64, 200)):
             view.setColumnWidth(column, width)
+        header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # rows are as high as their words
+        view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
         theme.signals.changed.connect(self._dress)
         return view
@@ -147,10 +170,11 @@ class DiagnosticsPanel(QWidget):
         """Append what was found later, for instance a mesh that could not be read."""
         for each in diagnostics:
             self.diagnostics.append(each)
-            item = QTreeWidgetItem([str(each.line or ""), each.element, each.fault, each.cure])
+            item = QTreeWidgetItem([str(each.line or ""), *map(_breakable, (each.element, each.fault, each.cure))])
             item.setIcon(0, theme.icon(each.severity))
             for column, text in enumerate((each.severity, each.element, each.fault, each.cure)):
                 item.setToolTip(column, text)
+                item.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
             self.list.addTopLevelItem(item)
         self.repair_button.setVisible(any(each.repair for each in self.diagnostics))
         self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no faults'}")
@@ -213,6 +237,11 @@ class DiagnosticsPanel(QWidget):
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
         self.excerpt.verticalScrollBar().setValue(0)
+
+
+def _breakable(text: str) -> str:
+    """The same words, whose paths and long names may go on in the next line."""
+    return re.sub(r"(?<=[/\\_.=])(?=\w)", "\u200b", text)
 
 
 def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:

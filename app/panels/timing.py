@@ -58,11 +58,14 @@ MEANINGS = {
     "frame": "one picture and what was simulated for it; a GPU's part goes on beside the host's",
 }
 
+TOTALS = {"step": "One step", "frame": "One picture"}
+"""How the rows of the sums are called."""
+
 Role = Qt.ItemDataRole
 
 
 class TimingTable(QAbstractTableModel):
-    """A row per phase, and a row for the sum of each of the two histories."""
+    """Of each of the two histories a row for the sum, and below it a row for each part."""
 
     def __init__(self, histories: Sequence[tuple[str, History]]):
         super().__init__()
@@ -72,9 +75,13 @@ class TimingTable(QAbstractTableModel):
         self._take_rows()
 
     def _take_rows(self) -> None:
-        self.names = [name for total, history in self._parts for name in (*history.shown, total)]
-        self._sums = set(np.cumsum([len(history.shown) + 1 for _, history in self._parts]) - 1)
-        self.seconds = np.vstack([history.statistics() for _, history in self._parts])
+        self.names = [name for total, history in self._parts for name in (total, *history.shown)]
+        self._sums = {row for row, name in enumerate(self.names) if name in dict(self._parts)}
+        self._take_seconds()
+
+    def _take_seconds(self) -> None:
+        """The sum first, then what it is made of."""
+        self.seconds = np.vstack([np.roll(history.statistics(), 1, 0) for _, history in self._parts])
 
     def show_others(self) -> None:
         """The histories show other rows now."""
@@ -83,7 +90,7 @@ class TimingTable(QAbstractTableModel):
         self.endResetModel()
 
     def refresh(self) -> None:
-        self.seconds = np.vstack([history.statistics() for _, history in self._parts])
+        self._take_seconds()
         self.dataChanged.emit(self.index(0, 1), self.index(len(self.names) - 1, len(COLUMNS)), [Role.DisplayRole])
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
@@ -107,6 +114,11 @@ class TimingTable(QAbstractTableModel):
             return side | Qt.AlignmentFlag.AlignBottom
         return None
 
+    def _figure(self, row: int, column: int) -> str:
+        """A dash where nothing was done, such as steps while the simulation stands still."""
+        idle = not np.any(self.seconds[row, :BEFORE] > 0)
+        return duration(np.nan if idle and column < BEFORE else self.seconds[row, column])
+
     def _heading(self, section: int) -> str:
         name = ("", *COLUMNS)[section]
         algorithm = {1 + MEDIAN: self.algorithm, 1 + BEFORE: self.algorithm_before}.get(section)
@@ -115,7 +127,7 @@ class TimingTable(QAbstractTableModel):
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = index.row(), index.column()
         if role == Role.DisplayRole:
-            return self.names[row] if column == 0 else duration(self.seconds[row, column - 1])
+            return TOTALS.get(self.names[row], self.names[row]) if column == 0 else self._figure(row, column - 1)
         if role == Role.ToolTipRole:
             return row_text(self.names[row], self.seconds[row])
         if role == Role.DecorationRole and column == 0 and row not in self._sums:

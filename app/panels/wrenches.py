@@ -144,8 +144,9 @@ class WrenchPanel(QWidget):
         if each is not None:
             boxes = (*self.moment, *self.force)
             for box, value in zip(boxes, each.wrench, strict=True):
-                with QSignalBlocker(box):
-                    box.setValue(float(value))
+                if box.value() != round(float(value), box.decimals()) and not _being_typed(box):
+                    with QSignalBlocker(box):
+                        box.setValue(float(value))
             self.axes.setCurrentIndex(0 if each.world else 1)
 
     def _load_link(self) -> None:
@@ -172,6 +173,11 @@ class WrenchPanel(QWidget):
     def _emit(self) -> None:
         wrench = np.array([box.value() for box in (*self.moment, *self.force)])
         self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0)
+
+
+def _being_typed(box: QDoubleSpinBox) -> bool:
+    """Whether there is a number in it that is not taken yet."""
+    return box.hasFocus() and box.text() != box.textFromValue(box.value())
 
 
 def _told(each: SetWrench) -> str:

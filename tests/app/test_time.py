@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtWidgets import QInputDialog
 from windows import wait, wait_loaded
 
@@ -51,6 +51,29 @@ def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: not window.workbench.compiling)
     return window.workbench.replay.recording
+
+
+def image(action) -> bytes:
+    """The picture of an action's icon."""
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    action.icon().pixmap(24, 24).save(buffer, "PNG")
+    return data.data()
+
+
+def test_both_transports_show_what_space_would_play(qtbot, window, time_view):
+    """Green plays the simulation, blue the recording, wherever the button stands."""
+    load(qtbot, window)
+    simulation = image(window.run.play)
+    play(qtbot, window, 0.4)
+    assert image(window.run.play) == simulation != image(time_view.play)
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    assert image(window.run.play) == image(time_view.play)
+    assert "recording" in window.run.play.toolTip()
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    assert image(window.run.play) == simulation
+    assert "recording" not in window.run.play.toolTip()
 
 
 def scrub(qtbot, view: TimeView, share: float) -> None:

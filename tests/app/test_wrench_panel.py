@@ -55,6 +55,27 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     np.testing.assert_allclose(bench.newest.v[0], speed)
 
 
+def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, opened):
+    window = opened(engine.find_robot("pendulum"))
+    view = window.features[WrenchView]
+    panel, box = view.panel, view.panel.force[2]
+    press(qtbot, window, view.action)
+    wait(qtbot, panel.isVisible)
+    qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
+    box.setFocus()
+    wait(qtbot, box.hasFocus)
+    box.selectAll()
+    qtbot.keyClicks(box, "12.")
+    window.refresh()  # as whenever anything is told or pressed
+    view._bench.forces.set(0, np.arange(6.0), True)  # as when a moment with another wrench is shown
+    window.refresh()
+    assert box.text() == "12."
+    qtbot.keyClicks(box, "5")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 12.5
+    assert view._bench.forces.wrenches[panel.link.currentData()].wrench[5] == 12.5
+
+
 def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     view, bench = window.features[WrenchView], window.workbench
