@@ -32,7 +32,31 @@ _ATTRIBUTES = {
     "compiler": ("settotalmass", "boundmass", "boundinertia", "balanceinertia", "inertiafromgeom"),
     "option": ("gravity", "wind", "density", "viscosity"),
 }
+_OUTERMOST = {
+    "sdf": ("an SDF, as Gazebo reads them", "give the URDF that it was made from"),
+    "world": ("an SDF, as Gazebo reads them", "give the URDF that it was made from"),
+    "mujoco": ("an MJCF, as MuJoCo reads them", "give the URDF that it was made from"),
+    "mujocoinclude": ("an MJCF, as MuJoCo reads them", "give the URDF that it was made from"),
+    "COLLADA": ("a mesh, as URDFs name them", "give the URDF that names it"),
+    "html": ("a page of the web", "download the file itself, not the page that shows it"),
+}
+_OF_SRDF = ("group", "group_state", "end_effector", "virtual_joint", "disable_collisions", "disable_default_collisions")
 _OFF = ("", "0", "0.0", "false")
+
+
+def is_robot(document: Document, root: Element, wanted: str = "a URDF") -> bool:
+    """Whether the outermost element is <robot>; else an error that says what the file is, where that is known."""
+    if root.tag == "robot":
+        return True
+    what, cure = _OUTERMOST.get(root.tag, ("", ""))
+    fault = f"the outermost element is <{tag_of(root)}>" + (f": this is {what}" if what else "")
+    document.error(root, fault, f"{wanted} is one <robot> element" + (f"; {cure}" if cure else ""))
+    return False
+
+
+def is_srdf(root: Element) -> bool:
+    """Whether a <robot> without links is MoveIt's description of one."""
+    return any(root.find(tag) is not None for tag in _OF_SRDF)
 
 
 def name_once(document: Document, root: Element) -> None:

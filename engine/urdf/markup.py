@@ -91,18 +91,28 @@ class Document:
             parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
             self.root = self._tree(parser)
         if self.root is None:
-            reason = parser.error_log[0].message.strip() if len(parser.error_log) else "nothing is in it"
-            self.report("error", 1, f"the file is not XML: {reason}", "give the path of a URDF file", "XML")
+            self.source.oddities.clear()  # which follow from what it is instead
+            self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in parser.error_log]), "XML")
             return
         seen: set[int] = set()
         for entry in parser.error_log:
             if entry.domain_name != "NAMESPACE" and entry.line not in seen:
                 seen.add(entry.line)
-                fault = f"malformed XML: {entry.message.strip()}"
+                fault = f"malformed XML: {_first_line(entry.message)}"
                 self.report("error", entry.line, fault, "correct the XML here; later faults may follow from it", "XML")
-        if self.root.prefix is None and self.root.nsmap.get(None):
-            for element in self.root.iter("*"):
-                element.tag = etree.QName(element).localname if element.prefix is None else element.tag
+        default = self.root.nsmap.get(None) if self.root.prefix is None else None
+        if default:
+            for element in self.root.iter(f"{{{default}}}*"):
+                element.tag = etree.QName(element).localname
+
+    def _no_xml(self, said: list[str]) -> tuple[str, str]:
+        """What a file is that is no XML, where that can be told, and what to do; what the parser has said of it."""
+        if self.source.data.startswith(b"version https://git-lfs"):
+            return "the file is a pointer of Git LFS to the one that is meant", "fetch that one: git lfs pull"
+        if any("entity" in each for each in said) and b"<!ENTITY" in self.source.data:
+            return "its entities grow without bound, or stand in each other", "write what they stand for"
+        reason = said[0] if said else "nothing is in it"
+        return f"the file is not XML: {reason}", "give the path of a URDF file"
 
     def _tree(self, parser: Any) -> Element | None:
         try:
@@ -123,7 +133,8 @@ class Document:
         if self.expanded and line is not None:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        self.found.append(Diagnostic(severity, line, element, shortened(fault), shortened(cure), repair))
+        fault, cure = (shortened(in_one_line(text)) for text in (fault, cure))
+        self.found.append(Diagnostic(severity, line, element, fault, cure, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""
@@ -295,6 +306,16 @@ class Document:
         if values is None:
             return None
         return values[0] if abs(values[0]) < UNLIMITED else none
+
+
+def _first_line(message: str) -> str:
+    """What a parser says; below it stands the text that it was said of."""
+    return message.strip().partition("\n")[0]
+
+
+def in_one_line(text: str) -> str:
+    """A text with line breaks and what else no screen shows, as escapes of Python; parts of it come from files."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, length: int = LONGEST) -> str:

@@ -32,10 +32,7 @@ SIZES = {
 def read(document: Document, resources: Resources) -> Description | None:
     """The links and joints of a document; None where it holds no robot. Faults are kept in the document."""
     root = document.root
-    if root is None:
-        return None
-    if root.tag != "robot":
-        document.error(root, f"the outermost element is <{root.tag}>", "a URDF is one <robot> element")
+    if root is None or not foreign.is_robot(document, root):
         return None
     if not document.expanded and any(mark in document.source.data for mark in (b"<xacro:", b"${", b"$(")):
         substitution.substitute(document, root)
@@ -107,10 +104,13 @@ class _Reader:
         material = self.document.one(element, "material")
         color = self._material(material) if material is not None else None
         geometry = self.document.one(element, "geometry")
-        solid = next(geometry.iterchildren("*"), None) if geometry is not None else None
+        solid, *more = geometry.iterchildren("*") if geometry is not None and len(geometry) else (None,)
         if solid is None:
             self.document.warning(element, "no shape inside <geometry>", "it is left out")
             return None
+        for other in more:
+            used = f"the <{solid.tag}> before it is used"
+            self.document.warning(other, "a second shape inside <geometry>", used, self.document.drop(other))
         size, mesh = self._mesh(solid) if solid.tag == "mesh" else (self._size(solid), None)
         if size is None:
             return None

@@ -16,7 +16,13 @@ from xml.sax.saxutils import escape
 
 from engine.model import Edit
 
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BEGINNINGS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
+    b"<\0\0\0": "utf-32-le", b"\0\0\0<": "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be",
+}  # fmt: skip
+"""Encodings by what a file begins with: a mark, or else the first letter of XML."""
 _CODECS = ("utf-8", "ascii", "iso8859", "cp", "koi8", "mac", "gb", "big5", "shift_jis", "euc_")
 _WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(128, 256)}
 """What Windows means by a byte that is not UTF-8."""
@@ -241,7 +247,7 @@ def apply(data: bytes, edits: list[Edit]) -> bytes:
 
 def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
     """The text, its codec, the codec that the file declares, and the place of the first letter that is in neither."""
-    marked = next((codec for bom, codec in _BOMS.items() if raw.startswith(bom)), None)
+    marked = next((codec for beginning, codec in _BEGINNINGS.items() if raw.startswith(beginning)), None)
     head = _DECLARATION.search(raw, 0, 1000)
     named = {name: value for name, _, value in _attributes(raw, head.start() + 5)}.get("encoding") if head else None
     declared = _codec(named) if named else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.model import Diagnostic
+from engine.urdf import foreign
 from engine.urdf.markup import Document, Element
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
@@ -28,9 +29,7 @@ def read(
     """
     document = Document(path, package_dirs, trust_xacro)
     root, pairs = document.root, set[Pair]()
-    if root is not None and root.tag != "robot":
-        document.error(root, f"the outermost element is <{root.tag}>", "an SRDF is one <robot> element")
-    elif root is not None:
+    if root is not None and foreign.is_robot(document, root, "an SRDF"):
         pairs = _Links(document, root, link_names).pairs(root)
     name = Path(path).name
     found = [
@@ -58,6 +57,8 @@ class _Links:
 
     def pairs(self, root: Element) -> set[Pair]:
         """The pairs that are disabled in the end."""
+        if root.find("link") is not None and root.find("joint") is not None:
+            self.document.warning(root, "it holds links and joints: this is a URDF", "of these nothing is used")
         disabled = self._named(root, "disable_collisions")
         for element in root.iterfind("disable_default_collisions"):
             link = self._link(element, "link")

@@ -32,11 +32,14 @@ def surfaces(document: Document, root: Element) -> dict[str, Surface]:
         places.setdefault(element.getparent().get("name", "").strip(), []).append((element, _BULLET))
     for element in root.iterfind("gazebo[@reference]"):
         places.setdefault(element.get("reference", "").strip(), []).append((element, _GAZEBO))
-    found = {}
+    found, links = {}, {element.get("name", "").strip() for element in root.iterfind("link")}
     for link, given in places.items():
         friction, restitution = (_first(document, given, name) for name in ("friction", "restitution"))
-        if friction is not None or restitution is not None:
-            found[link] = Surface(friction, restitution)
+        if friction is None and restitution is None:
+            continue
+        found[link] = Surface(friction, restitution)
+        if link not in links:
+            document.warning(given[0][0], f"there is no link {link!r}", "its friction and restitution are not used")
     return found
 
 

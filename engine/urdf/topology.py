@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine import lie
+from engine.urdf import foreign
 from engine.urdf.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
 from engine.urdf.markup import LARGEST, Document
 from engine.urdf.numerals import written
@@ -16,6 +17,7 @@ from engine.urdf.spelling import Spelling
 
 FLOATING_BASE = "floating_base"
 
+_NO_LINKS = {False: "add at least one <link>", True: "this is an SRDF; give the URDF, and this one as its srdf"}
 CYCLES = 100
 """Of so many joints that are one too many it is said whether they close a cycle: each may take a walk to the root."""
 
@@ -45,7 +47,7 @@ def connect(document: Document, description: Description, floating: bool, mimic:
     _unique(document, "link", description.links)
     _unique(document, "joint", [joint for joint in description.joints if joint.name])
     if not links and not document.failed:
-        document.error(document.root, "the robot has no links", "add at least one <link>")
+        document.error(document.root, "the robot has no links", _NO_LINKS[foreign.is_srdf(document.root)])
     carriers = _carriers(document, description.joints, links)
     roots = _roots(document, description, links)
     _cycles(document, carriers)

@@ -74,7 +74,7 @@ def test_a_run_that_did_not_is_told_of_once(reports):
     assert following.left() is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "{\"begun\": \"then\"}", "[" * 10**4])
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"begun": "then"}', "[" * 10**4])
 def test_a_session_that_cannot_be_read_is_none(reports, text):
     (reports.folder / SESSION).write_text(text)
     left = reports.left()

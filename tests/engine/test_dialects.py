@@ -53,7 +53,7 @@ def same(a: Model, b: Model) -> bool:
 
 def test_every_file_has_its_entry() -> None:
     assert sorted(SAID) == sorted(path.stem for path in DIALECTS.glob("*.urdf"))
-    assert len(SAID) >= 40
+    assert len(SAID) >= 120
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -61,6 +61,9 @@ def test_what_is_said_and_read(name: str) -> None:
     expected, path = SAID[name], DIALECTS / f"{name}.urdf"
     found = engine.check(path)
     told = [{key: getattr(entry, key) for key in TOLD} for entry in found]
+    for entry in told:  # the words of the XML parser, which differ from version to version
+        if expected.get("fault", "").endswith("…") and entry["fault"].startswith(expected["fault"][:-1]):
+            entry["fault"] = expected["fault"]
     assert told == [{key: expected[key] for key in TOLD} for _ in range("severity" in expected)]
     assert [bool(entry.repair) for entry in found] == [expected.get("repaired", False)] * len(found)
     if "read" not in expected:
