@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from engine import files, validation
 from engine.controller import Controller
 from engine.cuda.runtime import arrays
+from engine.divergence import Diverged
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.reals import reals
@@ -69,7 +70,8 @@ def rollout(
 
     `controls` are generalized forces: (steps, nv) for all robots, (batch, steps, nv), or (nv,) held for `steps` steps;
     none means zero. `target` (nv,) or (batch, nv) is held, by default where the robots start; what else `Simulation`
-    takes is explained there. Only what `keep` names is written. Raises `Diverged` like `Simulation`.
+    takes is explained there. Only what `keep` names is written. Raises `Diverged` like `Simulation`, with all samples
+    of before that as its `trajectory`.
     """
     rows = [len(x) for x in (q0, v0) if np.ndim(x) == 2]
     single, batch = not rows, max(rows, default=1)
@@ -91,14 +93,23 @@ def rollout(
         simulation.empty(batch, samples, width) if name in keep else None
         for name, width in (("q", model.nq), ("v", model.nv))
     ]
-    simulation.advance(steps, None if held else sequence, every, (record[0], record[1]))
-    simulation.check()
     tau = None
     if "tau" in keep:
         shown = sequence if held else np.concatenate([sequence[:, :1], sequence[:, every - 1 :: every]], 1)
         tau = np.broadcast_to(shown, (batch, samples, model.nv))
     time = np.arange(samples) * (dt * every)
-    return Trajectory(time, *(array[0] if single and array is not None else array for array in (*record, tau)))
+
+    def kept(samples: int) -> Trajectory:
+        parts = (None if x is None else x[0, :samples] if single else x[:, :samples] for x in (*record, tau))
+        return Trajectory(time[:samples], *parts)
+
+    try:
+        simulation.advance(steps, None if held else sequence, every, (record[0], record[1]))
+        simulation.check()
+    except Diverged as error:
+        error.trajectory = kept(1 + (simulation.steps - 1) // every)
+        raise
+    return kept(samples)
 
 
 def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tuple[Any, int]:
@@ -192,16 +203,17 @@ class Recorder:
             if self._controls is not None:
                 self._controls[:, done : done + n] = effort
             record = simulation.empty(1, n + 1, q.size), simulation.empty(1, n + 1, v.size)
-            simulation.advance(n, simulation.array(np.tile(effort, (1, n, 1))), 1, record)
-            simulation.check()
-            kept = np.arange(done + 1, done + n + 1)
+            sound, failure = self._advanced(n, simulation.array(np.tile(effort, (1, n, 1))), 1, record)
+            kept = np.arange(done + 1, done + sound + 1)
             kept = kept[kept % self._every == 0]
             if self._keep:
                 self._q[:, kept // self._every], self._v[:, kept // self._every] = (
                     arrays.to_host(states)[:, kept - done] for states in record
                 )
             self._samples += len(kept) if self._keep else 0
-            done = self._done = done + n
+            done = self._done = done + sound
+            if failure:
+                raise failure
             if perf_counter() > told + seconds or done == self._steps:
                 told = perf_counter()
                 self._phases.append(simulation.phases)
@@ -214,13 +226,28 @@ class Recorder:
         if self._keep:
             rows, widths = (simulation.batch, samples + 1), (self._q.shape[2], self._v.shape[2])
             record = simulation.empty(*rows, widths[0]), simulation.empty(*rows, widths[1])
-        simulation.advance(n, controls, self._every, record)
-        simulation.check()
+        sound, failure = self._advanced(n, controls, self._every, record)
         self._phases.append(simulation.phases)
         if record:
-            here = slice(self._samples - 1, self._samples + samples)
-            self._q[:, here], self._v[:, here] = map(arrays.to_host, record)
+            samples = sound // self._every
+            here, part = slice(self._samples - 1, self._samples + samples), slice(samples + 1)
+            self._q[:, here], self._v[:, here] = (arrays.to_host(x)[:, part] for x in record)
             self._samples += samples
+        if failure:
+            self._done += sound
+            raise failure
+
+    def _advanced(
+        self, n: int, controls: Any, every: int, record: tuple[Any, Any] | None
+    ) -> tuple[int, Diverged | None]:
+        """How many of n steps were sound, and the divergence that ended them."""
+        simulation, before = self._simulation, self._simulation.steps
+        try:
+            simulation.advance(n, controls, every, record)
+            simulation.check()
+        except Diverged as failure:
+            return simulation.steps - 1 - before, failure
+        return n, None
 
     def phases(self) -> dict[str, float]:
         """The median over the timed steps of each phase, s."""

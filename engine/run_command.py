@@ -21,6 +21,7 @@ from engine import __version__, array_files, files
 from engine.bench.suites.command import positive
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
+from engine.cuda.runtime import arrays
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
@@ -154,6 +155,7 @@ def run_robot(args: argparse.Namespace) -> int:
     simulation = Simulation(
         model, args.batch, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v,
         device=args.device, dtype=args.dtype, kp=kp, kd=kd, scene=scene,
+        on_divergence="raise" if args.batch == 1 else "freeze",
     )  # fmt: skip
     compilation = Compilation(simulation)
     if compilation.needed and sys.stderr.isatty():
@@ -170,6 +172,7 @@ def run_robot(args: argparse.Namespace) -> int:
         except (ControllerError, Diverged, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted"
     wall = perf_counter() - start
+    failure = failure or _divergences(simulation)
     energies.append(_total_energy(simulation))
     if args.out is not None:
         with _undisturbed():
@@ -181,6 +184,19 @@ def run_robot(args: argparse.Namespace) -> int:
     if failure:
         print(failure, file=sys.stderr)
     return NO if failure else DONE
+
+
+def _divergences(simulation: Simulation) -> str:
+    """What is to be said of a batch's robots that diverged and were frozen; nothing where none did."""
+    lost = np.flatnonzero(arrays.to_host(simulation.diverged)).tolist()
+    if not lost:
+        return ""
+    first = f"{len(lost)} of {simulation.batch} robots diverged and stay as they were before: "
+    return first + "; ".join(simulation.divergence(robot) or "" for robot in lost[:_TOLD]) + " …" * (len(lost) > _TOLD)
+
+
+_TOLD = 3
+"""Robots of a batch whose divergence is told."""
 
 
 def _require_controller(args: argparse.Namespace) -> None:
@@ -346,7 +362,8 @@ def _total_energy(simulation: Simulation) -> float:
 
 def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
     if args.json:
-        print(json.dumps(result))
+        numbers = (name for name, x in result.items() if isinstance(x, float) and not np.isfinite(x))
+        print(json.dumps(result | dict.fromkeys(numbers)))
         return
     screen = console(args)
     speed = f"[bold]{result['simulated_per_wall_second']:.0f} times real time[/bold]"

@@ -20,6 +20,7 @@ from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.cuda.stepping.stepper import StillStepper
 from engine.cuda.stepping.tree_stepper import TreeStepper
 from engine.cuda.trees.jsiia import in_threads
+from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
 from engine.model import Model, features
 from engine.model.layout import pack
@@ -35,10 +36,6 @@ __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
 
 ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia", "cfa")}
 """Those that a step is compiled with, by device."""
-
-
-class Diverged(ArithmeticError):
-    """A simulation whose state stopped being finite."""
 
 
 class Simulation:
@@ -59,7 +56,7 @@ class Simulation:
 
     `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
     `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
-    it. `diverged` tells which those are; a `reset` sets them free.
+    it. `diverged` tells which those are and `divergence` when and in which joint; a `reset` sets them free.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
     steps. `tau` and `target`, which at first is where the joints stand, are held until changed; so is `wrench`
@@ -314,17 +311,28 @@ class Simulation:
     def _raise_divergence(self, wait: bool) -> None:
         if steps := self._stepper.diverged(wait):
             self.steps = steps
-            raise Diverged(self._divergence())
+            raise Diverged(self._first_divergence())
 
-    def _divergence(self) -> str:
+    def divergence(self, robot: int = 0) -> str | None:
+        """When a robot diverged, in which joint first, and what to do, in a sentence; None where it did not.
+
+        A frozen robot is named by its fastest joint where its velocities lost their bounds all at once, and on a GPU.
+        Waits for the steps. Raises ValueError where there is no such robot.
+        """
+        if validation.whole("robot", robot, 0) >= self.batch:
+            raise ValueError(f"robot is {robot} and the batch {self.batch}; robots are numbered from 0")
+        steps, velocity = self._stepper.divergences()
+        return None if steps[robot] == 0 else sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
+
+    def _first_divergence(self) -> str:
+        """`divergence` of the robot that was the first; on a GPU where all end, from the numbers that it came to."""
+        steps, velocity = self._stepper.divergences()
+        if np.any(steps):
+            robot = int(np.argmin(np.where(steps > 0, steps, np.inf)))
+            return sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
         v = arrays.to_host(self.v)
-        robot, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
-        cure = f"halve dt (it is {self.dt:g} s)"
-        gains = np.any(self.settings.kp > 0) or np.any(self.settings.kd > 0)
-        if self.integrator != "implicit" and (gains or np.any(self.model.damping > 0)):
-            cure += ' or take integrator="implicit", which is stable for any joint damping and gains'
-        first = self.model.coordinate_names[coordinate] + (f" of robot {robot}" if self.batch > 1 else "")
-        return f"the simulation diverged at {self.time:g} s, first in {first}; {cure}"
+        first, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
+        return sentence(self.settings, int(first), self.steps, int(coordinate))
 
     def energy(self) -> tuple[Array, Array]:
         """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps.

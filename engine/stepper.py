@@ -12,6 +12,14 @@ from engine.frame import FrameReader
 from engine.scene import Touches
 from engine.validation import Array
 
+UNKNOWN = -1
+"""A number of steps that nobody kept: of a robot that had diverged when its simulation was taken up."""
+
+
+def fastest(v: Array) -> NDArray[np.int64]:
+    """(batch,): which of each robot's velocities, v (batch, nv), is the largest."""
+    return np.argmax(np.abs(v), 1) if v.shape[1] else np.zeros(len(v), np.int64)
+
 
 class Stepper(Protocol):
     """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
@@ -32,6 +40,7 @@ class Stepper(Protocol):
     def diverged(self, wait: bool) -> int: ...
     @property
     def frozen(self) -> Any: ...
+    def divergences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
     def phases(self) -> dict[str, float]: ...
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
     def contacts(self) -> Touches | None: ...

@@ -112,7 +112,30 @@ def test_a_diverged_run_answers_no_and_keeps_what_it_did(call, tmp_path):
     )
     assert code == 1
     assert "diverged at" in error
-    assert out.exists()
+    with np.load(out) as file:
+        time, v = file["time"], file["v"]
+    when = float(error.split("diverged at ")[1].split()[0])
+    assert 2 * time[1] < time[-1] == pytest.approx(when - time[1])  # up to the step before
+    assert np.all(np.isfinite(v))
+
+
+def test_robots_of_a_batch_that_diverge_leave_the_others_alone(call, tmp_path):
+    chain, out = tmp_path / "chain.urdf", tmp_path / "chains.npz"
+    assert call("generate", "chain", 12, "--out", chain)[0] == 0
+    words = ("run", chain, "--batch", 12, "--q", "random", "--v", 10, "--dt", 0.0015)
+    integrator = "--integrator", "semi-implicit"
+    code, text, error = call(*words, *integrator, "--seconds", 0.75, "--out", out, "--json")
+    said = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert code == 1
+    assert said["steps"] == 500
+    lost = int(said["failure"].split(" of 12 robots diverged and stay as they were before: ")[0])
+    assert 0 < lost < 12
+    assert said["failure"].count("the simulation diverged at") == min(lost, 3)
+    assert "of robot" in error
+    with np.load(out) as file:
+        still = np.all(file["q"][:, -1] == file["q"][:, -2], 1)
+        assert np.all(np.isfinite(file["q"]))
+    assert np.count_nonzero(still) == lost
 
 
 def test_a_long_chain_runs_at_the_step_that_suits_it(call, tmp_path):

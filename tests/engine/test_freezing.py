@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -144,3 +146,78 @@ def test_without_it_the_first_divergence_ends_all_and_other_words_are_refused():
         engine.Simulation(model, BATCH, q=q, v=v).step(200)
     with pytest.raises(ValueError, match="on_divergence"):
         engine.Simulation(model, on_divergence="ignore")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("algorithm", ["abia", "dca", "jsiia", "cfa"])
+def test_when_and_where_each_robot_diverged_is_told(device, algorithm):
+    model = engine.chain(7, seed=2)
+    q, v = start(model)
+    simulation = make(model, q, v, device, algorithm=algorithm)
+    assert simulation.divergence(3) is None
+    for count in (2, 30, 28):
+        simulation.step(count)
+    for robot in range(BATCH):
+        said = simulation.divergence(robot)
+        if robot not in WILD:
+            assert said is None
+            continue
+        _, steps = last_finite(model, q[robot], v[robot], 60, device, algorithm=algorithm)
+        assert f"diverged at {(steps + 1) * 1e-3:g} s, first in joint" in said
+        assert f" of robot {robot}; halve dt" in said
+    again = make(model, q, v, device, algorithm=algorithm)
+    again.restore(simulation.checkpoint())
+    assert "diverged before it was taken up, first in joint" in again.divergence(WILD[0])
+    with pytest.raises(ValueError, match="robot is 21 and the batch 21"):
+        simulation.divergence(BATCH)
+
+
+@pytest.mark.parametrize("on_divergence", ["raise", "freeze"])
+def test_the_joint_that_is_named_is_the_one_that_lost_its_bounds(tmp_path, on_divergence):
+    """Three wheels on the world, which know nothing of each other: only one velocity is none, and not the fastest."""
+    link = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    joint = '</inertial></link><joint name="{0}" type="continuous"><parent link="world"/><child link="{0}"/></joint>'
+    path = tmp_path / "wheels.urdf"
+    path.write_text(f'<robot name="w"><link name="world"/>{"".join(map((link + joint).format, "abc"))}</robot>')
+    simulation = engine.Simulation(engine.load(path), 3, on_divergence=on_divergence)
+    simulation.v[1] = 5.0, 1.0, 0.0
+    simulation.tau[1, 1] = 1e200
+    if on_divergence == "raise":
+        with pytest.raises(engine.Diverged, match=r"at 0\.001 s, first in b of robot 1; "):
+            simulation.step(4)
+        np.testing.assert_array_equal(simulation.v[1], [5.0, 1.0, 0.0])
+    else:
+        simulation.step(4)
+        np.testing.assert_array_equal(simulation.diverged, [False, True, False])
+    assert "first in b of robot 1; " in simulation.divergence(1)
+    assert np.all(np.isfinite(simulation.q))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("every", [1, 3])
+def test_what_was_rolled_out_before_a_divergence_is_kept(device, every):
+    model = engine.chain(7, seed=2)
+    q, v = start(model)
+    given = {"device": device, "algorithm": "abia"}
+    _, steps = last_finite(model, q[3], v[3], 60, device, algorithm="abia")
+    whole = steps // every * every
+    for one in (False, True):
+        rows = (q[3], v[3]) if one else (q[[3, 0]], v[[3, 0]])
+        with pytest.raises(engine.Diverged) as told:
+            engine.rollout(model, *rows, steps=60, every=every, **given)
+        kept = told.value.trajectory
+        expected = engine.rollout(model, *rows, steps=whole, every=every, **given)
+        for mine, yours in zip(dataclasses.astuple(kept), dataclasses.astuple(expected), strict=True):
+            np.testing.assert_array_equal(arrays.to_host(mine), arrays.to_host(yours))
+
+
+@pytest.mark.parametrize("name", ["tau", "target", "wrench"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_acts_and_is_not_finite_is_refused_and_nobody_diverges(name, value):
+    simulation = engine.Simulation(engine.chain(3), 2, on_divergence="freeze")
+    array = getattr(simulation, name)
+    array[1, 2] = value
+    with pytest.raises(ValueError, match=rf"sim\.{name}\[1, 2.*\] is not finite"):
+        simulation.step()
+    assert not np.any(simulation.diverged)
+    assert simulation.time == 0

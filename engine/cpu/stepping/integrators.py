@@ -53,10 +53,16 @@ class Own(NamedTuple):
     joints: NDArray[np.floating]
 
 
-class Freezing(NamedTuple):
-    """Which robots diverged and are frozen, (batch,), 0 or 1; a block's state before a step, q (L, nq), v (L, nv)."""
+class Divergences(NamedTuple):
+    """After how many steps each robot diverged, 0 where it did not, and in which velocity first; (batch,) each."""
 
-    frozen: NDArray[np.integer]
+    steps: NDArray[np.int64]
+    velocity: NDArray[np.int64]
+
+
+class Before(NamedTuple):
+    """The state of a block of L robots before a step: q (L, nq), v (L, nv)."""
+
     q: NDArray[np.floating]
     v: NDArray[np.floating]
 
@@ -82,6 +88,7 @@ class Scratch(NamedTuple):
     answer: Accelerations
     active: ActiveSet
     stages: Stages
+    before: Before
     weightless: NDArray[np.floating]
     wrenches: NDArray[np.floating] | tuple[()]
 
@@ -99,6 +106,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         Accelerations(*zeros(v, v)),
         ActiveSet(np.zeros(v, np.int64), np.zeros(v)),
         Stages(*zeros(q, v, q, q, v)),
+        Before(*zeros(q, v)),
         np.zeros(3),
         (),
     )
@@ -295,16 +303,14 @@ def _sound(v):
 
 
 @inline
-def _stand_in(block, freezing, start):
-    """Keep the block's state, and have its frozen robots step as one that goes on; answers which, −1 if none does."""
-    last, going = freezing.frozen.shape[0] - 1, -1
-    copy(block.q, freezing.q)
-    copy(block.v, freezing.v)
+def _stand_in(block, divergences, start):
+    """Have a block's frozen robots step as one that goes on; answers which, −1 if none does."""
+    last, going = divergences.steps.shape[0] - 1, -1
     for k in range(block.q.shape[0]):
-        if going < 0 and freezing.frozen[min(start + k, last)] == 0:
+        if going < 0 and divergences.steps[min(start + k, last)] == 0:
             going = k
     for k in range(block.q.shape[0]):
-        if going >= 0 and freezing.frozen[min(start + k, last)] != 0:
+        if going >= 0 and divergences.steps[min(start + k, last)] != 0:
             copy_row(block.q[going], block.q[k])
             copy_row(block.v[going], block.v[k])
             copy_row(block.tau[going], block.tau[k])
@@ -313,33 +319,40 @@ def _stand_in(block, freezing, start):
 
 
 @inline
-def _freeze(block, freezing, start):
-    """Freeze the robots of a block that have just diverged, and put all that are frozen back to where they were."""
+def _freeze(block, before, divergences, start, steps):
+    """Put the robots of a block that diverged back to where they were, and tell of those that did in this step.
+
+    The velocity that is named is, of those without bound, the one that was fastest before.
+    """
     for k in range(block.q.shape[0]):
-        robot, sound = min(start + k, freezing.frozen.shape[0] - 1), True
+        robot, worst, speed = min(start + k, divergences.steps.shape[0] - 1), -1, -1.0
         for j in range(block.v.shape[1]):
-            sound &= abs(block.v[k, j]) < DIVERGED
-        if not sound:
-            freezing.frozen[robot] = 1
-        if freezing.frozen[robot] != 0:
-            copy_row(freezing.q[k], block.q[k])
-            copy_row(freezing.v[k], block.v[k])
+            if not abs(block.v[k, j]) < DIVERGED and abs(before.v[k, j]) > speed:
+                worst, speed = j, abs(before.v[k, j])
+        if worst >= 0 and divergences.steps[robot] == 0:
+            divergences.steps[robot] = steps
+            divergences.velocity[robot] = worst
+        if divergences.steps[robot] != 0:
+            copy_row(before.q[k], block.q[k])
+            copy_row(before.v[k], block.v[k])
 
 
 @kernel
 def run(
-    robots, controls, wrenches, record, steps, integrator, rows, rotations, scratch, dynamics, phases, freezing, touch,
-    own,
+    robots, controls, wrenches, record, steps, done, integrator, on_divergence, rows, rotations, scratch, dynamics,
+    phases, divergences, touch, own,
 ):  # fmt: skip
-    """Advance the robots in place by `steps` steps; answers the first step that diverged, or −1.
+    """Advance the robots in place by `steps` steps after `done`; answers the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
-    phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. With `freezing`, unless it is an empty
-    tuple, a divergence ends no steps but those of its robot. `touch` is what robots touch, if anything (one lane). With
-    `own`, unless it is an empty tuple, each robot's numbers are copied into those of `dynamics` and `rows` (one lane).
+    phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges stays as it was
+    before that step, and `divergences` tell; unless `on_divergence` is "freeze", the other steps of its block end too.
+    `touch` is what robots touch, if anything (one lane). With `own`, unless it is an empty tuple, each robot's numbers
+    are copied into those of `dynamics` and `rows` (one lane).
     """
-    block, batch, diverged, untimed = scratch.block, robots.q.shape[0], -1, phases[:0]
+    block, before, batch = scratch.block, scratch.before, robots.q.shape[0]
+    diverged, untimed = -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
     for start in range(0, batch, len(dynamics.lanes)):
         _load(robots, start, block)
@@ -356,9 +369,11 @@ def run(
             if controls.shape[1] > 0:
                 for k in range(block.tau.shape[0]):
                     copy_row(controls[min(start + k, controls.shape[0] - 1), step], block.tau[k])
+            copy(block.q, before.q)
+            copy(block.v, before.v)
             going = 0
-            if len(freezing) > 0:
-                going = _stand_in(block, freezing, start)
+            if on_divergence == "freeze":
+                going = _stand_in(block, divergences, start)
             if going >= 0:
                 if integrator == "rk4":
                     _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
@@ -369,9 +384,10 @@ def run(
                 for phase in range(timed.size):
                     if phase != INTEGRATION:
                         timed[INTEGRATION] -= timed[phase]
-            if len(freezing) > 0:
-                _freeze(block, freezing, start)
+            if on_divergence == "freeze":
+                _freeze(block, before, divergences, start, done + step + 1)
             elif not _sound(block.v):
+                _freeze(block, before, divergences, start, done + step + 1)
                 diverged = step if diverged < 0 else min(diverged, step)
                 break
             if (step + 1) % record.every == 0:

@@ -31,12 +31,13 @@ from engine.cpu.runtime.native.entry import sort_of
 from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Freezing, Own, Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
+from engine.stepper import UNKNOWN, fastest
 from engine.validation import Array
 
 if TYPE_CHECKING:
@@ -124,11 +125,11 @@ class Code(NamedTuple):
         wrenches: Wrenches | tuple[()] = ()
         if self.wrenches:
             place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
-        freezing = Freezing(whole, matrix, matrix) if self.freezes else ()
         arguments = (
-            Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, self.integrator,
-            JointRows(1e-3, False, False, whole, matrix), Rotations(table, table), place,
-            example(self.algorithm, (0,) * self.lanes), whole, freezing,
+            Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, 0, self.integrator,
+            "freeze" if self.freezes else "raise", JointRows(1e-3, False, False, whole, matrix),
+            Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
+            Divergences(whole, whole),
             contact_room.example(self.contact, self.pairs) if self.contact else (),
             Own(cube, cube) if self.own else (),
         )  # fmt: skip
@@ -183,7 +184,7 @@ class Stepper:
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
-        self._frozen = np.zeros(batch, np.int64)
+        self._divergences = Divergences(np.zeros(batch, np.int64), np.zeros(batch, np.int64))
         self.q, self.v = np.empty((batch, model.nq)), np.empty((batch, model.nv))
         self.tau, self.target = np.zeros((batch, model.nv)), np.zeros((batch, model.nv))
 
@@ -232,7 +233,7 @@ class Stepper:
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
         self.q[:], self.v[:], self._diverged = q, v, 0
-        self._frozen[:] = 0
+        self._divergences.steps[:] = 0
         if self._touch is not None:
             for array in contact_room.of_steps(self._touch):
                 array[:] = 0
@@ -249,7 +250,8 @@ class Stepper:
     def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None:
         """The robots at q (batch, nq) and v, some of them frozen, with what `memory` was there."""
         self.start(q, v)
-        self._frozen[:] = frozen
+        self._divergences.steps[:] = np.where(frozen, UNKNOWN, 0)
+        self._divergences.velocity[:] = fastest(self.v)
         own = () if self._touch is None else contact_room.of_steps(self._touch)
         for array, before in zip(own, memory, strict=True):
             array[:] = before
@@ -258,14 +260,17 @@ class Stepper:
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
     ) -> None:
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
-        if not all_finite(self.tau):
-            raise ValueError(f"sim.tau[{', '.join(map(str, np.argwhere(~np.isfinite(self.tau))[0]))}] is not finite")
-        if self._wrench is not None and not all_finite(self._wrench.reshape(len(self._wrench), -1)):
-            where = np.argwhere(~np.isfinite(self._wrench))[0]
-            raise ValueError(f"sim.wrench[{', '.join(map(str, where))}] is not finite")
+        inputs: dict[str, Array] = {"tau": self.tau, "target": self.target}
+        if self._wrench is not None:
+            inputs["wrench"] = self._wrench
+        for name, x in inputs.items():
+            if not all_finite(x.reshape(len(x), -1)):
+                raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
         self._phases[:] = 0
         if self._touch is not None:
             self._touch.told[:, 2] = 0.0
+        if not self._settings.freezes:
+            self._divergences.steps[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
         threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
@@ -281,7 +286,7 @@ class Stepper:
 
         def share(place: _Workplace) -> None:
             mine = iter(partial(_taken, blocks), None)
-            found.extend(self._run(block, place, n, sequence, every, record) for block in mine)
+            found.extend(self._run(block, place, n, done, sequence, every, record) for block in mine)
 
         try:
             with suppress(RuntimeError):  # while the interpreter ends nobody helps
@@ -299,8 +304,9 @@ class Stepper:
         self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
 
     def _run(
-        self, block: slice, place: _Workplace, n: int, sequence: Array, every: int, record: tuple[Array | None, ...]
-    ) -> int:
+        self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
+        record: tuple[Array | None, ...],
+    ) -> int:  # fmt: skip
         """A block's steps; answers the first that diverged, or −1."""
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
@@ -322,26 +328,23 @@ class Stepper:
             self._steps(
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
                 sequence[block] if len(sequence) > 1 else sequence, wrenches,
-                Recording(recorded[0], recorded[1], every), n,
-                settings.integrator, rows, settings.rotations,
+                Recording(recorded[0], recorded[1], every), n, done,
+                settings.integrator, "freeze" if settings.freezes else "raise", rows, settings.rotations,
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
-                self._freezing(block), touch, own,
+                Divergences(*(each[block] for each in self._divergences)), touch, own,
             )
         )  # fmt: skip
-
-    def _freezing(self, block: slice) -> Freezing | tuple[()]:
-        """Where the robots of a block that diverge are told, with room for a few; empty where they end all."""
-        if not self._settings.freezes:
-            return ()
-        model, lanes = self._settings.model, len(self._lanes)
-        return Freezing(self._frozen[block], np.empty((lanes, model.nq)), np.empty((lanes, model.nv)))
 
     @property
     def frozen(self) -> Array:
         """(batch,): whether each robot has diverged and been frozen."""
-        frozen: Array = self._frozen != 0
+        frozen: Array = (self._divergences.steps != 0) & self._settings.freezes
         return frozen
+
+    def divergences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """After how many steps each robot diverged, see `engine.stepper.UNKNOWN`, and in which velocity first."""
+        return self._divergences.steps, self._divergences.velocity
 
     def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
         """After how many steps a state stopped being finite; 0 where all went well."""

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                        const Real* __restrict__ gravities, int own_constants, const Real* __restrict__ joint_table,
                        int own_joints, unsigned long long* diverged, volatile int* alarm, long long* phases,
                        Meeting* meetings, Sent<Real>* outside, int n, int longest, const Real* __restrict__ wrenches,
-                       int batch, bool* frozen) {
+                       int batch, long long* frozen) {
     extern __shared__ __align__(16) char memory[];
     const Chunk<Real> chunk(memory, meetings, outside, n, longest);
     const int robot = first_robot + blockIdx.x / BLOCKS, own = chunk.own();
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         if (stopped || rests) {
             for (int sample = still / every + 1; sample <= last / every; ++sample) record(sample * every);
         }
-        if (stopped && chunk.rank == 0 && threadIdx.x == 0) frozen[robot] = true;
+        if (stopped && chunk.rank == 0 && threadIdx.x == 0) frozen[robot] = done + still + 1;
     }
     if (here) q[at] = joint.x, v[at] = joint.u;
     everyone(chunk.meeting);  // no block ends while another may still tell it to stop

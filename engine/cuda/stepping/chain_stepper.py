@@ -44,7 +44,7 @@ class ChainStepper(Stepper):
             count = min(self._robots, self._settings.batch - first)
             given = (
                 np.int32(first), *steps, *state, *self._tables, *self._report, self._meetings, self._sent, *size,
-                self._body_wrenches, self._batch, self.frozen,
+                self._body_wrenches, self._batch, self._frozen,
             )  # fmt: skip
             self._start(
                 self._kernel, cut.blocks * count, cut.chunks * dca.LANES, given,

@@ -9,7 +9,7 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
                  int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
                  const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-                 long long* phases, const Real* __restrict__ wrenches, bool* frozen,
+                 long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
                  Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {

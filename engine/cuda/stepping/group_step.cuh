@@ -83,7 +83,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
                    int control_rows, Real* record_q, Real* record_v, int every, const Real* constants,
                    int own_constants, const int* revolute, const Real* joint_table, int own_joints,
                    unsigned long long* diverged, volatile int* alarm, long long* phases, const Real* wrenches,
-                   Real* places, Joint<Real>* joints, Real* numbers, bool* frozen) {
+                   Real* places, Joint<Real>* joints, Real* numbers, long long* frozen) {
     extern __shared__ __align__(16) char dynamic[];
     __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
     using Group = ThreadGroup<Real, BLOCKS, LINKS>;
@@ -134,7 +134,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
             if (sound && fast) {  // the chain stops, and others that share its warp go on
                 if constexpr (FREEZES) {
                     chain.each_link([](Joint<Real>& joint, int) { joint.x = joint.x_before, joint.u = joint.u_before; });
-                    if (group.place == 0) frozen[robot] = true;
+                    if (group.place == 0) frozen[robot] = done + step + 1;
                 } else if (group.place == 0) {
                     atomicMin(diverged, (unsigned long long)(done + step + 1));
                     *alarm = 1;

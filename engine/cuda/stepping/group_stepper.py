@@ -72,7 +72,7 @@ class GroupStepper(Stepper):
         work = self._workspace
         given = (
             *work.first, work.outside, *steps, *state, *self._tables, *self._report, self._body_wrenches,
-            self._places, self._joints, self._solver.numbers, self.frozen,
+            self._places, self._joints, self._solver.numbers, self._frozen,
         )  # fmt: skip
         self._start(self._kernel, work.grid, work.block, given, work.all_shared)
 

@@ -7,7 +7,7 @@ advance(int batch, int steps, int first, int last, long long done, Real dt, Real
         const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
         int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
         const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-        long long* phases, const Real* __restrict__ wrenches, bool* frozen) {
+        long long* phases, const Real* __restrict__ wrenches, long long* frozen) {
     advance_robot<Real, THREADS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
                                          record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,
                                          phases, wrenches, frozen, TouchesNothing{});

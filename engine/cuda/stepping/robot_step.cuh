@@ -245,7 +245,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
               int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
               const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-              long long* phases, const Real* __restrict__ wrenches, bool* frozen,
+              long long* phases, const Real* __restrict__ wrenches, long long* frozen,
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
     const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
@@ -324,7 +324,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
             if constexpr (!FREEZES) sound = is_sound<Real>(at);
             if (!sound) {
                 if constexpr (FREEZES) {
-                    frozen[robot] = true;
+                    frozen[robot] = done + step;
                 } else {
                     atomicMin(diverged, (unsigned long long)(done + step));
                     *alarm = 1;

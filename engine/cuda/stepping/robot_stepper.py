@@ -56,7 +56,7 @@ class RobotStepper(Stepper):
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         shape = self._shape
         tables = self._constants, self._joint_table, self._workspace
-        given = self._batch, *steps, *state, *tables, *self._report, self._body_wrenches, self.frozen
+        given = self._batch, *steps, *state, *tables, *self._report, self._body_wrenches, self._frozen
         touched = shape.contacts.arguments if shape.contacts else ()
         self._start(self._advance, shape.grid, shape.threads, (*given, *touched), shape.shared)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import phases
 from engine.cuda.rigid_body.wrenches import BodyWrenches
@@ -15,6 +16,7 @@ from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
+from engine.stepper import UNKNOWN, fastest
 from engine.validation import Array
 
 _A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
@@ -42,8 +44,8 @@ class Stepper(ABC):
         self._stream = self._current_stream()  # that of the last steps
         self._first = cupy.zeros(1, np.uint64)
         self._phases = cupy.zeros(phases.COUNT + 2, np.int64)
-        self.frozen = cupy.zeros(batch, bool)
-        """(batch,): whether each robot has diverged and been frozen."""
+        self._frozen = cupy.zeros(batch, np.int64)
+        """(batch,): after how many steps each robot diverged and was frozen, 0 where it did not."""
         alarm = cupy.cuda.alloc_pinned_memory(4)
         self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int32, 1)
         self._launches: dict[tuple[compiler.Kernel, int], compiler.Launch] = {}
@@ -113,7 +115,7 @@ class Stepper(ABC):
         self._stream.synchronize()
         self.q[:], self.v[:] = cupy.asarray(q, self._type), cupy.asarray(v, self._type)
         self._first.fill(_NEVER)
-        self.frozen.fill(False)
+        self._frozen.fill(0)
         self._current_stream().synchronize()
         self._alarm[0] = 0
 
@@ -126,7 +128,7 @@ class Stepper(ABC):
         import cupy
 
         self.start(q, v)
-        self.frozen[:] = cupy.asarray(frozen)
+        self._frozen[:] = cupy.asarray(np.where(frozen, UNKNOWN, 0))
         self._current_stream().synchronize()
 
     def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None:
@@ -155,6 +157,15 @@ class Stepper(ABC):
             self._stream.synchronize()
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
         return 0 if first == _NEVER else first
+
+    @property
+    def frozen(self) -> Any:
+        """(batch,): whether each robot has diverged and been frozen."""
+        return self._frozen != 0
+
+    def divergences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """After how many steps each robot diverged, see `engine.stepper.UNKNOWN`, and which velocity is the largest."""
+        return self._frozen.get(), fastest(self.v.get())
 
     def contacts(self) -> Touches | None:
         """What touched in the last step; None where nothing can."""

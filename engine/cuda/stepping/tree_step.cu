@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                       const int4* __restrict__ program, const int* __restrict__ begins, Real* workspace,
                       long long workspace_numbers, Real* states, long long state_numbers, int width, int stride,
                       int elements, int warp_numbers, int n, int nq, int nv, int doublings, int inward,
-                      const Real* __restrict__ wrenches, int batch, bool* frozen) {
+                      const Real* __restrict__ wrenches, int batch, long long* frozen) {
     extern __shared__ __align__(16) char memory[];
     const int lane = threadIdx.x % LANES, group = blockIdx.x / BLOCKS;
     const int warp = threadIdx.x / LANES * BLOCKS + blockIdx.x % BLOCKS;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                     for (int k = still / every + 1; k <= last / every; ++k) record(k * every, kind, at_q, at_v);
                 });
             }
-            if (stopped && warp == 0 && lane == 0) frozen[robot] = true;
+            if (stopped && warp == 0 && lane == 0) frozen[robot] = done + still + 1;
             everyone(nullptr);  // all know whether this robot stopped before the next one begins
         }
     }

@@ -63,7 +63,7 @@ class TreeStepper(Stepper):
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         given = (
             *steps, *state, *self._tables, *self._report, *self._tree, *self._memory, *self._counts,
-            self._body_wrenches, self._batch, self.frozen,
+            self._body_wrenches, self._batch, self._frozen,
         )  # fmt: skip
         grid, block = self._cut.blocks * self._groups, dca.WARPS * LANES
         self._start(self._kernel, grid, block, given, dca.WARPS * self._room * self._type.itemsize)
