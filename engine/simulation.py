@@ -427,9 +427,13 @@ def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | No
             f"expected {batch} of this very model, {model.name!r}"
         )
     parameters.check()
-    if not capabilities.ALGORITHMS[algorithm].massless:
+    row, refused = capabilities.ALGORITHMS[algorithm], np.zeros(batch, bool)
+    if not row.massless:
         J = spatial_inertias(parameters.mass, parameters.first_moment, parameters.inertia)
-        if len(robots := np.flatnonzero(~np.all(features.invertible(J), -1))):
-            raise ValueError(
-                f"robot {robots[0]} of the parameters: {capabilities.refusal(algorithm, parameters.robot(robots[0]))}"
-            )
+        refused |= ~np.all(features.invertible(J), -1)
+    if not row.uneven:
+        refused |= np.any(features.uneven(model.parent, parameters.mass), -1)
+    if len(robots := np.flatnonzero(refused)):
+        raise ValueError(
+            f"robot {robots[0]} of the parameters: {capabilities.refusal(algorithm, parameters.robot(robots[0]))}"
+        )

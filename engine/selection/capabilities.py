@@ -37,6 +37,8 @@ class Algorithm:
     mimic: bool
     massless: bool
     """Bodies whose own inertia has no inverse."""
+    uneven: bool
+    """Bodies that carry one a thousand times as heavy and more."""
     threads: bool
     """On the CPU it spreads one robot over the cores."""
     largest: int | None
@@ -54,35 +56,35 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         Algorithm(
             "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=False, massless=True,
-            threads=False, largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
+            uneven=True, threads=False, largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
         ),
         Algorithm(
             "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=False, prismatic=True, mimic=False, massless=False,
-            threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
+            uneven=False, threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
         ),
         Algorithm(
             "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=True, massless=True,
-            threads=False, largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
+            uneven=True, threads=False, largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
         ),
         Algorithm(
             "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
             {"cpu": "text", "cuda": "compiled"},
             trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=True,
-            threads=False, largest=None, work="n", span="n", source="[Y] (8)",
+            uneven=True, threads=False, largest=None, work="n", span="n", source="[Y] (8)",
         ),
         Algorithm(
             "cfa", "constraint forces by block elimination, refined", {"cpu": "compiled", "cuda": "compiled"},
             trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
-            threads=False, largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
+            uneven=True, threads=False, largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
         ),
     )
 }  # fmt: skip
 """By name; of two that serve a model alike, the one to prefer stands first."""
 
 DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
-_FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless")
+_FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless", "uneven")
 
 
 def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import importlib
 
 import numpy as np
 import pytest
+from masses import weighed
 
 import engine
 from engine.selection import capabilities
@@ -41,6 +42,7 @@ def robots(tmp_path):
         "spherical": (engine.chain(5, spherical=1.0), "joint 'joint1' is a ball joint"),
         "mimic": (load("mimic", MIMIC.format(links=LINK.format("a") + LINK.format("b"))), "'follow' mimics 'lead'"),
         "massless": (hollow, "link 'link3' has no mass"),
+        "uneven": (weighed(chain, 2e3 ** (np.arange(6) == 3)), "'link4' is 1000 times as heavy as what carries it"),
         "planar": (load("planar", PLANAR), "a body of joint 'slide' has no mass"),
         "still": (load("still", '<robot name="still"><link name="base"/></robot>'), "no joint that moves"),
     }
@@ -52,7 +54,7 @@ def _without(n, body, name):
     return factor.reshape(-1, *[1] * {"mass": 0, "first_moment": 1, "inertia": 2}[name])
 
 
-FEATURES = ("chain", "trees", "floating", "spherical", "mimic", "massless", "planar", "still")
+FEATURES = ("chain", "trees", "floating", "spherical", "mimic", "massless", "uneven", "planar", "still")
 
 
 @pytest.mark.parametrize("name", capabilities.ALGORITHMS)
@@ -79,6 +81,21 @@ def test_real_robots_are_served_by_what_fits_them(robots):
     assert served["trees"] == served["floating"] == served["spherical"] == ("abia", "dca", "jsiia")
     assert served["mimic"] == ("jsiia",)
     assert set(served["massless"]) == set(served["chain"]) - {"cfa", "dca"}
+    assert set(served["uneven"]) == set(served["chain"]) - {"dca"}
+
+
+@pytest.mark.parametrize("algorithm", ["dca", "cfa"])
+def test_parameters_make_no_robot_that_the_algorithm_does_not_serve(algorithm):
+    model = engine.chain(6)
+    for factor, refused in ((1e4, algorithm == "dca"), (1e-4, False), (0.0, True)):
+        parameters = engine.Parameters(model, 3)
+        for name in ("mass", "first_moment", "inertia"):
+            getattr(parameters, name)[1, 5] *= factor
+        if not refused:
+            engine.Simulation(model, 3, algorithm=algorithm, parameters=parameters)
+            continue
+        with pytest.raises(ValueError, match=f"robot 1 of the parameters: {algorithm} does not serve .* 'link6'"):
+            engine.Simulation(model, 3, algorithm=algorithm, parameters=parameters)
 
 
 def test_a_tiny_link_is_no_massless_one():
