@@ -77,17 +77,23 @@ def end(child: int) -> None:
             continue
 
 
+def _link(folder: Path, other: Path) -> None:
+    """Have the files of a folder in another one too. Files are replaced there, never changed."""
+    for entry in folder.rglob("*"):
+        target = other / entry.relative_to(folder)
+        if entry.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(entry, target)
+
+
 def settle(folder: Path, cache: Path, share: bool = False) -> None:
     """Have this process write nowhere but to `folder`, with what is compiled already in a cache of its own.
 
     With `share` the cache is the one that is given, and keeps what is compiled.
     """
     own = cache if share else folder / "cache"
-    for entry in () if share else cache.rglob("*"):
-        target = own / entry.relative_to(cache)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if entry.is_file():
-            os.link(entry, target)
+    if not share:
+        _link(cache, own)
     for name, value in (("XDG_CACHE_HOME", own), ("HOME", folder), ("TMPDIR", folder)):
         os.environ[name] = str(value)
     os.environ.pop("CATENA_CACHE_DIR", None)

@@ -7,6 +7,7 @@ bench's scripts: suites, the papers' experiments, peers and pictures.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +35,9 @@ _CONTACT = (
     "point_mobility", "surfaces",
 )  # fmt: skip
 ROOMS = {
-    "description": Room(("urdf/**/*.py",), (*_FILES, "holding", "cli")),
+    "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
     "model": Room(
-        ("model/*.py", "lie.py", "parameters.py", "validation.py"),
+        ("model/*.py", "lie.py", "parameters.py", "validation.py", "reals.py"),
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "capabilities"),
     ),
     "dynamics": Room(
@@ -61,12 +62,12 @@ ROOMS = {
     ),
     "selection": Room(("selection/*.py",), ("choice*", "capabilities", "shipped", "simulation", "dynamics", "growth")),
     "results": Room(
-        ("bench/*.py", "bench/compare/*.py", "files.py"),
+        ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
         ("results", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
     "recording": Room(("recording/*.py",), ("recording*", "run_controller", "controller", "cli")),
     "shell": Room(
-        ("*_command.py", "cli.py", "robot_arguments.py", "compilation.py"),
+        ("*.py",),
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
     ),
     "runtime": Room(
@@ -83,10 +84,13 @@ LEFT_OUT = {
 }
 
 
+@cache
 def modules(room: str) -> list[str]:
-    """The files of a room's modules, from the repository's root."""
+    """The files of a room's modules, from the repository's root; one that several rooms name is in the first."""
+    names = list(ROOMS)
+    before = {path for name in names[: names.index(room)] for path in modules(name)}
     found = {path for pattern in ROOMS[room].modules for path in (ROOT / "engine").glob(pattern)}
-    return sorted({str(path.relative_to(ROOT)) for path in found} - LEFT_OUT)
+    return sorted({str(path.relative_to(ROOT)) for path in found} - LEFT_OUT - before)
 
 
 def tests(room: str) -> list[str]:
