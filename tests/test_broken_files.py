@@ -40,6 +40,9 @@ def session(path: Path) -> list[str]:
         lambda: session_text.camera(said, camera),
         lambda: session_text.layout(said),
         lambda: session_text.plots(said),
+        lambda: session_text.drives(said),
+        lambda: session_text.recording(said, str(path)),
+        lambda: session_text.moment(said),
     )
     return [fault for part in parts if (fault := refusal(part))]
 

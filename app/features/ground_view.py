@@ -51,6 +51,7 @@ class GroundView:
         return action
 
     def _choose(self, make: Callable[[float], engine.Scene]) -> None:
+        self._chosen = next(action for action in self.shapes if action.isChecked())
         self._take(make(self._window.viewport.robot_size))
 
     def _take(self, scene: engine.Scene) -> None:
@@ -58,8 +59,18 @@ class GroundView:
             self._bench.set_scene(scene)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
-        self._chosen = next(action for action in (*self.shapes, self.from_file) if action.isChecked())
         self._window.refresh()
+
+    def _mark(self, scene: engine.Scene) -> None:
+        """Mark the entry that the ground in force is of, which may have come with a session or a moment."""
+        level, slope, rough, stairs = self.shapes
+        if scene.obstacles:
+            self._chosen = stairs
+        elif isinstance(scene.ground, engine.Plane):
+            self._chosen = level if scene.ground.normal[2] == 1.0 else slope
+        elif self._chosen not in (rough, self.from_file):
+            self._chosen = self.from_file
+        self._chosen.setChecked(True)
 
     def _ask(self) -> None:
         self._chosen.setChecked(True)  # unless a file is chosen
@@ -78,12 +89,13 @@ class GroundView:
         except (OSError, ValueError, EOFError) as fault:
             self._window.statusBar().showMessage(f"{Path(path).name}: {fault}", MESSAGE)
             return
-        self.from_file.setChecked(True)
+        self._chosen = self.from_file
         self._take(scene)
 
     def _refresh(self) -> None:
         settings = self._bench.settings
         self.menu.setEnabled(self._bench.stands and settings.ground)
+        self._mark(settings.scene)
         frame = self._bench.replay.frame
         present = settings.scene if settings.ground else None
         scene = present if frame is None else frame.setup.settings.scene

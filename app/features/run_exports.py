@@ -80,9 +80,12 @@ class RunExports:
 
     def write(self, path: str, kind: str) -> None:
         """Write the run that is shown, as "npz" or "csv", whatever the file's name."""
+        if self._bench.replay.chosen is not None and not self.writing.running:
+            self.begin(self.writer(path, kind), f"writing {Path(path).name} …")
+
+    def writer(self, path: str, kind: str) -> Callable[[threading.Event], str]:
+        """What writes the run that is shown now, in a thread, and answers what has become of it."""
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
-        if run is None or self.writing.running:
-            return
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
 
@@ -96,7 +99,7 @@ class RunExports:
                 written = engine.save_run(path, recording, run, told, run_files.describe)
             return f"{len(written.time)} frames written to {Path(path).name}: {which}, {run_files.extent(run, written)}"
 
-        self.begin(work, f"writing {Path(path).name} …")
+        return work
 
     def begin(
         self,

@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import engine
+from app.acting.drives import MODES, WAVES, Drive
+from app.features import session_scene
 from app.gl.camera import Camera
 from app.simulation.messages import Settings
+from app.simulation.spread import LARGEST, Spread
 
-VERSION = 1
+VERSION = 2
 FAR = 1e9
 """m: where no camera stands, and no robot."""
 KEPT = ("dt", "integrator", "gravity", "ground", "algorithm", "device", "automatic", "held")
-"""Of `Settings`; `driven`, `by_velocity` and `gains` are kept by names of joints, `scene` and `spread` are not kept."""
+"""Of `Settings`; `driven`, `by_velocity` and `gains` are kept by names of joints, the rest in parts of their own."""
 _NAMES = {
     "integrator": engine.INTEGRATORS,
     "device": ("auto", *engine.SIMULATION_ALGORITHMS),
@@ -77,7 +80,54 @@ def settings(session: dict[str, Any], present: Settings, model: engine.Model) ->
             raise ValueError(f"the gains of {name:.60} are {kp:g} and {kd:g}; expected two of 0 or more")
         if name in names:
             own.append((names[name], kp, kd))
-    return replace(present, **values, driven=driven, by_velocity=by_velocity, gains=tuple(own))
+    values |= {"driven": driven, "by_velocity": by_velocity, "gains": tuple(own)}
+    return replace(present, **values, scene=scene(session, present.scene), spread=batch(session, present.spread))
+
+
+def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
+    """The ground and the obstacles; the present ones where the session says nothing of them."""
+    kept = session.get("scene")
+    return present if kept is None else session_scene.read(_of_kind("scene", kept, {}))
+
+
+def batch(session: dict[str, Any], present: Spread) -> Spread:
+    """How many robots there are, and how they differ."""
+    kept, values = _part(session, "batch", {}), {}
+    for name, like in asdict(present).items():
+        value = _of_kind(name, kept.get(name, like), float(like))
+        if not 0 <= value <= FAR or (isinstance(like, int) and value != int(value)):
+            raise ValueError(f"the batch's {name} is {value:g}")
+        values[name] = type(like)(value)
+    made = Spread(**values)
+    if not (1 <= made.robots <= LARGEST and max(made.mass, made.friction) <= 1):
+        raise ValueError(f"the batch is {made.robots} robots that differ by {made.mass:g} and {made.friction:g}")
+    return made
+
+
+def drives(session: dict[str, Any]) -> dict[str, Drive]:
+    """What drives joints, by the names of their coordinates."""
+    found = {}
+    for name, kept in _part(session, "drives", {}).items():
+        kept = _of_kind(f"the drive of {name}", kept, {})
+        values = {key: _of_kind(key, kept.get(key, like), like) for key, like in asdict(Drive()).items()}
+        drive = found[name] = Drive(**values)
+        if drive.mode not in MODES or drive.wave not in WAVES or not drive.period > 0:
+            raise ValueError(f"the drive of {name:.60} is a {drive.mode:.20} as {drive.wave:.20} of {drive.period:g} s")
+    return found
+
+
+def recording(session: dict[str, Any], path: str) -> str:
+    """The file beside a session's that its recording is in; empty where it has none."""
+    name = str(_part(session, "recording", ""))
+    if name and name != Path(name).name:
+        raise ValueError(f"the recording is said to be at {name:.60}, which is not beside the session")
+    return str(Path(path).with_name(name)) if name else ""
+
+
+def moment(session: dict[str, Any]) -> float | None:
+    """The time of the recorded moment that was shown, s; None where it was the present."""
+    kept = session.get("moment")
+    return None if kept is None else float(_of_kind("moment", kept, 1.0))
 
 
 def speed(session: dict[str, Any], present: float) -> float:

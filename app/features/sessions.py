@@ -1,15 +1,18 @@
-"""Sessions: a JSON file with the robot, its pose, camera, layout, settings and plots, which later versions still open.
+"""Sessions: what is open as a JSON file, which later versions still open, with its recording in a file beside it.
 
-What a version does not know of it leaves out, and what a file lacks stays as it is. A controller is named in the file,
-but nothing of it runs by opening a session.
+The recording is the run that the timeline shows, as `main.py view` plays it: a session goes on from its last moment, or
+shows the one that was looked at. What a version does not know of a file it leaves out, and what a file lacks stays as
+it is. A controller is named in the file, but nothing of it runs by opening a session.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
@@ -17,13 +20,15 @@ from PyQt6.QtWidgets import QFileDialog
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
-from app.features import session_text
+from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
 from app.features.plots_view import PlotsView
+from app.features.run_exports import RunExports
 from app.features.session_text import KEPT, VERSION, NoSession
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
 from app.panels.save_dialog import ask_path
+from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
 
 if TYPE_CHECKING:
@@ -38,12 +43,14 @@ class Sessions:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        tip = "Write robot, pose, camera, layout, settings and plots to a file"
+        tip = (
+            "Write what is open to a file: robot, pose, drives, ground, batch, camera, layout, plots, and the run shown"
+        )
         self.save_action = make_action(window, "&Save session…", self._ask_save, "Ctrl+S", tip=tip)
         tip = "Take up a session that was saved"
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
         window.menus.file.put(self.save_action, self.open_action, apart=True)
-        self._opening: dict[str, Any] | None = None
+        self._opening: Opening | None = None
         window.files.others[SUFFIX] = self._try_open
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
@@ -79,9 +86,28 @@ class Sessions:
             self._window.statusBar().showMessage(done.format(path), MESSAGE)
 
     def save(self, path: str) -> None:
-        """Write what is open. Raises OSError."""
-        with engine.replacing(path) as file:
-            file.write(json.dumps(self.session(), indent=1).encode())
+        """Write what is open, then, in a thread, its recording and that there is one. Raises OSError."""
+        session, replay = self.session(), self._bench.replay
+        _write(path, session)
+        exports, run = cast(RunExports, self._window.features[RunExports]), replay.chosen
+        played = run is not None and len(run) > 1 and np.ptp(replay.recording.span(run)) > 0
+        if not played or exports.writing.running:
+            return
+        beside = Path(f"{path}{run_files.SUFFIX}")
+        session["recording"] = beside.name
+        if replay.active and not replay.at_present and replay.frame is not None:
+            session["moment"] = replay.frame.time
+        write_run = exports.writer(str(beside), "npz")
+
+        def work(stop: threading.Event) -> str:
+            try:
+                told = write_run(stop)
+            except (OSError, RuntimeError, ValueError, MemoryError) as fault:
+                return f"Saved {path} without its recording: {fault}"
+            _write(path, session)
+            return f"Saved {path}; {told}"
+
+        exports.begin(work, f"writing {beside.name} …")
 
     def session(self) -> dict[str, Any]:
         """What is open, as JSON has it."""
@@ -100,6 +126,11 @@ class Sessions:
                 "gains": {model.coordinate_names[v]: [kp, kd] for v, kp, kd in settings.gains},
                 "speed": bench.speed,
             },
+            "scene": session_scene.write(settings.scene),
+            "batch": asdict(settings.spread),
+            "drives": {
+                row.name: asdict(bench.drive_of(k)) for k, row in enumerate(bench.coordinates) if row.driveable
+            },
             "camera": {
                 "target": camera.target.tolist(), "distance": camera.distance, "azimuth": camera.azimuth,
                 "elevation": camera.elevation, "parallel": camera.parallel,
@@ -112,25 +143,40 @@ class Sessions:
     def open(self, path: str) -> None:
         """Load the session's robot, and what else the file has once that is there. Raises OSError and NoSession."""
         session = session_text.read(path)
-        robot = session["robot"]
-        self._opening = session
-        self._bench.open(robot["path"], floating=bool(robot.get("floating", False)))
+        fault, recording = "", ""
+        try:
+            recording = session_text.recording(session, path)
+        except ValueError as error:
+            fault = str(error)
+        if recording and not Path(recording).is_file():
+            recording, fault = "", f"its recording is not there: {recording}"
+        self._open(Opening(session, recording, fault))
+
+    def _open(self, opening: Opening) -> None:
+        self._opening, robot = opening, opening.session["robot"]
+        if opening.recording:
+            self._bench.set_robot_of_run(opening.recording, robot["path"])
+        self._bench.open(opening.file, floating=bool(robot.get("floating", False)))
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:
-        session, self._opening = self._opening, None
-        if session is None or event.path != str(Path(session["robot"]["path"]).expanduser().resolve()):
+        opening, self._opening = self._opening, None
+        if opening is None or event.path != str(Path(opening.file).expanduser().resolve()):
             return
-        window, bench = self._window, self._bench
-        restored = (
+        window, bench, session = self._window, self._bench, opening.session
+        state: tuple[Callable[[], object], ...] = (
             lambda: bench.take_settings(session_text.settings(session, event.settings, event.model)),
-            lambda: window.speed.set_speed(session_text.speed(session, bench.speed)),
             lambda: bench.pose(session_text.pose(session, event.model, event.start)),
+            lambda: self._drive(session),
+        )
+        restored = (
+            *((lambda: self._go_on(session),) if opening.recording else state),
+            lambda: window.speed.set_speed(session_text.speed(session, bench.speed)),
             lambda: self._see(session_text.camera(session, window.viewport.camera)),
             lambda: window.restoreState(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
         )
-        faults = [fault for part in restored if (fault := _fault(part))]
+        faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
         window.refresh()
         controller = session.get("controller")
         if faults:
@@ -139,13 +185,55 @@ class Sessions:
             text = f"the session had the controller {controller}; it runs once you load it, Simulation › Controller"
             window.statusBar().showMessage(text)
 
+    def _drive(self, session: dict[str, Any]) -> None:
+        rows = {row.name: k for k, row in enumerate(self._bench.coordinates) if row.driveable}
+        for name, drive in session_text.drives(session).items():
+            if name in rows:
+                self._bench.set_joint_drive(rows[name], drive)
+
+    def _go_on(self, session: dict[str, Any]) -> None:
+        """From the last moment of the recording, which has all but waves; or show the one that was shown."""
+        bench, replay = self._bench, self._bench.replay
+        bench.recent = [bench.path, *(path for path in bench.recent[1:] if path != bench.path)]
+        replay.to_last()
+        moment = session_text.moment(session)
+        if moment is not None:
+            replay.seek(moment)
+            return
+        bench.branch()
+        rows = {row.name: row.effort_v for row in bench.coordinates if row.driveable}
+        for name, drive in session_text.drives(session).items():
+            if name in rows and not drive.plain:  # what is plain is in the frame
+                bench.drives.set(rows[name], drive)
+
     def _see(self, camera: Camera) -> None:
         self._window.viewport.see(camera)
         cast(CameraViews, self._window.features[CameraViews]).parallel.setChecked(camera.parallel)
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, Refused):
+        if isinstance(event, Refused) and (opening := self._opening) is not None:
             self._opening = None
+            if opening.recording:  # the robot may be there without it
+                why = event.diagnostics[0].fault if event.diagnostics else "it cannot be read"
+                self._open(Opening(opening.session, "", f"its recording: {why}"))
+
+
+class Opening(NamedTuple):
+    """A session that is being opened, the file of its recording, if it has one, and what was wrong so far."""
+
+    session: dict[str, Any]
+    recording: str
+    fault: str
+
+    @property
+    def file(self) -> str:
+        """What the workbench opens."""
+        return self.recording or str(self.session["robot"]["path"])
+
+
+def _write(path: str, session: dict[str, Any]) -> None:
+    with engine.replacing(path) as file:
+        file.write(json.dumps(session, indent=1).encode())
 
 
 def _fault(part: Callable[[], object]) -> str:

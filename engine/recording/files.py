@@ -50,8 +50,19 @@ class SavedRun:
 
 
 def trajectory(recording: Recording, run: Run) -> Trajectory:
-    """A recorded run, from its oldest frame that is kept, as `rollout` answers it; a batch stands in front."""
-    return _trajectory(recording.stored(run))
+    """A recorded run, from its oldest frame that is kept, as `rollout` answers it; a batch stands in front.
+
+    Where the batch had another size at first, it begins where it got the one that it ended with.
+    """
+    return _trajectory(_of_one_batch(recording.stored(run)))
+
+
+def _of_one_batch(frames: list[StoredFrame]) -> list[StoredFrame]:
+    """The frames since the batch has its last size, which alone fit into one array."""
+    batch, first = len(frames[-1].q), len(frames) - 1
+    while first and len(frames[first - 1].q) == batch:
+        first -= 1
+    return frames[first:]
 
 
 def _trajectory(frames: list[StoredFrame]) -> Trajectory:
@@ -73,11 +84,13 @@ def save_run(
 
     It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
-    Raises ValueError where the arrays would take more than `LARGEST`, which `read_run` refuses.
+    It begins as `trajectory` does. Raises ValueError where the arrays would take more than `LARGEST`, which `read_run`
+    refuses.
     """
-    frames = recording.stored(run)  # once, since a run that plays grows meanwhile
-    used = frames[-1].setup + 1
-    setups, shapes_of = run.setups[:used], run.shapes[:used]
+    frames = _of_one_batch(recording.stored(run))  # once, since a run that plays grows meanwhile
+    first, end = frames[0].setup, frames[-1].setup + 1
+    frames = [frame._replace(setup=frame.setup - first) for frame in frames]
+    setups, shapes_of, used = run.setups[first:end], run.shapes[first:end], end - first
     model = setups[-1].model
     arrays: dict[str, Any] = {f"frame_{name}": np.array([getattr(f, name) for f in frames])
                               for name in ("steps", "setup", "begins")}  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +16,18 @@ from windows import name_file, wait
 
 import engine
 import main
+from app.acting.drives import Drive
+from app.features import session_scene
 from app.features.appearance import Appearance
 from app.features.camera_views import CameraViews
+from app.features.ground_view import GroundView
 from app.features.plots_view import PlotsView
+from app.features.run_exports import RunExports
 from app.features.session_text import VERSION, NoSession, read
 from app.features.sessions import Sessions
 from app.panels.plots import PlotsPanel
 from app.simulation.messages import Configured
+from app.simulation.spread import Spread
 
 
 def plots(window) -> PlotsPanel:
@@ -165,6 +172,171 @@ def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
     assert window.workbench.controller.path == ""
 
 
+def save(qtbot, window, path) -> None:
+    """A session with its recording, and the window closed."""
+    window.features[Sessions].save(str(path))
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    assert "frames written" in window.statusBar().currentMessage()
+    window.close()
+
+
+def play(qtbot, window, seconds: float) -> None:
+    until = window.workbench.time + seconds
+    window.workbench.play()
+    wait(qtbot, lambda: window.workbench.time >= until)
+    window.workbench.pause()
+    present(qtbot, window)
+
+
+def present(qtbot, window) -> None:
+    """Until the pause is obeyed, and the last frame shown."""
+    obeyed = threading.Event()
+    bench = window.workbench
+    bench._worker.command(obeyed.set)
+    wait(qtbot, lambda: obeyed.is_set() and bench.replay.recording.span(bench.replay.newest)[1] == bench.time)
+
+
+def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, opened, make_window, tmp_path):
+    """Velocities, drives and what acts are there again: both take the same steps from there, bit for bit."""
+    window = opened(engine.find_robot("arm7"))
+    bench = window.workbench
+    bench.set_joint_drive(2, Drive("target", 0.2, "sine", 0.3, 1.5))
+    bench.drive(5, by_effort=True)
+    bench.set_joint_drive(5, Drive("effort", 0.7))
+    play(qtbot, window, 0.4)
+    at, q, v = bench.time, bench.newest.q.copy(), bench.newest.v.copy()
+    save(qtbot, window, tmp_path / "mine.catena")
+    assert (tmp_path / "mine.catena.npz").is_file()
+
+    again = make_window()
+    again.open(tmp_path / "mine.catena")
+    other = again.workbench
+    wait(qtbot, lambda: other.newest is not None and other.time == at and not other.replay.active)
+    np.testing.assert_array_equal(other.newest.q, q)
+    np.testing.assert_array_equal(other.newest.v, v)
+    assert not other.playing
+    assert other.path.endswith("arm7.urdf")
+    assert other.recent[0] == other.path
+    assert other.mode(5) == "effort"
+    assert other.drive_of(2) == Drive("target", 0.2, "sine", 0.3, 1.5)
+    assert other.drive_of(5).value == 0.7
+    first, *_ = other.replay.runs
+    assert other.replay.recording.span(first) == (0.0, at)  # which can be looked at
+    play(qtbot, again, 0.3)
+    follows = other.replay.recording.frame(other.replay.newest, other.replay.newest.last).checkpoint
+
+    repeated = engine.load(engine.find_robot("arm7"))
+    assert repeated.nq == 7
+    resimulated = dict(other.replay.recording.resimulate(other.replay.newest, other.replay.newest.first))
+    np.testing.assert_array_equal(list(resimulated.values())[-1].q, follows.q)
+
+
+def test_a_session_of_a_moment_that_was_looked_at_shows_it(qtbot, opened, make_window, tmp_path):
+    window = opened(engine.find_robot("double_pendulum"))
+    play(qtbot, window, 0.5)
+    window.workbench.look_back()
+    window.workbench.replay.seek(0.2)
+    seen = window.workbench.replay.frame.time
+    save(qtbot, window, tmp_path / "mine.catena")
+    again = make_window()
+    again.open(tmp_path / "mine.catena")
+    replay = again.workbench.replay
+    wait(qtbot, lambda: replay.active and replay.frame.time == seen)
+    assert not replay.playing
+
+
+@pytest.mark.parametrize("played", [False, True])
+def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, played):
+    window = opened(engine.find_robot("quadruped"))
+    ground = window.features[GroundView]
+    ground.shapes[2].trigger()
+    wait(qtbot, lambda: isinstance(window.workbench.settings.scene.ground, engine.HeightField))
+    heights = window.workbench.settings.scene.ground.heights
+    spread = Spread(3, 0.02, 0.1, 0.2, 5)
+    window.workbench.set_spread(spread)
+    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
+    if played:
+        play(qtbot, window, 0.02)
+        save(qtbot, window, tmp_path / "mine.catena")
+    else:
+        window.features[Sessions].save(str(tmp_path / "mine.catena"))
+        window.close()
+    again = make_window()
+    again.open(tmp_path / "mine.catena")
+    bench = again.workbench
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.batch is not None and not bench.replay.active)
+    assert bench.settings.spread == spread
+    np.testing.assert_array_equal(bench.settings.scene.ground.heights, heights)
+    wait(qtbot, lambda: again.features[GroundView].from_file.isChecked())
+    assert again.viewport.overlays.backdrop  # and it is drawn
+    assert len(bench.newest.batch.diverged) == 3
+
+
+@pytest.mark.parametrize("scene", [
+    engine.Scene(ground=engine.slope(0.2), friction=0.3, restitution=0.1, self_collision=True),
+    engine.Scene(ground=None, obstacles=(engine.Obstacle("cylinder", (0.1, 0.4), (1.0, 2.0, 3.0)),)),
+    engine.Scene(ground=engine.HeightField(np.linspace(0, 1, 12).reshape(3, 4), 0.2, (1.0, 2.0, -0.1))),
+])  # fmt: skip
+def test_a_scene_is_the_same_after_json(scene):
+    text = json.loads(json.dumps(session_scene.write(scene)))
+    again = session_scene.read(text)
+    assert session_scene.write(again) == session_scene.write(scene)
+    assert (again.friction, again.restitution, again.self_collision) == (
+        scene.friction, scene.restitution, scene.self_collision,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ground": {"heights": "AAAA", "shape": [2, 2], "cell": 1.0, "origin": [0, 0, 0]}}, "the scene is none"),
+        ({"ground": {"heights": "", "shape": [9999, 9999], "cell": 1.0, "origin": [0, 0, 0]}}, "9999 × 9999 heights"),
+        ({"ground": {"normal": [0, 0, 0], "offset": 0}}, "normal"),
+        ({"obstacles": [{"shape": "tree"}]}, "shape is 'tree'"),
+        ({"friction": -1}, "friction"),
+    ],
+)
+def test_a_scene_that_cannot_be_is_refused_in_a_sentence(change, words):
+    with pytest.raises(ValueError, match=words):
+        session_scene.read({**session_scene.write(engine.Scene()), **change})
+
+
+def test_a_height_field_that_is_too_large_is_left_out():
+    assert session_scene.write(engine.Scene(ground=engine.HeightField(np.zeros((1001, 1000)), 0.1))) is None
+
+
+def test_a_recording_that_is_gone_is_told_and_the_rest_opens(qtbot, opened, make_window, tmp_path):
+    window = opened(engine.find_robot("double_pendulum"))
+    play(qtbot, window, 0.2)
+    angles = window.workbench.newest.q.copy()
+    save(qtbot, window, tmp_path / "mine.catena")
+    beside = tmp_path / "mine.catena.npz"
+    for fault in ("none", "damaged"):
+        beside.unlink() if fault == "none" else beside.write_bytes(b"nothing")
+        again = make_window()
+        again.open(tmp_path / "mine.catena")
+        bench = again.workbench
+        wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, angles))
+        assert "its recording" in again.statusBar().currentMessage()
+        again.close()
+
+
+def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path):
+    text = (Path(__file__).parent / "data" / "session-1.catena").read_text()
+    path = tmp_path / "old.catena"
+    path.write_text(text.replace("ROBOT", engine.find_robot("arm7").as_posix()))
+    window = make_window()
+    window.open(path)
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+    settings = bench.settings
+    assert (settings.dt, settings.gravity, settings.driven, settings.gains) == (2e-3, False, {2}, ((4, 20.0, 1.5),))
+    assert settings.spread == Spread()
+    assert settings.scene == engine.Scene()
+    assert plots(window).layout_keys == [["robot//energy drift/"]]
+    assert window.viewport.camera.parallel
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -173,6 +345,7 @@ def test_a_controller_is_named_and_does_not_run(qtbot, saved, make_window):
         (lambda session: session.pop("robot"), "it is no session"),
         (lambda session: session["robot"].update(path=5.5), "it is no session"),
         (lambda session: session["robot"].update(path="x" * 9999), "its robot is not there: xxx"),
+        (lambda session: session.update({"catena session": "2.5"}), "later version"),
         (lambda session: session["settings"].update(dt=float("nan")), "it holds the number NaN, which is not finite"),
     ],
 )

@@ -119,6 +119,25 @@ def test_robots_of_a_batch_go_through_a_file(tmp_path, rng):
         assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
 
 
+def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng):
+    model = engine.load(engine.find_robot("arm7"))
+    one = engine.Simulation(model, 1, device="cpu", kp=3.0)
+    three = engine.Simulation(model, 3, device="cpu", kp=3.0)
+    recording = engine.Recording()
+    recording.begin(one)
+    drive(one, recording, 0.05, rng)
+    recording.go_on(three, one.time)
+    drive(three, recording, 0.1, rng)
+    (run,) = recording.runs
+    again = opened(save(tmp_path / "run.npz", recording), "arm7")
+    (other,) = again.runs
+    assert len(other) < len(run)
+    assert again.span(other) == (one.time, recording.span(run)[1])
+    assert engine.recorded_trajectory(recording, run).q.shape[:2] == (3, len(other))
+    for index, computed in again.resimulate(other, 0):
+        assert_same(computed, recording.frame(run, index + len(run) - len(other)).checkpoint)
+
+
 def test_parameters_go_through_a_file(tmp_path, rng):
     model = engine.load(engine.find_robot("arm7"))
     parameters = engine.Parameters(model, 2)

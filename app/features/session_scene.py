@@ -1,0 +1,70 @@
+"""The ground and the obstacles of a session, as JSON has them, and back; heights as packed numbers. Free of Qt."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+
+import engine
+
+MOST = 1_000_000
+"""Heights that a session keeps: those of a height field with more have a file of their own."""
+
+
+def write(scene: engine.Scene) -> dict[str, Any] | None:
+    """JSON's form of a scene; None for one that is too large for a session."""
+    ground, text = scene.ground, None
+    if isinstance(ground, engine.Plane):
+        text = {"normal": list(ground.normal), "offset": ground.offset}
+    elif ground is not None:
+        if ground.heights.size > MOST:
+            return None
+        packed = zlib.compress(np.ascontiguousarray(ground.heights, "<f8").tobytes())
+        heights = base64.b64encode(packed).decode()
+        text = {"heights": heights, "shape": list(ground.heights.shape), "cell": ground.cell, "origin": ground.origin}
+    obstacles = [
+        {"shape": each.shape, "size": list(each.size), "pose": np.asarray(each.pose, float).tolist(), "mesh": each.mesh}
+        for each in scene.obstacles
+    ]
+    return {
+        "ground": text, "friction": scene.friction, "restitution": scene.restitution, "obstacles": obstacles,
+        "self_collision": scene.self_collision,
+    }  # fmt: skip
+
+
+def read(text: dict[str, Any]) -> engine.Scene:
+    """The inverse of `write`. Raises ValueError, in a few words, for what was never written."""
+    try:
+        return engine.Scene(
+            None if text["ground"] is None else _ground(text["ground"]),
+            float(text["friction"]),
+            float(text["restitution"]),
+            tuple(engine.Obstacle(**each) for each in text["obstacles"]),
+            bool(text["self_collision"]),
+        )
+    except KeyError as fault:
+        raise ValueError(f"the scene lacks {fault}") from fault
+    except (TypeError, OSError, binascii.Error, zlib.error) as fault:
+        raise ValueError(f"the scene is none: {fault!s:.80}") from fault
+
+
+def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:
+    if "heights" not in text:
+        x, y, z = (float(part) for part in text["normal"])
+        return engine.Plane((x, y, z), float(text["offset"]))
+    rows, columns = (int(count) for count in text["shape"])
+    if min(rows, columns) < 2 or rows * columns > MOST:
+        raise ValueError(f"the scene has {rows} × {columns} heights; expected 2 × 2 to {MOST} of them")
+    count = 8 * rows * columns
+    raw = zlib.decompressobj().decompress(base64.b64decode(text["heights"], validate=True), count + 1)
+    if len(raw) != count:
+        raise ValueError(f"the scene has not the {rows} × {columns} heights that it tells of")
+    x, y, z = (float(part) for part in text["origin"])
+    if not all(map(math.isfinite, (x, y, z))):
+        raise ValueError("the scene's origin is not finite")
+    return engine.HeightField(np.frombuffer(raw, "<f8").reshape(rows, columns), float(text["cell"]), (x, y, z))
