@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from engine import dynamics, validation
 from engine.checkpoint import Checkpoint
+from engine.cpu.collision.shape_contacts import touching_pairs
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
@@ -27,6 +28,7 @@ from engine.model.layout import pack
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
+from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, choice, touching
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import Stepper
@@ -112,6 +114,7 @@ class Simulation:
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
+            NO_PAIRS if scene is None or self.device == "cpu" else touching_pairs(model, scene)[0],
         )  # fmt: skip
         self._stepper: Stepper = (
             _on_gpu(self.algorithm, model, batch, scene)(self.settings)

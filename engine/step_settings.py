@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.model import FREE, SPHERICAL, Model
 from engine.parameters import Parameters
-from engine.scene import Scene
+from engine.scene import Pairs, Scene
+from engine.scene.pairs import NO_PAIRS
 from engine.validation import Array
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
@@ -47,6 +48,8 @@ class StepSettings:
     freezes: bool = False
     """A robot that diverges stays as it was before that step, and the others go on."""
     scene: Scene | None = None
+    pairs: Pairs = NO_PAIRS
+    """The pairs of shapes that may touch in the scene, for a GPU; the CPU finds them itself."""
 
     @cached_property
     def joints(self) -> Array:

@@ -8,7 +8,6 @@ from engine.selection import capabilities
 
 ALGORITHMS = ("abia", "jsiia")
 """Those by which robots on a GPU touch a scene, of two that serve the one to prefer first."""
-_ON_THE_CPU = "use device='cpu' and dtype='float64'"
 
 
 def place(scene: Scene | None, device: str, dtype: str) -> str:
@@ -34,9 +33,6 @@ def require(model: Model, scene: Scene | None, device: str, algorithm: str) -> N
     """ValueError, with the reason and what to do, where robots do not touch that scene on a GPU by that algorithm."""
     if scene is None or device != "cuda":
         return
-    if scene.obstacles or scene.self_collision:
-        what = "obstacles" if scene.obstacles else "each other's links"
-        raise ValueError(f"robots touch {what} on the CPU alone, on device 'cuda' only the ground; {_ON_THE_CPU}")
     if algorithm not in ("auto", *ALGORITHMS):
         names = able({"cuda": capabilities.algorithms(model, device)}, scene, algorithm)["cuda"]
         raise ValueError(f"{algorithm} does not step robots in a scene on device 'cuda'; use {' or '.join(names)}")

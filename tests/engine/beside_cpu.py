@@ -82,7 +82,7 @@ def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
     number = int(found.number[robot])
     fields = {name: arrays.to_host(getattr(found, name))[robot] for name in found._fields}
     point = fields["point"][:number].round(6)
-    order = np.lexsort((*point.T, fields["link"][:number]))  # of equal places any may come first
+    order = np.lexsort((*point.T, fields["other"][:number], fields["link"][:number]))  # of equal places any comes first
     return {name: x if np.ndim(x) == 0 else x[:number][order] for name, x in fields.items()}
 
 
@@ -94,7 +94,8 @@ def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> Non
     np.testing.assert_array_equal(number, cpu.contacts.number)
     for k in range(cpu.batch):
         mine, theirs = told(ours, k), told(cpu, k)
-        np.testing.assert_array_equal(mine["link"], theirs["link"])
+        for name in ("link", "other"):
+            np.testing.assert_array_equal(mine[name], theirs[name])
         for name in ("point", "normal", "gap"):
             np.testing.assert_allclose(mine[name], theirs[name], atol=within)
 

@@ -18,6 +18,7 @@ from mimics import mimics
 
 import engine
 from engine.cuda.runtime import compiler, device, header
+from engine.scene import pairs
 from engine.step_settings import StepSettings
 
 NVCC = shutil.which("nvcc")
@@ -109,6 +110,17 @@ def of_robots(dtype: str, folder: Path):
             robot, 100, 1e-3, "implicit", "jsiia", True, dtype, True, gains, gains, None, False, engine.Scene()
         )
     )
+    for name, scene in (
+        ("quadruped", engine.Scene(self_collision=True)),
+        ("humanoid", engine.Scene(obstacles=[engine.Obstacle("cylinder", (0.1, 0.1))], self_collision=True)),
+    ):
+        model = engine.load(engine.find_robot(name))
+        gains = np.zeros((1, model.nv))
+        together = scene, pairs(model, scene)
+        settings = StepSettings(
+            model, 100, 1e-3, "implicit", "abia", True, dtype, True, gains, gains, None, False, *together
+        )
+        yield lambda settings=settings: robot_stepper.RobotStepper(settings)
 
 
 def of_chains(dtype: str, clusters: bool):

@@ -7,33 +7,46 @@
 
 #include "rigid_body/ltdl.cuh"
 
+#if ANY_PAIRS
+#include "collision/solid_tables.cuh"
+#endif
+
 constexpr int ROWS = (SOME_RUB ? 3 : 1) * CONTACTS + JOINT_ROWS;  // at most: three of a contact with friction, else one
 constexpr int LONGEST = ROWS > NV ? ROWS : NV;  // of the vectors and the matrix that the solver works in
 constexpr int LAWS = JOINT_ROWS + CONTACTS;  // rows of a joint's law: a contact without friction is one
 
-// A contact: the number of its point and shape, its gap; in the world its place and normal; in the frame of the body that
-// carries it the place, and the rows n, t₁, t₂.
+// A contact: the number of its point and shape, those of pairs coming after, and its gap; in the world its place and normal; in the
+// frame of the body that carries it the place, and the rows n, t₁, t₂. Where there are pairs, what of two shapes touches; where
+// two bodies of a robot may, place and rows in the other one's frame as well.
 namespace contact {
-constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, NUMBERS = 21;
+constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, FEATURE = 21,
+              OTHER_INSIDE = FEATURE + 2 * ANY_PAIRS, OTHER_FRAME = OTHER_INSIDE + 3, NUMBERS = OTHER_INSIDE + 12 * OWN_PAIRS;
+}
+// What is remembered of one: the number of its point, with pairs what touches, and the impulse in the world.
+namespace memory {
+constexpr int POINT = 0, FEATURE = 1, IMPULSE = FEATURE + 2 * ANY_PAIRS, NUMBERS = IMPULSE + 3;
+}
+// A shape that moves, in the world: its frame, the centre of the ball around it and that one's velocity, and the body's.
+namespace placed {
+constexpr int ROTATION = 0, POSITION = 9, MIDDLE = 12, VELOCITY = 15, OMEGA = 18, NUMBERS = 21;
 }
 // What is known of where a sphere touches a height field.
 namespace near {
 constexpr int NORMAL = 0, PLACE = 3, GAP = 6, NUMBERS = 7;
 }
 
-// The room. From one step to the next the MEMORY of contacts (a point's number and its impulse in the world) and that of
-// joints stay. Then the contacts; M, L and 1/D, whose right-hand side is the free acceleration; velocities (NV,) each; the rows
+// The room. From one step to the next the MEMORY of contacts and that of joints stay. Then the contacts; M, L and 1/D, whose right-hand side is the free acceleration; velocities (NV,) each; the rows
 // W = J L⁻¹, their entries from the root on; numbers for each row; those for each contact; the laws of joint rows and whose
 // they are; G, its lower triangle; what the solver works in.
 namespace room_at {
-constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + 4 * CONTACTS, FOUND = JOINT_MEMORY + NV,
+constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + memory::NUMBERS * CONTACTS, FOUND = JOINT_MEMORY + NV,
               NEAREST = FOUND + contact::NUMBERS * CONTACTS, FACTOR = NEAREST + near::NUMBERS * SPHERE_PLACES,
               FREE_V = FACTOR + FACTOR_SLOTS, HALF = FREE_V + NV, WAY = HALF + NV, W = WAY + NV,
               BASE = W + ROWS * DEPTH, B = BASE + ROWS, OFFSET = B + ROWS, OWN = OFFSET + ROWS, IMPULSE = OWN + ROWS,
               TRIED = IMPULSE + ROWS, U = TRIED + ROWS, BEST = U + ROWS, BEFORE = BEST + ROWS, MU = BEFORE + CONTACTS,
               LAW = MU + CONTACTS, JOINT_OF = LAW + 3 * LAWS, G = JOINT_OF + JOINT_ROWS,
               STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, A = PIVOT + LONGEST, VECTORS = A + LONGEST * LONGEST,
-              PAIRS = VECTORS + 14 * LONGEST, SIZE = PAIRS + 22 * LAWS;
+              PAIRS = VECTORS + 14 * LONGEST, PLACED = PAIRS + 22 * LAWS, SIZE = PLACED + placed::NUMBERS * MOVING_SOLIDS;
 }
 static_assert(room_at::SIZE == ROOM_SLOTS, "what contacts.py makes room for");
 
@@ -49,6 +62,10 @@ constexpr int POSITION = 0, RADIUS = 3, AXIS = 4, RIM = 7, NUMBERS = 8;
 // of a height field x and y of its first corner, the cell, the counts of rows and columns, and the heights.
 template <typename Real> struct Surroundings {
     const Real *shapes, *points, *ground;
+#if ANY_PAIRS
+    Solids solids;
+    Work work;
+#endif
 
     __device__ __forceinline__ Real of_shape(int s, int k) const { return shapes[s * shape::NUMBERS + k]; }
     __device__ __forceinline__ Real of_point(int p, int k) const { return points[p * point::NUMBERS + k]; }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "collision/height_field.cuh"
+#if ANY_PAIRS
+#include "collision/shape_contacts.cuh"
+#endif
 
 // The sine of a rim's tilt, below which its points keep their places.
 constexpr double FLAT = 1e-3;
@@ -88,6 +91,7 @@ __device__ __forceinline__ void put_contact(const Room& room, int slot, int k, i
     room.store(c + contact::FRAME, mul_t(body.R, at.n));
     room.store(c + contact::FRAME + 3, mul_t(body.R, t.first));
     room.store(c + contact::FRAME + 6, mul_t(body.R, t.second));
+    if constexpr (ANY_PAIRS) room(c + contact::FEATURE) = 0, room(c + contact::FEATURE + 1) = 0;
 }
 
 // Where the spheres of a shape are nearest to a height field; of a plane there is nothing to search.
@@ -152,6 +156,14 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
     return kept;
 }
 
+// Whether any shapes hang from body i.
+__device__ __forceinline__ bool carries(int i) {
+#if ANY_PAIRS
+    if (SOLID_START[i] != SOLID_START[i + 1]) return true;
+#endif
+    return SHAPE_START[i] != SHAPE_START[i + 1];
+}
+
 // How many contacts may act within a step from the poses that `kinematics` left and the velocities of `joints`.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ int touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
@@ -183,11 +195,17 @@ __device__ __forceinline__ int touches(const Joints& joints, const Robot& robot,
             at.store(slot, V), at.store(slot + 6, body.p);
             at.store(slot + 9, body.R.x), at.store(slot + 12, body.R.y), at.store(slot + 15, body.R.z);
         }
-        if (SHAPE_START[i] == SHAPE_START[i + 1]) continue;
+        if (!carries(i)) continue;
         body.omega = mul(body.R, V.o), body.velocity = mul(body.R, V.v);
+#if ANY_PAIRS
+        place_solids(scene, i, body, room);
+#endif
 #pragma unroll 1
         for (int s = SHAPE_START[i]; s < SHAPE_START[i + 1]; ++s)
             total += shape_contacts(scene, s, body, joints.dt, room, total);
     }
+#if ANY_PAIRS
+    total = pairs_in_contact(scene, joints.dt, room, total);
+#endif
     return total;
 }

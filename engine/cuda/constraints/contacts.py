@@ -7,24 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, meeting
 from engine.cuda.rigid_body import joint_space
 from engine.cuda.runtime import arrays, header
-from engine.model import FREE, Model
+from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
-_CONTACT, _SPHERE_PLACE = 21, 7  # numbers of a contact and of a sphere's place, see contact_room.cuh
+_CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers of a contact and the like, see contact_room.cuh
+_FEATURE, _OTHER = 2, 12  # what a contact has more in scenes with pairs, and where they are of a robot's own bodies
+_NULL = np.uint64(0)
 _LARGEST_INDEX = 2**31 - 1  # of a block's room, in which kernels count by int
-_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _SEEN = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
+_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _ON_OTHER = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
 
 
 def touches_something(settings: StepSettings) -> bool:
-    """Whether there is a ground, and robots have shapes that can touch it."""
+    """Whether robots have shapes that can touch the ground, an obstacle or each other."""
     scene = settings.scene
-    return scene is not None and scene.ground is not None and points(settings.model, scene).capacity > 0
+    return scene is not None and points(settings.model, scene).capacity + settings.pairs.capacity > 0
 
 
 class Contacts:
@@ -38,17 +41,24 @@ class Contacts:
         self._model, self._batch, self._dtype = settings.model, settings.batch, settings.dtype
         self._scene: Scene = settings.scene
         self._points: Points = points(settings.model, settings.scene)
+        self._laws = settings.pairs
+        self._pairs = PairTables(settings.model, settings.pairs) if settings.pairs.capacity else None
+        self._meeting = meeting(settings.pairs)
+        self._capacity = self._points.capacity + settings.pairs.capacity
         self._order = np.argsort(self._points.body, kind="stable")
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
         room = threads * self._numbers["ROOM_SLOTS"]
         self._refuse_too_many(room)
         self._threads, self._room = threads, grid * room
+        self._work = grid * threads * (self._pairs.work if self._pairs else 0)
+        self._seen_numbers = _ON_OTHER + 6 * (self._pairs is not None and self._pairs.tells_other)
         self.preamble = self._preamble()
-        size, capacity = np.dtype(self._dtype).itemsize, self._points.capacity
-        self.bytes = size * self._room + self._batch * (4 * (1 + capacity) + size * (2 + capacity * _SEEN))
+        size, capacity = np.dtype(self._dtype).itemsize, self._capacity
+        told = 4 * (1 + capacity * (2 if self._pairs else 1)) + size * (2 + capacity * self._seen_numbers)
+        self.bytes = size * self._room + 8 * self._work + self._batch * told
 
     def _refuse_too_many(self, room: int) -> None:
-        C, name = self._points.capacity, self._model.name
+        C, name = self._capacity, self._model.name
         if C > thresholds.MOST:
             raise ValueError(
                 f"{name} may have {C} contacts at a time, and at most {thresholds.MOST} are solved together; "
@@ -64,21 +74,29 @@ class Contacts:
         """Take the memory and copy the tables."""
         import cupy
 
-        batch, capacity, dtype = self._batch, self._points.capacity, self._dtype
+        batch, capacity, dtype = self._batch, self._capacity, self._dtype
         tables = self._shape_table(), self._point_table(), self._ground_table()
         self._tables = tuple(arrays.to_device(np.ascontiguousarray(x, dtype)) for x in tables)
         self._memory = arrays.empty((self._room,), dtype)
         self._number, self._link = cupy.zeros(batch, np.int32), cupy.zeros((batch, capacity), np.int32)
-        self._seen = cupy.zeros((batch, capacity, _SEEN), dtype)
+        self._seen = cupy.zeros((batch, capacity, self._seen_numbers), dtype)
         self._residual, self._worst = cupy.zeros(batch, dtype), cupy.zeros(batch, dtype)
         shape = batch, capacity
-        self._ground = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1, np.int32)), shape)
         self._nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), dtype), (*shape, 6))
+        if self._pairs is None:
+            self._other = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1, np.int32)), shape)
+            self._solids, self._pair_room = (_NULL, _NULL), _NULL
+        else:
+            self._other = cupy.zeros(shape, np.int32)
+            self._solids = cupy.asarray(self._pairs.reals), cupy.asarray(self._pairs.wholes)
+            self._pair_room = arrays.empty((max(self._work, 1),), "float64")
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """What the kernel takes of them, after what all steps take."""
-        return *self._tables, self._memory, *self._told
+        number, link, *numbers = self._told[:2] + self._told[-3:]
+        other = _NULL if self._pairs is None else self._other
+        return *self._tables, *self._solids, self._memory, self._pair_room, number, link, other, *numbers
 
     def forget(self) -> None:
         """Nothing has touched yet, and no impulse is remembered."""
@@ -91,22 +109,23 @@ class Contacts:
         seen = self._seen
         return Touches(
             self._number, self._link, seen[..., _PLACE:_NORMAL], seen[..., _NORMAL:_GAP], seen[..., _GAP],
-            seen[..., _IMPULSE:_SLIP], seen[..., _SLIP], seen[..., _WRENCH:], self._residual, self._worst,
-            self._ground, self._nothing,
+            seen[..., _IMPULSE:_SLIP], seen[..., _SLIP], seen[..., _WRENCH:_ON_OTHER], self._residual, self._worst,
+            self._other, seen[..., _ON_OTHER:] if self._seen_numbers > _ON_OTHER else self._nothing,
         )  # fmt: skip
 
     def memory(self) -> tuple[Array, ...]:
-        """What the next step starts from, (batch, 4 C + nv), and what was told of the last, on the host.
+        """What the next step starts from, (batch, … C + nv), and what was told of the last, on the host.
 
         By robot, with zeros for contacts that there are not: it does not depend on the GPU, and equal states are equal.
         """
         kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
         left = tuple(np.array(arrays.to_host(x)) for x in self._told)
-        number, link, seen = left[:3]
-        beyond = np.arange(self._points.capacity) >= number[:, None]
-        kept[:, : 4 * self._points.capacity][np.repeat(beyond, 4, 1)] = 0
-        link[beyond], seen[beyond] = 0, 0
+        number, C, width = left[0], self._capacity, self._remembered
+        beyond = np.arange(C) >= number[:, None]
+        kept[:, : width * C][np.repeat(beyond, width, 1)] = 0
+        for told in left[1:-2]:
+            told[beyond] = 0
         return kept, *left
 
     def remember(self, memory: tuple[Array, ...]) -> None:
@@ -124,42 +143,57 @@ class Contacts:
 
     @property
     def _kept(self) -> Any:
-        """(blocks, 4 C + nv, threads), a view of MEMORY and JOINT_MEMORY; see contact_room.cuh."""
+        """(blocks, … C + nv, threads), a view of MEMORY and JOINT_MEMORY; see contact_room.cuh."""
         blocks = self._memory.reshape(-1, self._numbers["ROOM_SLOTS"], self._threads)
-        return blocks[:, : 4 * self._numbers["CONTACTS"] + self._model.nv]
+        return blocks[:, : self._remembered * self._capacity + self._model.nv]
+
+    @property
+    def _remembered(self) -> int:
+        """Numbers that are remembered of a contact."""
+        return _REMEMBERED + (_FEATURE if self._pairs else 0)
 
     @property
     def _told(self) -> tuple[Any, ...]:
-        return self._number, self._link, self._seen, self._residual, self._worst
+        other = (self._other,) if self._pairs else ()
+        return self._number, self._link, *other, self._seen, self._residual, self._worst
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The counts, by the names that kernels have for them."""
-        found, rows = self._points, joint_space.rows(self._model)
-        C, nv, depth, matrix = found.capacity, self._model.nv, int(rows.level.max()), rows.numbers
+        found, rows = self._points, joint_space.rows(self._model, self._meeting)
+        C, nv, depth, matrix = self._capacity, self._model.nv, int(rows.level.max()), rows.numbers
         J = self._joint_rows
-        N, laws = (3 if np.any(found.friction > 0) else 1) * C + J, J + C
+        N, laws = (3 if np.any(self._friction > 0) else 1) * C + J, J + C
         spheres = 0
         if isinstance(self._scene.ground, HeightField):
             count = np.diff(found.first)
             spheres = int(np.max(count * (found.radius[found.first[:-1]] > 0), initial=0))
-        kept = 4 * C + nv + _CONTACT * C + _SPHERE_PLACE * spheres
+        contact = _CONTACT + (_FEATURE + _OTHER * bool(self._meeting) if self._pairs else 0)
+        kept = self._remembered * C + nv + contact * C + _SPHERE_PLACE * spheres
         room = kept + matrix + 3 * nv + N * depth + 8 * N + 2 * C + 3 * laws + J
         longest = max(N, nv)
         solver = N * (N + 1) // 2 + (16 + longest) * longest + 22 * laws
+        solver += _PLACED * (self._pairs.moving if self._pairs else 0)
         return {
             "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": depth, "KEPT": KEPT, "SPHERE_PLACES": spheres,
+            "SHAPES": len(found.body), "POINTS": len(found.radius),
             "FACTOR_SLOTS": matrix, "ROOM_SLOTS": room + solver, "HALVINGS": thresholds.HALVINGS,
         }  # fmt: skip
 
+    @property
+    def _friction(self) -> Array:
+        """Of the shapes and then of the pairs."""
+        return np.concatenate([self._points.friction, self._laws.friction])
+
     def _preamble(self) -> str:
-        found = self._points
+        restitution = np.concatenate([self._points.restitution, self._laws.restitution])
+        one, other = self._bodies
         flags = {
-            "SOME_RUB": bool(np.any(found.friction > 0)),
-            "ALL_RUB": bool(np.all(found.friction > 0)),
-            "HAS_RESTITUTION": bool(np.any(found.restitution > 0)),
-            "HAS_RIMS": bool(np.any(found.rim > 0)),
-            "MAY_HOLD": not np.all(_hangs_from_free(self._model)[found.body]),
+            "SOME_RUB": bool(np.any(self._friction > 0)),
+            "ALL_RUB": bool(np.all(self._friction > 0)),
+            "HAS_RESTITUTION": bool(np.any(restitution > 0)),
+            "HAS_RIMS": bool(np.any(self._points.rim > 0)),
+            "MAY_HOLD": bool(self._meeting) or not np.all(_hangs_from_free(self._model)[one]),
             "HEIGHT_FIELD": isinstance(self._scene.ground, HeightField),
         }
         reals = {
@@ -168,32 +202,49 @@ class Contacts:
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
             "BEARABLE_SINGLE": BEARABLE_SINGLE,
         }  # fmt: skip
-        body = found.body[self._order]
+        bodies = np.arange(len(self._model.parent) + 1)
         tables = {
-            "SHAPE_START": np.searchsorted(body, np.arange(len(self._model.parent) + 1)),
-            "SHAPE_BODY": body,
-            "SHAPE_TIP": np.array([joint_space.moving(self._model, b)[-1] for b in body.tolist()], np.int64),
-            "COMMON": _common(self._model),
+            "SHAPE_START": np.searchsorted(self._points.body[self._order], bodies),
+            "SHAPE_BODY": one,
+            "SHAPE_OTHER": other,
+            "SHAPE_TIP": np.array([self._tip(*pair) for pair in zip(one.tolist(), other.tolist(), strict=True)]),
+            "COMMON": _common(joint_space.rows(self._model, self._meeting).parent),
         }
+        if self._pairs:
+            tables["SOLID_START"] = np.searchsorted(self._pairs.body[: self._pairs.moving], bodies)
         return "\n".join(
             [
                 *header.numbers(self._numbers),
                 *header.flags(flags),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
+                *(self._pairs.preamble(self._threads) if self._pairs else NO_PAIRS_PREAMBLE),
                 *(_table(name, values) for name, values in tables.items()),
             ]
         )
 
+    @property
+    def _bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the shapes and then of the pairs: the body of a contact's link, and the other one, or −1."""
+        own = self._points.body[self._order]
+        one, other = self._pairs.bodies if self._pairs else (own[:0], own[:0])
+        return np.concatenate([own, one]), np.concatenate([np.full_like(own, WORLD), other])
+
+    def _tip(self, one: int, other: int) -> int:
+        """The last of the velocities that move two bodies."""
+        moving = joint_space.moving
+        return max(moving(self._model, one) + moving(self._model, other))
+
     def _shape_table(self) -> Array:
-        """(shapes, 17), in the order of their bodies: see `shape` in contact_room.cuh."""
-        found, model, order = self._points, self._model, self._order
-        link = found.link[order]
+        """(shapes + pairs, 17), the shapes in the order of their bodies: see `shape` in contact_room.cuh."""
+        found, model, order, laws = self._points, self._model, self._order, self._laws
+        link = np.concatenate([found.link[order], laws.link[laws.one]])
+        none = np.zeros(len(laws.one))
         columns = (
-            found.first[:-1][order, None], np.diff(found.first)[order, None], link[:, None],
-            found.friction[order, None], found.restitution[order, None], model.link_rotation[link].reshape(-1, 9),
-            model.link_position[link],
+            np.append(found.first[:-1][order], none), np.append(np.diff(found.first)[order], none), link,
+            np.append(found.friction[order], laws.friction), np.append(found.restitution[order], laws.restitution),
         )  # fmt: skip
-        return np.concatenate(columns, 1).astype(float)
+        frames = model.link_rotation[link].reshape(-1, 9), model.link_position[link]
+        return np.concatenate([np.stack(columns, 1), *frames], 1).astype(float)
 
     def _point_table(self) -> Array:
         """(points, 8): see `point` in contact_room.cuh."""
@@ -205,7 +256,8 @@ class Contacts:
         ground = self._scene.ground
         if isinstance(ground, Plane):
             return np.array([*ground.normal, ground.offset])
-        assert ground is not None
+        if ground is None:
+            return np.zeros(4)
         corner, heights = ground.corner, ground.heights
         return np.concatenate([[*corner[:2], ground.cell, *heights.shape], (heights + corner[2]).ravel()])
 
@@ -219,10 +271,9 @@ def _hangs_from_free(model: Model) -> np.ndarray:
     return np.asarray(free)
 
 
-def _common(model: Model) -> np.ndarray:
+def _common(parent: np.ndarray) -> np.ndarray:
     """(nv, nv): how many velocities the paths from two of them to the root have in common."""
-    parent = joint_space.rows(model).parent
-    common = np.zeros((model.nv, model.nv), np.int64)
+    common = np.zeros((len(parent), len(parent)), np.int64)
     for k, above in enumerate(parent):
         if above >= 0:
             common[k, :k] = common[above, :k]

@@ -1,5 +1,5 @@
 // J of contacts where a row of it has other entries than the path of one body: where joints mimic, whose velocities are those of
-// others. All of them lie on one path of the rows of M, see joint_space.py.
+// others, and where two bodies of a robot touch. All of them lie on one path of the rows of M, see joint_space.py.
 #pragma once
 
 #include "constraints/row_paths.cuh"
@@ -41,8 +41,24 @@ __device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& 
         F[r] = {cross(x, d), d};
         for (int l = 0; l < ROW_LEVEL[tip]; ++l) room(room_at::W + (k + r) * DEPTH + l) = 0;
     }
+    int one = SHAPE_BODY[s], other = -1;
+    if constexpr (OWN_PAIRS) {
+        other = SHAPE_OTHER[s];
+        Force<Real> against[N];
+#pragma unroll
+        for (int r = 0; r < N; ++r) {
+            const Vector<Real> d = -room.vector(c + contact::OTHER_FRAME + 3 * r);
+            against[r] = {cross(room.vector(c + contact::OTHER_INSIDE), d), d};
+        }
 #pragma unroll 1
-    for (int j = SHAPE_BODY[s]; j >= 0; j = climb(at, robot, F, j)) add_joint(room, F, j, k);
+        while (one != other) {  // what both hang from moves them alike
+            if (one > other) add_joint(room, F, one, k), one = climb(at, robot, F, one);
+            else add_joint(room, against, other, k), other = climb(at, robot, against, other);
+        }
+    } else {
+#pragma unroll 1
+        while (one >= 0) add_joint(room, F, one, k), one = climb(at, robot, F, one);
+    }
     Real most = 0;
 #pragma unroll
     for (int r = 0; r < N; ++r) {

@@ -68,10 +68,15 @@ def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: floa
     if touches is None:
         return total
     robots = cupy.arange(shape[0])
+    on_others = touches.other_wrench.strides[-1] != 0  # else it is one nought for all
     # One contact of each robot at a time, so that no entry is added to twice.
     for place in range(touches.link.shape[1]):
         acts = (place < touches.number)[:, None]
         total[robots, touches.link[:, place]] += cupy.where(acts, touches.wrench[:, place] / dt, 0)
+        if on_others:
+            other = touches.other[:, place]
+            acts = acts & (other >= 0)[:, None]
+            total[robots, other * (other >= 0)] += cupy.where(acts, touches.other_wrench[:, place] / dt, 0)
     return total
 
 

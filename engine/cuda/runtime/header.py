@@ -17,10 +17,10 @@ def text() -> str:
     return "\n".join(
         [
             *numbers(kinds),
-            *_scope("packed", packed),
-            *_scope("joint_row", rows),
-            *_scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
-            *_scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
+            *scope("packed", packed),
+            *scope("joint_row", rows),
+            *scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
+            *scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
             f"constexpr double DIVERGED = {step_settings.DIVERGED:g};",
         ]
     )
@@ -36,7 +36,8 @@ def flags(values: dict[str, bool]) -> list[str]:
     return [f"constexpr bool {name} = {str(bool(value)).lower()};" for name, value in values.items()]
 
 
-def _scope(name: str, values: dict[str, int]) -> list[str]:
+def scope(name: str, values: dict[str, int]) -> list[str]:
+    """The same for numbers in a namespace."""
     return [f"namespace {name} {{", *numbers(values), "}"]
 
 

@@ -8,14 +8,14 @@
 #include "constraints/contact_rows.cuh"
 #include "stepping/joint_motion.cuh"
 
-// Where the contacts of the last step are told: how many (batch,), the links (batch, CONTACTS), the numbers of each as
-// contacts.py has them, the residual and the greatest one (batch,).
+// Where the contacts of the last step are told: how many (batch,), the links and, with pairs, what they touch (batch, CONTACTS), the
+// numbers of each as contacts.py has them, the residual and the greatest one (batch,).
 template <typename Real> struct Told {
-    int *number, *link;
+    int *number, *link, *other;
     Real *seen, *residual, *worst;
 };
 namespace seen {
-constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, NUMBERS = 17;
+constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, OTHER = 17, NUMBERS = OTHER + 6 * TELLS_OTHER;
 }
 
 // Takes joint forces from the right-hand side of M's rows.
@@ -70,12 +70,17 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
 // The impulse of contact i, where one was remembered of its point, in the world; `memories` there are.
 template <typename Real, class Room>
 __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
-    const Real point = room(contact_slot(i) + contact::POINT);
+    const int c = contact_slot(i);
+    const Real point = room(c + contact::POINT);
     int m = i < memories ? i : 0;  // most often it is that one
 #pragma unroll 1
     for (int tried = 0; tried < memories; ++tried) {
-        const int slot = room_at::MEMORY + 4 * m;
-        if (room(slot) == point) return room.vector(slot + 1);
+        const int slot = room_at::MEMORY + memory::NUMBERS * m;
+        bool same = room(slot) == point;
+        if constexpr (ANY_PAIRS) {
+            for (int k = 0; k < 2; ++k) same &= room(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
+        }
+        if (same) return room.vector(slot + memory::IMPULSE);
         m = m + 1 < memories ? m + 1 : 0;
     }
     return {0, 0, 0};
@@ -242,10 +247,11 @@ template <typename Real, int PITCH> struct Touching {
         number = rows.count;
 #pragma unroll 1
         for (int i = 0; i < rows.count; ++i) {
-            const int c = contact_slot(i), memory = room_at::MEMORY + 4 * i;
+            const int c = contact_slot(i), slot = room_at::MEMORY + memory::NUMBERS * i;
             const Vector<Real> world = in_world<Real>(room, rows, i);
-            room(memory) = room(c + contact::POINT);
-            room.store(memory + 1, world);
+            room(slot) = room(c + contact::POINT);
+            for (int k = 0; k < 2 * ANY_PAIRS; ++k) room(slot + memory::FEATURE + k) = room(c + contact::FEATURE + k);
+            room.store(slot + memory::IMPULSE, world);
             if (tells) tell(rows, i, world);
         }
         for (int j = 0; j < rows.joints; ++j)
@@ -273,7 +279,35 @@ template <typename Real, int PITCH> struct Touching {
         const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3), of_shape(shape::ROTATION + 6)};
         const Vector<Real> arm = room.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
+#if ANY_PAIRS
+        tell_other(rows, i, world);
+#endif
     }
+#if ANY_PAIRS
+    // What contact i touches, and the wrench on that, if it is a link of the robot.
+    __device__ __forceinline__ void tell_other(const RowsOf& rows, int i, Vector<Real> world) const {
+        const int c = contact_slot(i), k = shape_of(room, i) - SHAPES;
+        const size_t place = robot * CONTACTS + i;
+        const int other = k < 0 ? -1 : scene.solids.whole(solid_at::OTHER_LINK, k);
+        told.other[place] = other;
+        if constexpr (TELLS_OTHER) {
+            Real* const row = told.seen + place * seen::NUMBERS + seen::OTHER;
+            const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
+            store(0, {}), store(3, {});
+            if (other < 0) return;
+            Vector<Real> force = -world, x = room.vector(c + contact::PLACE);  // of a link that stands still
+            if (OWN_PAIRS && SHAPE_OTHER[k + SHAPES] >= 0) {
+                const int frame = c + contact::OTHER_FRAME, first = room_at::IMPULSE + rows.first(i);
+                x = room.vector(c + contact::OTHER_INSIDE), force = -(room(first) * room.vector(frame));
+                if (rows.rubs(i)) force = force - room(first + 1) * room.vector(frame + 3) - room(first + 2) * room.vector(frame + 6);
+            }
+            const int at = solid_at::OTHER_FRAME + 12 * k;
+            const auto of_link = [&](int first) { return rounded<Real>(scene.solids.vector(at + first)); };
+            const Matrix<Real> R = {of_link(0), of_link(3), of_link(6)};
+            store(0, mul_t(R, cross(x - of_link(9), force))), store(3, mul_t(R, force));
+        }
+    }
+#endif
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY: velocities of free joints in the frame in
     // which the step ends, also by what overlapped, for the way in that of its middle.

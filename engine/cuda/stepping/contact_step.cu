@@ -11,13 +11,20 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
                  long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
-                 Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
+                 const double* __restrict__ solids, const int* __restrict__ solid_wholes, Real* room, double* work,
+                 int* told_number, int* told_link, int* told_other, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
     const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
     if (robot >= batch) return;
+    Surroundings<Real> scene = {shapes, points, ground};
+#if ANY_PAIRS
+    scene.solids = {solids, solid_wholes};
+    scene.work = {work + size_t(blockIdx.x) * WORK_SLOTS * THREADS + threadIdx.x};
+    static_assert(WORK_PITCH == THREADS, "how the room for pairs is laid out");
+#endif
     const Touching<Real, THREADS> touch = {
-        {shapes, points, ground}, {room + size_t(blockIdx.x) * ROOM_SLOTS * THREADS + threadIdx.x},
-        {told_number, told_link, told_contacts, told_residual, told_worst}, robot, told_number[robot], told_residual[robot],
+        scene, {room + size_t(blockIdx.x) * ROOM_SLOTS * THREADS + threadIdx.x},
+        {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, robot, told_number[robot], told_residual[robot],
         first > 0 ? told_worst[robot] : Real(0)};
     advance_robot<Real, THREADS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
                                          record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,

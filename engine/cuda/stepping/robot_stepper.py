@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cuda.collision.pair_tables import meeting
 from engine.cuda.constraints.contacts import Contacts, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
 from engine.cuda.runtime import compiler, device, header
@@ -110,8 +111,8 @@ class _Shape:
         joint_space = settings.algorithm == "jsiia"
         matrices = joint_space * (1 + constrained)
         touching = touches_something(settings)
-        meeting = () if touching else None
-        layout = tree.Layout(model, additions, matrices, meeting)
+        meets = meeting(settings.pairs) if touching else None
+        layout = tree.Layout(model, additions, matrices, meets)
         constrained_slots = constrained * (1 + (nv > 64) + joint_space)
         state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
         slots = layout.slots + state
@@ -139,7 +140,7 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meeting),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meets),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",

@@ -1,0 +1,1 @@
+"""Where robots touch the ground, obstacles and themselves."""
