@@ -11,6 +11,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from app.gl import levels, meshfile
 from app.gl.levels import Level
@@ -35,7 +36,9 @@ class Refinement:
 
 
 def read(path: str) -> Answer:
-    """The mesh of a file."""
+    """The mesh of a file; of a name that `engine.load` did not find there is none, whatever lies in this folder."""
+    if not Path(path).is_absolute():
+        return Answer(path, meshfile.MeshError(f"there is no file {path}"))
     try:
         return Answer(path, meshfile.read(path))
     except meshfile.MeshError as fault:

@@ -14,6 +14,13 @@ from engine.scene.convex_parts import convex_parts
 Array = NDArray[np.floating]
 
 
+def of_link(mesh: str | None) -> tuple[Array, ...]:
+    """`hulls` of a link's collision mesh. Raises ValueError, too, for one that `engine.load` did not find."""
+    if mesh is None or not Path(mesh).is_absolute():
+        raise ValueError(f"the collision mesh {mesh} was not found; robots touch by its hull")
+    return hulls(mesh)
+
+
 def hulls(path: str) -> tuple[Array, ...]:
     """The corners (k, 3) of the convex hulls that stand for the mesh in a file, in its own units.
 

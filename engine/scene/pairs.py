@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import FREE, WORLD, Collision, Model
-from engine.scene.hull import hulls
+from engine.scene.hull import hulls, of_link
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, coefficients
 from engine.scene.scene import Scene
@@ -161,7 +161,8 @@ def _solids(model: Model, shape: Collision | Obstacle) -> list[Solid]:
     if shape.shape == "mesh":
         what = "an obstacle" if isinstance(shape, Obstacle) else f"link {model.link_names[shape.link]!r}"
         name = f"the collision mesh {shape.mesh} of {what}"
-        return [Solid("hull", (), corners * shape.size, name) for corners in hulls(str(shape.mesh))]
+        found = hulls(str(shape.mesh)) if isinstance(shape, Obstacle) else of_link(shape.mesh)
+        return [Solid("hull", (), corners * shape.size, name) for corners in found]
     return [Solid(shape.shape, shape.size)]
 
 

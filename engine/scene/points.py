@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
 from engine.scene.height_field import HeightField
-from engine.scene.hull import hulls
+from engine.scene.hull import of_link
 from engine.scene.scene import Scene
 
 KEPT = 4
@@ -111,7 +111,7 @@ def _cylinder(shape: Collision) -> list[Piece]:
 
 
 def _mesh(shape: Collision) -> list[Piece]:
-    return [(corners * shape.size, 0.0, 0.0) for corners in hulls(str(shape.mesh))]
+    return [(corners * shape.size, 0.0, 0.0) for corners in of_link(shape.mesh)]
 
 
 _LOCAL = {"mesh": _mesh, "box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}

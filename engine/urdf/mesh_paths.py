@@ -1,8 +1,13 @@
-"""Where the files that a URDF names lie on this disk: ``package://``, ``file://`` and relative names."""
+"""Where the files that a URDF names lie on this disk: ``package://``, ``file://`` and relative names.
+
+A file can name only what lies in the robot's folders, whatever its name says. Names are judged as they are written:
+links of the file system, by which packages are installed, lead where they lead.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
@@ -16,45 +21,71 @@ class Resources:
     A package is looked for beside the URDF (in each folder above it: the folder itself, or one that it
     holds), then in the folders of ``ROS_PACKAGE_PATH`` and in ``share`` under those of ``AMENT_PREFIX_PATH``
     then in `package_dirs`.
+
+    `folders` may be read: the URDF's own, the package around it (without one the folder above, where meshes lie beside
+    ``urdf/``), and those in which packages are looked for by name; beside them a package that is named.
     """
 
     def __init__(self, source: PathName, package_dirs: Iterable[PathName] = ()):
         self.folder = Path(source).absolute().parent
         given = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else package_dirs
-        self.searched = [
-            *(self.folder, *self.folder.parents),
+        named = [
             *(folder.absolute() for folder in listed("ROS_PACKAGE_PATH")),
             *(prefix.absolute() / "share" for prefix in listed("AMENT_PREFIX_PATH")),
             *(Path(entry).absolute() for entry in given),
         ]
+        around = [*filter(_below_root, (self.folder, *self.folder.parents))]
+        package = next((folder for folder in around if _is_file(folder / "package.xml")), None)
+        self.folders = [self.folder, *([package] if package else around[1:2]), *named]
+        self.searched = [*around, *named]
         self._packages: dict[str, list[Path]] = {}
 
     def find(self, name: str) -> Path | None:
-        """The absolute path of the file of that name, or None if there is none."""
-        return next((path for path in self._candidates(name) if _is_file(path)), None)
+        """The absolute path of the file of that name, or None if there is none in the robot's folders."""
+        return next((path for path, inside in self._candidates(name) if inside and _is_file(path)), None)
+
+    def outside(self, name: str) -> bool:
+        """Whether a file of that name is there, and lies outside the robot's folders."""
+        return any(not inside and _is_file(path) for path, inside in self._candidates(name))
 
     def packages(self, package: str) -> list[Path]:
         """The folders that may be the package of that name, the likeliest first."""
         if package not in self._packages:
-            named = (entry if entry.name == package else entry / package for entry in self.searched)
-            self._packages[package] = [folder for folder in named if folder.is_dir()]
+            searched = self.searched if re.fullmatch(r"\w[\w.-]*", package) else ()
+            named = (entry if entry.name == package else entry / package for entry in searched)
+            self._packages[package] = [folder for folder in named if _is_folder(folder)]
         return self._packages[package]
 
-    def _candidates(self, name: str) -> Iterator[Path]:
+    def _candidates(self, name: str) -> Iterator[tuple[Path, bool]]:
+        """Where the file may lie, and whether that is inside the robot's folders."""
         scheme, separator, rest = name.partition("://")
-        if not separator:
-            yield self.folder / name
-        elif scheme == "file":
-            yield self.folder / unquote(rest)
-        elif scheme == "package":
-            package, _, inside = rest.partition("/")
-            yield from (folder / inside for folder in self.packages(package))
+        if scheme == "package" and separator:
+            package, _, within = rest.lstrip("/").partition("/")
+            for folder in self.packages(package):
+                yield self._judged(folder / within.lstrip("/"), folder)
+        elif scheme == "file" or not separator:
+            yield self._judged(self.folder / (unquote(rest) if separator else name))
+
+    def _judged(self, path: Path, *more: Path) -> tuple[Path, bool]:
+        plain = Path(os.path.normpath(path))
+        return plain, any(plain.is_relative_to(folder) for folder in (*more, *self.folders))
+
+
+def _below_root(folder: Path) -> bool:
+    return folder != folder.parent
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:  # a name that no file can have, being too long
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
         return False
 
 

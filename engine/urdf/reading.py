@@ -10,6 +10,7 @@ Source: the URDF specification of ROS, https://wiki.ros.org/urdf/XML.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 from engine.urdf import foreign, substitution
@@ -143,19 +144,26 @@ class _Reader:
         path = self.resources.find(name)
         if path is None and name not in self.missing:
             self.missing.add(name)
-            self.document.warning(element, f"mesh {name} is not found", f"{self._where(name)}; a placeholder is drawn")
-        return scale, name if path is None else str(path)
+            fault, cure = self._why_not(name)
+            self.document.warning(element, f"mesh {name} {fault}", f"{cure}; a placeholder is drawn")
+        named = f"file://{name}" if Path(name).is_absolute() else name  # so that nobody opens it
+        return scale, named if path is None else str(path)
 
-    def _where(self, name: str) -> str:
-        """What to do about a mesh that is missing."""
+    def _why_not(self, name: str) -> tuple[str, str]:
+        """Why a mesh is not found, and what to do about it."""
         scheme, _, rest = name.rpartition("://")
-        package = rest.partition("/")[0]
+        package = rest.lstrip("/").partition("/")[0]
+        ways = "File › Package folders, by --package-dir, package_dirs or ROS_PACKAGE_PATH"
+        if self.resources.outside(name):
+            return "lies outside the robot's folders and is not read", f"if it may be read add its folder in {ways}"
         if scheme == "package" and not self.resources.packages(package):
-            ways = "File › Package folders, by --package-dir, package_dirs or ROS_PACKAGE_PATH"
-            return f"add the folder of {package} in {ways}"
-        if scheme in ("", "file", "package"):
-            return "put the file there or correct the name"
-        return "names begin with package://, file:// or are relative to the URDF"
+            cure = f"add the folder of {package} in {ways}" if package else "write package://PACKAGE/FILE"
+            return "is not found", cure
+        if scheme not in ("", "file", "package"):
+            return "is not found", "names begin with package://, file:// or are relative to the URDF"
+        if "\\" in name and self.resources.find(name.replace("\\", "/")):
+            return "is not found", "write / where the name has \\"
+        return "is not found", "put the file there or correct the name"
 
     def _material(self, element: Element) -> Color | None:
         """The colour given in a <material>, which is kept under the material's name."""

@@ -1,0 +1,57 @@
+"""Where the meshes that a robot's file names may lie: in its folders, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import engine
+
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
+
+
+def write(path: Path, link: str) -> Path:
+    path.write_text(f'<robot name="r">{link}</robot>', encoding="utf-8")
+    return path
+
+
+def link(name: str, inside: str) -> str:
+    return f'<link name="{name}">{inside}</link>'
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("../meshes/m.stl", True), ("../../other/m.stl", False), ("../meshes/../../other/m.stl", False),
+        ("{}/robot/meshes/m.stl", True), ("{}/other/m.stl", False), ("file://{}/other/m.stl", False),
+        ("package://robot/meshes/m.stl", True), ("package://robot/../other/m.stl", False),
+        ("package://robot/{}/other/m.stl", False), ("package:///other/m.stl", True),
+        ("package://../other/m.stl", False), ("package://other/m.stl", True),
+        ("file://%2e%2e/%2e%2e/other/m.stl", False),
+    ],
+)  # fmt: skip
+def test_a_mesh_cannot_lie_outside_the_robots_folders(name: str, read: bool, tmp_path: Path) -> None:
+    for folder in ("robot/meshes", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "m.stl").touch()
+    visual = f'<visual><geometry><mesh filename="{name.format(tmp_path)}"/></geometry></visual>'
+    path = tmp_path / "robot" / "urdf" / "r.urdf"
+    path.parent.mkdir()
+    model = engine.load(write(path, link("a", INERTIAL + visual)))
+    assert Path(str(model.visuals[0].mesh)).is_absolute() == read
+    assert len(model.diagnostics) == (not read)
+    given = engine.load(path, package_dirs=[tmp_path / "other"])
+    assert Path(str(given.visuals[0].mesh)).is_absolute() or "package" in name
+
+
+def test_a_mesh_that_is_missing_is_not_read_from_where_the_program_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collision = '<collision><geometry><mesh filename="m.obj"/></geometry></collision>'
+    (tmp_path / "robot").mkdir()
+    model = engine.load(write(tmp_path / "robot" / "r.urdf", link("a", INERTIAL + collision)), floating=True)
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"the collision mesh m\.obj was not found"):
+        engine.Simulation(model, scene=engine.Scene())
