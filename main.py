@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-HEADLESS = ("run", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
+HEADLESS = ("run", "repeat", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The headless commands: `main.py run | info | check | bench | compare | generate …`.
+"""The headless commands: `main.py run | repeat | info | check | bench | compare | generate …`.
 
 With ``--json`` a command prints one object on standard output; everything else goes to standard error.
 Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
@@ -25,6 +25,7 @@ from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
 from engine.model import Model, ModelError, generate
+from engine.repeat_command import add_arguments as add_repeat_arguments
 from engine.robot_arguments import (
     DONE,
     NO,
@@ -56,6 +57,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add_run_arguments(_add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True))
     _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
+    again = "run a trajectory's file again, and compare every state bit for bit"
+    add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
     faults = "all that is wrong with a URDF, each fault with its line and cure"
     check = commands.add_parser("check", help=faults, description=faults)
     add_check_arguments(check)

@@ -328,16 +328,19 @@ def _recorded(
             tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, contact.get(k, ()),
             next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
         ))  # fmt: skip
-    _require_order(frames)
+    _require_order(frames, [setup.settings.dt for setup in setups])
     return setups, shapes, frames
 
 
-def _require_order(frames: Sequence[StoredFrame]) -> None:
-    """ValueError unless steps lead from each frame to the next, where that does not begin anew."""
+def _require_order(frames: Sequence[StoredFrame], dt: Sequence[float]) -> None:
+    """ValueError unless steps of dt, by setup, lead from each frame to the next, where that does not begin anew."""
     for before, frame in pairwise(frames):
         counts = (before.steps, *(steps for steps, _ in frame.changes), frame.steps)
         if not frame.begins and (frame.setup != before.setup or any(b < a for a, b in pairwise(counts))):
             raise ValueError(f"no steps lead from its frame at {before.time:g} s to that at {frame.time:g} s")
+        lasts, apart = (frame.steps - before.steps) * dt[frame.setup], frame.time - before.time
+        if not frame.begins and abs(lasts - apart) > 1e-6 * abs(frame.time) + 0.5 * dt[frame.setup]:
+            raise ValueError(f"its steps from {before.time:g} to {frame.time:g} s would take {lasts:g} s")
     if min(frame.steps for frame in frames) < 0:
         raise ValueError("frame_steps has numbers that are negative")
 

@@ -20,6 +20,8 @@ from engine.validation import one_of
 _PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", "freezes")
 _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
 _DTYPES = ("float64", "float32")
+MOST_THREADS = 1024
+"""That a file may ask for."""
 _OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
 """The classes of `engine.scene` that a file may name."""
 
@@ -77,6 +79,8 @@ def read(
     if not np.isfinite(time_before):
         raise ValueError(f"its time_before is {time_before}; expected seconds")
     threads = None if text["threads"] is None else int(text["threads"])
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"its threads are {threads}; expected 1 to {MOST_THREADS}")
     return Setup(
         settings,
         device,

@@ -304,6 +304,8 @@ def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, sai
         ({"device": "abacus"}, "device is 'abacus'"),
         ({"dt": float("nan")}, "its time step is nan"),
         ({"threads": float("inf")}, "cannot convert float infinity to integer"),
+        ({"threads": 10**6}, "its threads are 1000000; expected 1 to 1024"),
+        ({"threads": 0}, "its threads are 0; expected 1 to 1024"),
         ({"contact_shapes": [[10**6, 10**6]] * 6}, "contact_shapes is "),
         ({"contact_shapes": [[1, -24, 3]] * 6}, "contact_shapes is "),
         ({"contact_shapes": [[1, "24", 3]] * 6}, "cannot be interpreted as an integer"),
@@ -335,6 +337,8 @@ def test_what_a_file_says_of_its_simulation_is_held_against_what_there_is(tmp_pa
         ("frame_frozen", lambda x: x[:, :0]),
         ("frame_tau", lambda x: x[:, :, 1:]),
         ("frame_contact0_0_count", lambda x: -x),
+        ("frame_steps", lambda x: x * 10**9),
+        ("frame_steps", lambda x: x // 2),
     ],
 )
 def test_arrays_that_do_not_fit_their_simulation_are_refused(tmp_path, recorded, name, change):

@@ -1,0 +1,87 @@
+"""Runs again: what a file holds computed anew, and held against it bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from engine.model import Model
+from engine.recording.files import SavedRun, recording_of
+from engine.recording.packing import Array, same_bits
+from engine.recording.setup import Setup
+from engine.simulation import Diverged
+
+_State = tuple[Array, Array]
+"""q (batch, nq) and v (batch, nv)."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What came of running a file again: `differs` is the time (s) of its first state with other bits, else None."""
+
+    setup: Setup
+    samples: int
+    steps: int
+    differs: float | None
+    farthest: float
+    """The largest difference of a number of that state."""
+
+
+def repeat(saved: SavedRun, model: Model) -> Repeated:
+    """Run again what a file holds, of this robot.
+
+    Raises ValueError with one sentence where the file does not say all that acted, or is of another robot, and what
+    `Simulation` raises, for example where the GPU is missing that the file's bits are of.
+    """
+    recording = recording_of(saved, model)
+    (run,) = recording.runs
+    frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+    counts, setup = [frame.checkpoint.steps for frame in frames], frames[0].setup
+    states = [(frame.checkpoint.q, frame.checkpoint.v) for frame in frames]
+    anew: Iterator[_State]
+    if "setups" in saved.arrays:
+        steps = sum(b - a for (a, b), frame in zip(pairwise(counts), frames[1:], strict=True) if not frame.begins)
+        anew = ((checkpoint.q, checkpoint.v) for _, checkpoint in recording.resimulate(run, run.first))
+    else:
+        steps, anew = counts[-1], _run_again(saved, setup, counts, states[0])
+    for frame, kept, found in zip(frames[1:], states[1:], anew, strict=True):
+        if not all(map(same_bits, kept, found)):
+            apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
+            return Repeated(setup, len(frames), steps, frame.time, apart)
+    return Repeated(setup, len(frames), steps, None, 0.0)
+
+
+def _run_again(saved: SavedRun, setup: Setup, counts: list[int], start: _State) -> Iterator[_State]:
+    """The states of a run of `main.py run` after its first, at these numbers of steps."""
+    simulation, model = setup.simulation(), setup.model
+    simulation.reset(*start)
+    scalar = model.q_of_v >= 0
+    simulation.target[:, scalar] = simulation.array(start[0][:, model.q_of_v[scalar]])
+    controls = _controls(saved, setup, counts[-1])
+    for begin, end in pairwise(counts):
+        part = None if controls is None else simulation.array(np.ascontiguousarray(controls[:, begin:end]))
+        try:
+            simulation.advance(end - begin, part)
+            simulation.check()
+        except Diverged as error:
+            raise ValueError(f"{Path(saved.path).name} came to {end} steps, and now {error}") from None
+        yield simulation.state()
+
+
+def _controls(saved: SavedRun, setup: Setup, steps: int) -> Array | None:
+    """(1 or batch, steps, nv), or None where nothing drove the run."""
+    name = Path(saved.path).name
+    if "controls" in saved.arrays:
+        controls = np.asarray(saved.arrays["controls"], float)
+        controls = controls[None] if controls.ndim == 2 else controls
+        nv, rows = setup.model.nv, (1, setup.settings.batch)
+        if controls.ndim != 3 or len(controls) not in rows or controls.shape[1] < steps or controls.shape[2] != nv:
+            raise ValueError(f"{name} has controls of shape {controls.shape}; expected (1, {steps} or more, {nv})")
+        return controls[:, :steps]
+    if np.any(saved.trajectory.tau):
+        raise ValueError(f"{name} does not say what drove each of its steps; it has no controls")
+    return None

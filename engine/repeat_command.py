@@ -1,0 +1,66 @@
+"""The command `repeat`: a run's file computed again, to the same bits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from engine import __version__, files
+from engine.recording.files import SavedRun, read_run
+from engine.recording.repeating import repeat
+from engine.robot_arguments import DONE, NO, CallError, console
+from engine.urdf.load import load
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What `repeat` takes."""
+    command.add_argument("run", type=Path, metavar="RUN.npz", help="a file of `run --out`, or of the window")
+    command.add_argument("--robot", metavar="FILE", help="the robot's file, where it has moved")
+    command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=repeat_run)
+
+
+def repeat_run(args: argparse.Namespace) -> int:
+    """Run it again and compare every state; 1 where a bit differs."""
+    saved = read_run(args.run)
+    settings = saved.settings
+    told, srdf = settings.get("package_dir"), settings.get("srdf")
+    folders = [folder for folder in told if isinstance(folder, str)] if isinstance(told, list) else []
+    model = load(
+        _robot(args, saved), folders, bool(settings.get("floating")),
+        not settings.get("no_mimic"), args.trust_xacro, Path(srdf) if isinstance(srdf, str) else None,
+    )  # fmt: skip
+    found = repeat(saved, model)
+    written = str(settings.get("catena", "an unknown version"))
+    same = found.differs is None
+    if args.json:
+        print(json.dumps({
+            "run": str(args.run), "robot": model.name, "same": same, "samples": found.samples, "steps": found.steps,
+            "first_difference_s": found.differs, "difference": found.farthest, "device": found.setup.device,
+            "written_by": written, "catena": __version__,
+        }))  # fmt: skip
+        return DONE if same else NO
+    if same:
+        console(args).print(f"{args.run.name}: {found.samples} states after {found.steps} steps, the same to the bit")
+        return DONE
+    by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
+    print(
+        f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; the robot's file, the "
+        f"processor or the GPU is another than it was{by}",
+        file=sys.stderr,
+    )
+    return NO
+
+
+def _robot(args: argparse.Namespace, saved: SavedRun) -> Path:
+    """Where the run's robot is described."""
+    named = args.robot or saved.settings.get("robot")
+    if not isinstance(named, str) or not named:
+        raise CallError(f"{args.run.name} names no robot; give --robot FILE")
+    try:
+        return files.find_robot(named)
+    except FileNotFoundError:
+        raise CallError(f"the robot of {args.run.name} is not at {named}; give --robot FILE") from None
