@@ -48,6 +48,7 @@ from engine.phases import PHASES
 from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.recording.files import SavedRun, read_run, recording_of, save_csv, save_run
 from engine.recording.files import trajectory as recorded_trajectory
+from engine.recording.parts import recording_of_parts, save_part
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
@@ -168,10 +169,12 @@ __all__ = [
     "read_run",
     "recorded_trajectory",
     "recording_of",
+    "recording_of_parts",
     "repair",
     "replacing",
     "rollout",
     "save_csv",
+    "save_part",
     "save_run",
     "simulation_algorithms",
     "simulation_refusal",

@@ -87,7 +87,17 @@ def save_run(
     It begins as `trajectory` does. Raises ValueError where the arrays would take more than `LARGEST`, which `read_run`
     refuses.
     """
-    frames = _of_one_batch(recording.stored(run))  # once, since a run that plays grows meanwhile
+    return write_frames(path, _of_one_batch(recording.stored(run)), run, settings, describe)
+
+
+def write_frames(
+    path: str | Path,
+    frames: list[StoredFrame],
+    run: Run,
+    settings: dict[str, Any],
+    describe: Callable[[Any], Any] = lambda about: about,
+) -> Trajectory:
+    """Write frames of a run that follow each other and are of as many robots, as `save_run` does; see there."""
     first, end = frames[0].setup, frames[-1].setup + 1
     frames = [frame._replace(setup=frame.setup - first) for frame in frames]
     setups, shapes_of, used = run.setups[first:end], run.shapes[first:end], end - first
@@ -262,6 +272,15 @@ def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any]
     A run that was not recorded, but written by `main.py run`, has frames that stand for themselves: `resimulate` takes
     each as it is. Raises ValueError with one sentence for another robot's run.
     """
+    recording = Recording()
+    recording.adopt(*frames_of(saved, model, understand))
+    return recording
+
+
+def frames_of(
+    saved: SavedRun, model: Model, understand: Callable[[Any], Any] = lambda text: text
+) -> tuple[list[Setup], list[tuple[tuple[int, ...], ...]], list[StoredFrame]]:
+    """Setups, the shapes of what contacts start from in each, and frames of a file, as `Recording.adopt` takes them."""
     name, run = Path(saved.path).name, saved.trajectory
     q, v, tau = (np.array(x if x.ndim == 3 else x[None], float) for x in (run.q, run.v, run.tau))
     if q.shape[2] != model.nq or v.shape[2] != model.nv or tau.shape != v.shape or len(q) != len(v):
@@ -270,18 +289,21 @@ def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any]
             f"{model.nq} and {model.nv}"
         )
     validation.states(model, q=q.reshape(-1, model.nq), v=v.reshape(-1, model.nv))
-    recording = Recording()
     try:
-        if "setups" in saved.arrays:
-            recording.adopt(*_recorded(saved.arrays, model, q, v, understand))
-        else:
-            recording.adopt(*_plain(saved, model, q, v, tau))
+        if "setups" not in saved.arrays:
+            return _plain(saved, model, q, v, tau)
+        setups, shapes, frames = _recorded(saved.arrays, model, q, v, understand)
+        for k, frame in enumerate(frames):
+            if not 0 <= frame.setup < len(setups):
+                raise IndexError(f"frame {k} is of setup {frame.setup}, of which there are {len(setups)}")
+        return setups, shapes, frames
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
         raise ValueError(_NO_RUN.format(name, f"what it says of its simulation is not whole ({fault})")) from None
-    return recording
 
 
-def _plain(saved: SavedRun, model: Model, q: Array, v: Array, tau: Array) -> tuple[Any, ...]:
+def _plain(
+    saved: SavedRun, model: Model, q: Array, v: Array, tau: Array
+) -> tuple[list[Setup], list[Any], list[StoredFrame]]:
     """Setups, shapes and frames of a run that was not recorded."""
     if "setup" in saved.arrays:
         text = json.loads(str(saved.arrays["setup"]))
@@ -302,7 +324,7 @@ def _plain(saved: SavedRun, model: Model, q: Array, v: Array, tau: Array) -> tup
 
 def _recorded(
     arrays: dict[str, Array], model: Model, q: Array, v: Array, understand: Callable[[Any], Any]
-) -> tuple[Any, ...]:
+) -> tuple[list[Setup], list[Any], list[StoredFrame]]:
     texts = json.loads(str(arrays["setups"]))
     setups = [setup_text.read(text, f"setup_{k}_", arrays, model, len(q), understand) for k, text in enumerate(texts)]
     shapes = [_contact_shapes(text["contact_shapes"]) for text in texts]

@@ -180,15 +180,26 @@ class Recording:
 
     # Writing.
 
-    def adopt(self, setups: list[Setup], shapes: list[tuple[tuple[int, ...], ...]], frames: list[StoredFrame]) -> Run:
-        """A run that was recorded elsewhere, for which the budget grows if it must."""
+    def adopt(
+        self,
+        setups: list[Setup],
+        shapes: list[tuple[tuple[int, ...], ...]],
+        frames: list[StoredFrame],
+        left: tuple[Run, int] | None = None,
+    ) -> Run:
+        """A run that was recorded elsewhere, for which the budget grows if it must.
+
+        `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own.
+        """
         with self._lock:
             run = Run(self._runs[-1].number + 1 if self._runs else 1)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
+            if left is not None:
+                other, index = left
+                run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
+                run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
-                if not 0 <= frame.setup < len(setups):
-                    raise IndexError(f"frame {len(run)} is of setup {frame.setup}, of which there are {len(setups)}")
                 bundled = frame._replace(contact=_bundled(frame.contact), touches=_bundled_touches(frame.touches))
                 sized = bundled._replace(bytes=_size(bundled, before))
                 run._frames.append(tuple(sized))
@@ -345,10 +356,11 @@ class Recording:
             unpack_touches(stored.touches), phases,
         )  # fmt: skip
 
-    def stored(self, run: Run) -> list[StoredFrame]:
-        """All frames of a run, in their order, which are not to be changed."""
+    def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:
+        """The frames of a run from an index on, in their order, `most` at most, which are not to be changed."""
         with self._lock:
-            kept = run._frames[run._at :]
+            begin = run._at + max(first - run.first, 0)
+            kept = run._frames[begin : None if most is None else begin + most]
         return [_taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
