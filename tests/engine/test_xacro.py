@@ -255,6 +255,27 @@ def test_values_stay_bounded() -> None:
     with pytest.raises(Refused, match="characters or elements"):
         evaluate("str([a, a, a])", {"a": big, "str": str})
     assert evaluate("a[-1]", {"a": big}) == 0
+    assert evaluate("2 ** 4095", {}) == 2**4095
+    assert evaluate("1 << 4095", {}) == 1 << 4095
+    assert evaluate("0 << 4096", {}) == 0
+    with pytest.raises(Refused, match="a whole number of more than 4096 bits"):
+        evaluate("0 << 4097", {})
+    for power in ("2 ** 4097", "(-2) ** 9999999", "10 ** 10 ** 10"):
+        with pytest.raises(Refused, match="a power of more than 4096 bits"):
+            evaluate(power, {})
+
+
+def test_what_is_refused_is_named_and_a_long_expression_shortened() -> None:
+    evaluate = Evaluator({})
+    with pytest.raises(Refused, match=r"^the loop variable x\[0\]$"):
+        evaluate("[1 for x[0] in y]", {"x": [0], "y": [1]})
+    name = "x" * 52
+    whole, cut = f"lambda: {name}", f"lambda: {name}x"
+    assert (len(whole), len(cut)) == (60, 61)
+    for text, shown in ((whole, whole), (cut, f"{cut[:57]}…")):
+        with pytest.raises(Refused) as refused:
+            evaluate(text, {})
+        assert str(refused.value) == f"a lambda ({shown})"
 
 
 def test_commands_and_load_pass_the_trust_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

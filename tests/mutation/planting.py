@@ -1,26 +1,24 @@
 """Runs tests in a process of their own, forked from one that has paid for the imports, with or without a mutant.
 
 The mutant's text is compiled in place of the module when it is imported. Kernels that reach what it changes are
-compiled anew, from that text, and are not kept; all others come from the cache. What a test starts as another Python
-program sees the module as it is on disk.
+compiled anew, from that text, and are not kept; all others come from the cache. Python programs that a test starts see
+the changed text too, but kernels as they are.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import os
 import resource
 import signal
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import changed
 import pytest
 from mutants import Mutant
 from rooms import ROOT
@@ -116,10 +114,8 @@ def run_pytest(files: list[str], folder: Path, plugin: object, first: bool = Fal
 def plant(mutant: Mutant, folder: Path) -> None:
     """Have a module imported with its mutant's text. Raises what the module raises, if it cannot be imported."""
     text = mutant.applied((ROOT / mutant.path).read_text("utf-8"))
-    shadow = folder / "mutant.py"
-    shadow.write_text(text, "utf-8")
     name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    sys.meta_path.insert(0, _Finder(name, str(ROOT / mutant.path), text, str(shadow)))
+    shadow = changed.put_everywhere(name, ROOT / mutant.path, text, folder)
     import engine.cpu.runtime.native as native
     from engine.cpu.runtime import kernel_cache, numba_kernels
 
@@ -137,28 +133,6 @@ def plant(mutant: Mutant, folder: Path) -> None:
     native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)
     numba_kernels.Store.name = lambda self, sig: marked(store_name(self, sig), self._function)
     kernel_cache.write = write_unmarked
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, name: str, path: str, text: str, shadow: str):
-        self._name, self._loader = name, _Loader(name, path)
-        self._loader.text, self._loader.shadow = text, shadow
-
-    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self._loader.path, loader=self._loader)
-
-
-class _Loader(importlib.machinery.SourceFileLoader):
-    """The module is where it was; its code says it is of the mutant's file, where kernels' texts are read."""
-
-    text = shadow = ""
-
-    def get_code(self, _: str) -> types.CodeType:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return compile(self.text, self.shadow, "exec", dont_inherit=True)
 
 
 def reached(function: Any) -> tuple[set[tuple[str, str]], set[str]]:

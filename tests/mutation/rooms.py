@@ -29,7 +29,7 @@ _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
     "dca_trees_cpu", "energies", "link_twists", "point_mobility",
 )  # fmt: skip
-_FILES = ("urdf", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
+_FILES = ("urdf*", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
 _CONTACT = (
     "contact", "contact_solver", "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
     "point_mobility", "surfaces",
@@ -49,7 +49,7 @@ ROOMS = {
         ("simulation.py", "rollout.py", "stepper.py", "step_settings.py", "timestep.py", "holding.py", "frame.py",
          "phases.py", "checkpoint.py", "controller.py", "cpu/stepping/*.py"),
         (*_STEPS, "parameters", "controller", "run_controller", "recording", "cli", "contact", "touching_bodies",
-         "growth", "capabilities"),
+         "growth", "capabilities", "docs"),
     ),
     "constraints": Room(
         ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",
@@ -60,7 +60,10 @@ ROOMS = {
         ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py", "scene/*.py"),
         (*_CONTACT, "simulation", "bench_contact", "stepping_contract"),
     ),
-    "selection": Room(("selection/*.py",), ("choice*", "capabilities", "shipped", "simulation", "dynamics", "growth")),
+    "selection": Room(
+        ("selection/*.py",),
+        ("choice*", "capabilities", "shipped", "simulation", "dynamics", "growth", "docs", "contact"),
+    ),
     "results": Room(
         ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
         ("results", "compare", "files", "cli", "growth", "paper", "cache", "choice"),

@@ -39,6 +39,12 @@ BEFORE = ("llvmlite.binding", "lxml.etree", "numba", "numpy", "scipy.spatial", "
 """What all runs import, and none changes."""
 
 BY_NUMBA = "engine/cpu/chains/dca_group.py:"
+ELSEWHERE = {
+    "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
+    "engine/controller.py": "engine/controller.py:",
+    "engine/bench/child.py": "engine/bench/child.py:",
+}
+"""Modules that run in other processes, where nobody watches, and what comes by when one is started."""
 
 
 class Job(NamedTuple):
@@ -137,6 +143,9 @@ class Selection:
         near = set(rooms.tests(room))
         here = f"{mutant.path}:{mutant.symbol}"
         found = self._come_by(here)
+        for path, start in ELSEWHERE.items():
+            if mutant.path.startswith(path):
+                found |= self._come_by(start)
         if not found:
             for symbol in self._mentions.get(mutant.symbol.split(".")[-1], ()):
                 found |= self._come_by(symbol)
