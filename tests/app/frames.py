@@ -49,6 +49,8 @@ class Bench:
         self.frames, self.coarsest = 0, (1.0, 0)
         viewport.drawn.connect(self._count)
         self.longest, self._last = 0.0, time.perf_counter()
+        self.waits: list[float] = []
+        """s, of which each was a time in which the loop answered nothing, since `answer` began last."""
         self._beat = QTimer()
         self._beat.setTimerType(Qt.TimerType.PreciseTimer)
         self._beat.timeout.connect(self._look)
@@ -59,7 +61,9 @@ class Bench:
 
     def _look(self) -> None:
         now = time.perf_counter()
-        self.longest, self._last = max(self.longest, now - self._last - BEAT / 1000), now
+        waited = now - self._last - BEAT / 1000
+        self.longest, self._last = max(self.longest, waited), now
+        self.waits.append(max(0.0, waited))
 
     def spin(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Let the event loop run so long, or until something is true."""
@@ -74,6 +78,7 @@ class Bench:
     def answer(self, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
         """The longest wait in the loop while it runs so long, ms."""
         self.longest, self._last = 0.0, time.perf_counter()
+        self.waits.clear()
         self._beat.start(BEAT)
         self.spin(seconds, until)
         self._look()
@@ -234,6 +239,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row (default 5)")
     parser.add_argument("--pictures", type=Path, help="a folder for what the screen showed")
     args = parser.parse_args()
+    application = make_application()
+    print(json.dumps(measure(args.seconds, args.pictures), indent=2))
+    del application
+
+
+def make_application() -> object:
+    """As the application itself starts, but for the window."""
     from PyQt6.QtCore import QCoreApplication, Qt
     from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
@@ -252,7 +264,7 @@ def main() -> None:
 
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    print(json.dumps(measure(args.seconds, args.pictures), indent=2))
+    return application
 
 
 if __name__ == "__main__":

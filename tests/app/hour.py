@@ -1,0 +1,193 @@
+"""An hour in the window, compressed: it plays, drags, scrubs, switches, opens and closes, and memory stays flat.
+
+`xvfb-run -a -s "-screen 0 1600x1000x24" python -m tests.app.hour --rounds 40` prints the resident memory after each
+round, and exits with 1 where the second half of them grows by more than `GROWTH` in all. A round is what a user does
+in some minutes: another robot, play, a drag, a joint, a drive, another algorithm, scrubbing, a branch, a reset, a
+batch, a ghost, plots, another theme, a picture, a session saved and opened, and the window closed and opened again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.app.frames import make_application
+
+GROWTH = 40.0
+"""MB: what the second half of the rounds may grow by, beside the recording's own memory."""
+ROBOTS = ("arm7", "quadruped", "humanoid", "snake50", "scara", "double_pendulum")
+PATIENCE = 60.0  # s
+BUDGET = 16  # MB of recording, so that it is full within the hour
+
+
+def resident() -> float:
+    """MB of memory that the process has."""
+    gc.collect()
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise OSError("this system does not tell its memory")
+
+
+class Hour:
+    """One user, whose choices come from a seed."""
+
+    def __init__(self, folder: Path, seed: int):
+        self.folder, self.rng = folder, np.random.default_rng(seed)
+        self.window: Any = None
+        self.open_window()
+
+    def open_window(self) -> None:
+        from PyQt6.QtCore import QSettings
+
+        from app.window import Window
+
+        settings = QSettings(str(self.folder / "settings.ini"), QSettings.Format.IniFormat)
+        settings.setValue("recording_megabytes", BUDGET)
+        settings.setValue("measure_at_rest", False)
+        self.window = Window(settings)
+        self.window.resize(1200, 800)
+        self.window.show()
+        self.spin(0.3)
+
+    def close_window(self) -> None:
+        self.window.close()
+        self.window.deleteLater()
+        self.window = None
+        self.spin(0.2)
+
+    def spin(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+        """Let the event loop run so long, or until something is true."""
+        from PyQt6.QtCore import QEventLoop, QTimer
+
+        loop, timer, end = QEventLoop(), QTimer(), QTimer()
+        end.setSingleShot(True)
+        end.timeout.connect(loop.quit)
+        end.start(round(1e3 * seconds))
+        if until is not None:
+            timer.timeout.connect(lambda: loop.quit() if until() else None)
+            timer.start(10)
+        loop.exec()
+        if until is not None and not until():
+            raise TimeoutError(f"waited {seconds:g} s in vain")
+
+    def load(self, path: Path | str) -> None:
+        bench = self.window.workbench
+        before = bench.model
+        self.window.open(path)
+        self.spin(PATIENCE, lambda: bench.model is not before and not bench.loading and not bench.compiling)
+        self.spin(PATIENCE, lambda: bench.newest is not None or bench.replay.active)
+
+    def mouse(self, kind: str, x: float, y: float, button: str, held: bool) -> None:
+        from PyQt6.QtCore import QEvent, QPointF, Qt
+        from PyQt6.QtGui import QMouseEvent
+        from PyQt6.QtWidgets import QApplication
+
+        viewport, buttons = self.window.viewport, Qt.MouseButton
+        at = QPointF(x * viewport.width(), y * viewport.height())
+        which = getattr(buttons, button)
+        event = QMouseEvent(
+            getattr(QEvent.Type, kind), at, viewport.mapToGlobal(at), buttons.NoButton if kind == "MouseMove" else which,
+            which if held else buttons.NoButton, Qt.KeyboardModifier.NoModifier,
+        )  # fmt: skip
+        QApplication.sendEvent(viewport, event)
+
+    def drag(self, button: str) -> None:
+        """From the middle of the picture to somewhere."""
+        x, y = self.rng.uniform(0.3, 0.7, 2)
+        self.mouse("MouseButtonPress", 0.5, 0.5, button, True)
+        for share in np.linspace(0, 1, 8):
+            self.mouse("MouseMove", 0.5 + share * (x - 0.5), 0.5 + share * (y - 0.5), button, True)
+            self.spin(0.02)
+        self.mouse("MouseButtonRelease", x, y, button, False)
+
+    def round(self, number: int) -> None:
+        """What a user does in some minutes."""
+        import engine
+        from app.acting.drives import Drive
+        from app.features.appearance import Appearance
+        from app.features.sessions import Sessions
+        from app.features.time_view import TimeView
+        from app.simulation.ghost import GhostSettings
+        from app.simulation.spread import Spread
+
+        window, bench = self.window, self.window.workbench
+        self.load(engine.find_robot(ROBOTS[number % len(ROBOTS)]))
+        window.run.play.trigger()
+        self.spin(0.6)
+        self.drag("RightButton")
+        self.drag("LeftButton")
+        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable and row.holdable]
+        if rows:
+            joint = int(self.rng.choice(rows))
+            bench.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
+            bench.set_coordinate(rows[0], 0.05)
+        algorithms = [action for action in window.choices.algorithms.actions() if action.isEnabled()]
+        algorithms[int(self.rng.integers(len(algorithms)))].trigger()
+        self.spin(0.4)
+        plots = window.docks["Plots"].toggleViewAction()
+        plots.trigger()
+        bench.ghost.set(GhostSettings(integrator="rk4"))
+        self.spin(0.4)
+        bench.ghost.set(None)
+        window.run.play.trigger()
+        view = window.features[TimeView]
+        start, end = view.bar.track._start, view.bar.track._end
+        for share in self.rng.uniform(0, 1, 12):
+            view.bar.track.sought.emit(start + share * (end - start))
+            self.spin(0.02)
+        view.branch.trigger()
+        window.run.play.trigger()
+        self.spin(0.3)
+        window.run.reset.trigger()
+        bench.set_spread(Spread(4, 0.05))
+        self.spin(0.4)
+        bench.set_spread(Spread())
+        window.features[Appearance].actions["light" if number % 2 else "dark"].trigger()
+        plots.trigger()
+        window.viewport.picture()
+        bench.pause()
+        path = self.folder / "hour.catena"
+        window.features[Sessions].save(str(path))
+        self.spin(PATIENCE, self.written)
+        self.load(path)
+        self.spin(0.2)
+
+    def written(self) -> bool:
+        from app.features.run_exports import RunExports
+
+        return not self.window.features[RunExports].writing.running
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=40, help="how many (default 40)")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    application = make_application()
+    with tempfile.TemporaryDirectory() as folder:
+        hour, taken = Hour(Path(folder), args.seed), []
+        for number in range(args.rounds):
+            hour.round(number)
+            hour.close_window()
+            taken.append(resident())
+            hour.open_window()
+            print(f"round {number + 1:3}: {taken[-1]:7.1f} MB", flush=True)
+        hour.close_window()
+    half = taken[len(taken) // 2 :]
+    slope = float(np.polyfit(np.arange(len(half)), half, 1)[0]) if len(half) > 2 else 0.0
+    growth = slope * len(half)
+    print(f"the second half grew by {growth:.1f} MB in {len(half)} rounds; up to {GROWTH:g} MB is held flat")
+    del application
+    return 0 if growth <= GROWTH else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
