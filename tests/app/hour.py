@@ -93,10 +93,9 @@ class Hour:
         viewport, buttons = self.window.viewport, Qt.MouseButton
         at = QPointF(x * viewport.width(), y * viewport.height())
         which = getattr(buttons, button)
-        event = QMouseEvent(
-            getattr(QEvent.Type, kind), at, viewport.mapToGlobal(at), buttons.NoButton if kind == "MouseMove" else which,
-            which if held else buttons.NoButton, Qt.KeyboardModifier.NoModifier,
-        )  # fmt: skip
+        changed, down = buttons.NoButton if kind == "MouseMove" else which, which if held else buttons.NoButton
+        keys = Qt.KeyboardModifier.NoModifier
+        event = QMouseEvent(getattr(QEvent.Type, kind), at, viewport.mapToGlobal(at), changed, down, keys)
         QApplication.sendEvent(viewport, event)
 
     def drag(self, button: str) -> None:

@@ -3,7 +3,8 @@
 `xvfb-run -a -s "-screen 0 2200x1300x24" python -m tests.app.window_figures` prints a table, and exits with 1 where a
 figure is missed; `--json` prints one object instead. The picture is 1280 × 800, at half resolution at least, with
 shadows. An input that comes at any time waits until the event loop turns to it: the 99th percentile is over time, so
-that a long wait counts by its length. `yardstick` is how long a fixed piece of Python takes before each row, in ms: only rows with like yardsticks are compared, and one far above the least was measured on a busy machine.
+that a long wait counts by its length. `yardstick` is how long a fixed piece of Python takes before each row, in ms:
+only rows with like yardsticks are compared, and one far above the least was measured on a busy machine.
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ def table(rows: list[Row]) -> str:
         busy = " busy" if row.yardstick > 1.3 * least else ""
         said = "met" if row.met else "MISSED"
         lines.append(
-            f"{row.what:48}{row.figure:9.1f} {bound:>9}  {row.unit:14}{said:8}{row.yardstick:8.1f}{busy:5}  {row.beside}"
+            f"{row.what:48}{row.figure:9.1f} {bound:>9}  {row.unit:14}"
+            f"{said:8}{row.yardstick:8.1f}{busy:5}  {row.beside}"
         )
     return "\n".join(lines)
 
