@@ -260,7 +260,7 @@ class Workbench(JointDriving):
     def set_device(self, name: str) -> None:
         """One of `DEVICES`; also during play. An algorithm that does not step there gives way to the choice."""
         settings = replace(self.settings, device=name)
-        if self.model is not None and settings.algorithm not in engine.simulation_algorithms(self.model, name):
+        if self.model is not None and settings.algorithm not in self._stepping(name):
             settings = replace(settings, algorithm="auto")
         self._configure(settings)
 
@@ -271,7 +271,7 @@ class Workbench(JointDriving):
             return {}
         device = self.settings.device
         device = "cpu" if device == "auto" and self._gpu.why_not is not None else device
-        reasons = {name: engine.simulation_refusal(name, self.model, device) for name in ALGORITHMS}
+        reasons = {name: engine.simulation_refusal(name, self.model, device, self._scene) for name in ALGORITHMS}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     @property
@@ -279,12 +279,19 @@ class Workbench(JointDriving):
         """Why devices do not simulate the present robot, by name."""
         reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
         for device in ("cpu", "cuda"):
-            if self.model is not None and not engine.simulation_algorithms(self.model, device):
+            if self.model is not None and not self._stepping(device):
                 first = engine.SIMULATION_ALGORITHMS[device][0]
-                reasons[device] = engine.simulation_refusal(first, self.model, device) or ""
-        if self.settings.ground and self.model is not None:
-            reasons.setdefault("cuda", "robots stand on the ground on the CPU alone; turn Ground off")
+                reasons[device] = engine.simulation_refusal(first, self.model, device, self._scene) or ""
         return reasons
+
+    @property
+    def _scene(self) -> engine.Scene | None:
+        """What the robot touches."""
+        return self.settings.scene if self.settings.ground else None
+
+    def _stepping(self, device: str) -> tuple[str, ...]:
+        """The algorithms that simulate the present robot, where it stands, on a device."""
+        return () if self.model is None else engine.simulation_algorithms(self.model, device, self._scene)
 
     @property
     def unmeasured(self) -> bool:

@@ -387,29 +387,33 @@ def _on_gpu(
     return RobotStepper if algorithm == "jsiia" and in_threads(model, batch) else GroupStepper
 
 
-def simulation_algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
+def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:
     """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
+
+    With a `scene` those by which it does so there.
 
     Whether there is such a device here plays no part, see `why_no_gpu`. Raises ValueError for another name.
     """
     validation.one_of("device", device, ("auto", *capabilities.DEVICES))
     names = capabilities.ALGORITHMS
-    return tuple(name for name in names if simulation_refusal(name, model, device) is None)
+    return tuple(name for name in names if simulation_refusal(name, model, device, scene) is None)
 
 
-def simulation_refusal(algorithm: str, model: Model, device: str = "auto") -> str | None:
+def simulation_refusal(algorithm: str, model: Model, device: str = "auto", scene: Scene | None = None) -> str | None:
     """Why a `Simulation` of a model does not advance by an algorithm on a device, in a few words; None where it does.
 
-    With `device` "auto" the reason is the CPU's, where no device does.
+    With `device` "auto" the reason is the CPU's, where no device does. With a `scene` it is asked for that.
     """
     validation.one_of("algorithm", algorithm, tuple(capabilities.ALGORITHMS))
-    reasons = {where: _refusal(algorithm, model, where) for where in ALGORITHMS if device in ("auto", where)}
+    reasons = {where: _refusal(algorithm, model, where, scene) for where in ALGORITHMS if device in ("auto", where)}
     return None if None in reasons.values() else next(iter(reasons.values()))
 
 
-def _refusal(algorithm: str, model: Model, device: str) -> str | None:
+def _refusal(algorithm: str, model: Model, device: str, scene: Scene | None) -> str | None:
     if algorithm not in ALGORITHMS[device]:
         return f"it does not step on device {device!r}"
+    if scene is not None and device == "cuda" and algorithm not in touching.ALGORITHMS:
+        return f"it does not step robots in a scene on device {device!r}"
     return capabilities.reason(algorithm, model, device)
 
 

@@ -26,15 +26,15 @@ class Contacts:
 
 def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contacts | None:
     """Those of a robot of the batch in the last step, which took dt; None where it touched nothing."""
-    count = 0 if touches is None else int(touches.number[robot])
-    if touches is None or count == 0:
+    found = None if touches is None else touches.of_robot(robot)
+    if found is None or found.number[0] == 0:
         return None
     return Contacts(
-        touches.point[robot, :count].copy(),
-        touches.normal[robot, :count].copy(),
-        touches.impulse[robot, :count] / dt,
-        np.array(touches.states(robot)),
-        touches.link[robot, :count].copy(),
+        found.point[0].copy(),
+        found.normal[0].copy(),
+        found.impulse[0] / dt,
+        np.array(found.states(0)),
+        found.link[0].copy(),
     )
 
 
@@ -52,8 +52,8 @@ class ContactForces(NamedTuple):
 
 def contact_forces(touches: engine.Touches, dt: float, robot: int) -> ContactForces:
     """Those of a robot of the batch in the last step, which took dt."""
-    count = int(touches.number[robot])
-    force, other = touches.impulse[robot, :count] / dt, touches.other[robot, :count]
+    found = touches.of_robot(robot)
+    force, other = found.impulse[0] / dt, found.other[0]
     inner = other >= 0
-    links = np.concatenate([touches.link[robot, :count], other[inner]])
-    return ContactForces(links, np.concatenate([force, -force[inner]]), count, float(touches.residual[robot]))
+    links = np.concatenate([found.link[0], other[inner]])
+    return ContactForces(links, np.concatenate([force, -force[inner]]), int(found.number[0]), float(found.residual[0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,9 @@ class Running:
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
         self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
-        self._residual = 0.0  # the greatest since the last frame
+        self._residuals: list[
+            Any
+        ] = []  # the greatest of each call for steps since the last frame, where they were done
         self._placed = False  # by hand, since the last step
         self._own: tuple[int, engine.Model] | None = None
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
@@ -203,7 +206,7 @@ class Running:
         self._has_stepped, self._placed = True, False
         seconds = time.perf_counter() - began
         if (touches := self.simulation.contacts) is not None:
-            self._residual = max(self._residual, float(touches.worst.max()))
+            self._residuals.append(touches.worst.max())
         self._call_seconds += seconds
         return seconds
 
@@ -240,7 +243,8 @@ class Running:
         into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
         into.link_poses[:] = frame.link_poses[self.robot]
         into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None
-        into.residual, self._residual = self._residual, 0.0
+        into.residual = max(map(float, self._residuals), default=0.0)
+        self._residuals.clear()
         into.contacts = None if self._placed else contacts_of(self.simulation.contacts, self.simulation.dt, self.robot)
         into.target[:], into.tau[:] = self.target, self.tau
         into.effort[:] = np.nan if self.on_gpu and self.simulation.batch > 1 else self.simulation.effort[self.robot]

@@ -50,6 +50,7 @@ def unpack(packed: Packed, shape: tuple[int, ...]) -> Array:
 
 def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
     """The contacts there are, robot after robot, as the fields of a `Touches`; None where nothing touches."""
+    touches = None if touches is None else touches.on_host()
     if touches is None or not touches.number.any():
         return None
     there = np.arange(touches.link.shape[1]) < touches.number[:, None]

@@ -44,6 +44,15 @@ class Touches(NamedTuple):
     other: NDArray[np.int64]
     other_wrench: Array
 
+    def on_host(self) -> Touches:
+        """The same in NumPy arrays, which are copies where these stand on a GPU."""
+        return Touches(*map(_on_host, self))
+
+    def of_robot(self, robot: int) -> Touches:
+        """Those of one robot alone, (1, …), as many as there are, in NumPy arrays."""
+        number, rows = int(_on_host(self.number[robot])), slice(robot, robot + 1)
+        return Touches(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
+
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
         """Those of all contacts of arrays on the host, over dt, added up by link: (batch, links, 6), N m and N."""
         total = np.zeros(shape)

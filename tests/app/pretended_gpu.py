@@ -38,6 +38,29 @@ class LateReader:
         return self._reader.take()._replace(spent=Spent(PretendedGpu.cost * self._steps, 2e-5, 1e-5))
 
 
+class OnGpu:
+    """An array that stays on the pretended GPU until `get` is called, or it is asked for its number."""
+
+    def __init__(self, host: np.ndarray):
+        self._host = host
+        self.ndim = host.ndim
+
+    def __getitem__(self, key: object) -> OnGpu:
+        return OnGpu(np.asarray(self._host[key]))
+
+    def max(self) -> OnGpu:
+        return OnGpu(self._host.max())
+
+    def get(self) -> np.ndarray:
+        return np.array(self._host)
+
+    def __float__(self) -> float:
+        return float(self._host)
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise TypeError("an array of the GPU turned into NumPy's without get()")
+
+
 class PretendedGpu(engine.Simulation):
     """Takes device "cuda", and "auto" for it; what it computes is the CPU's."""
 
@@ -63,6 +86,11 @@ class PretendedGpu(engine.Simulation):
         if self.device == "cuda":
             PretendedGpu.launches.append(n)
         super().step(n)
+
+    @property
+    def contacts(self) -> engine.Touches | None:
+        found = super().contacts
+        return found if found is None or self.device == "cpu" else engine.Touches(*map(OnGpu, found))
 
     def frames(self, robots: int = 1) -> FrameReader:
         reader = super().frames(robots)

@@ -227,10 +227,17 @@ def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
 
 
 @pytest.mark.usefixtures("pretended_gpu")
-def test_a_robot_on_the_ground_is_not_offered_the_gpu(qtbot, opened):
+def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
+    bench, viewport = window.workbench, window.viewport
     gpu = window.choices.devices.actions()[2]
-    wait(qtbot, lambda: "on the CPU alone" in gpu.toolTip())
-    assert not gpu.isEnabled()
-    window.run.ground.trigger()
     wait(qtbot, gpu.isEnabled)
+    choose(window, "cuda")
+    wait(qtbot, lambda: bench.device == "cuda")
+    dca = next(action for action in window.choices.algorithms.actions() if action.data() == "dca")
+    wait(qtbot, lambda: not dca.isEnabled())
+    assert dca.text() == "dca\tit does not step robots in a scene on device 'cuda'"
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: viewport._marks is not None and bench.time > 0.2)
+    assert bench.device == "cuda"
+    assert len(viewport._contacts.point) >= 3
