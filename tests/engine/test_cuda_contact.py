@@ -225,6 +225,24 @@ def test_single_precision_takes_the_steps_of_double_precision(how, rng):
 
 
 @pytest.mark.usefixtures("cuda")
+def test_single_precision_knows_gaps_better_than_what_counts_as_shut(rng):
+    cpu, ours = standing("quadruped", 4, "float32")
+    give((cpu, ours), v=0.1 * rng.standard_normal(cpu.v.shape))
+    off = []
+    for _ in range(60):
+        give((cpu, ours), q=np.float32(cpu.q), v=np.float32(cpu.v))
+        cpu.step()
+        ours.step()
+        for k in range(4):
+            mine, theirs = told(ours, k), told(cpu, k)
+            np.testing.assert_array_equal(mine["link"], theirs["link"])
+            off += np.abs(mine["gap"] - theirs["gap"]).tolist()
+    assert len(off) > 500
+    assert np.quantile(off, 0.99) < 1e-7
+    assert max(off) < NO_GAP / 2
+
+
+@pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice(dtype, rng):
     push = 0.3 * rng.standard_normal((5, robot("quadruped").nv))
