@@ -51,6 +51,7 @@ from engine.recording.files import trajectory as recorded_trajectory
 from engine.recording.parts import recording_of_parts, save_part
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
+from engine.scene.mesh_files import open_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.scene.touches import Touches
 from engine.selection.capabilities import algorithms
@@ -164,6 +165,7 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
+    "open_mesh",
     "point_mobility",
     "put_down",
     "read_run",

@@ -15,9 +15,11 @@ import pytest
 
 import engine
 from app.features import session_text
+from app.gl import meshfile
 from app.gl.camera import Camera
 from app.simulation.messages import Settings
 from engine.bench import results
+from engine.scene.hull import hulls
 
 BROKEN = Path(__file__).parent / "broken"
 TOLD: dict[str, dict[str, Any]] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
@@ -66,7 +68,14 @@ def rows(path: Path) -> list[str]:
     return [fault] if fault else []
 
 
+def mesh(path: Path) -> list[str]:
+    """What is said where it is touched, and where it is drawn."""
+    return [refusal(lambda: hulls(str(path))), refusal(lambda: meshfile.read(path))]
+
+
+MESHES = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "json", "step")
 READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session, ".npz": run, ".jsonl": rows}
+READERS |= {f".{kind}": mesh for kind in MESHES}
 """What is said of a file, sentence by sentence, by its kind; nothing where it is taken."""
 
 
@@ -81,7 +90,7 @@ def test_every_file_has_its_entry() -> None:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(BROKEN)  # where the files find others beside them
     path = BROKEN / name
     said = [sentence.replace(str(path), "FILE") for sentence in READERS[path.suffix](path)]
@@ -89,3 +98,4 @@ def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said) == len(expected), said
     assert all(map(alike, said, expected)), said
     assert all(sentence.isprintable() for sentence in said)
+    assert capfd.readouterr().err == ""

@@ -1,25 +1,21 @@
-"""Meshes from files, through trimesh: every format it reads, with the colours of their materials.
+"""Meshes from files, through trimesh, as `engine.open_mesh` reads them, with the colours of their materials.
 
 It is imported with the first file, since it takes more than half as long as all the rest of the window.
 """
 
 from __future__ import annotations
 
-import io
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import engine
 from app.gl.mesh import Mesh, from_triangles, join, unify
 
 if TYPE_CHECKING:
     import trimesh
-
-_SAMPLER = re.compile(rb"<newparam[^>]*>\s*<sampler2D>\s*<source>([^<]*)</source>.*?</newparam>", re.DOTALL)
-_TEXTURE = re.compile(rb'<texture\s[^>]*?texture="([^"]*)"[^>]*?(?:/>|>.*?</texture>)', re.DOTALL)
 
 
 class MeshError(ValueError):
@@ -35,35 +31,14 @@ def read(path: str | Path) -> Mesh:
     if not path.is_file():
         raise MeshError(f"there is no file {path}")
     try:
-        parts = _parts(path)
-    except Exception as fault:  # each of trimesh's readers raises what the library under it raises
-        raise MeshError(f"{path.name} cannot be read ({type(fault).__name__}: {fault})") from fault
+        scene = engine.open_mesh(path)
+        found = [_part(scene.geometry[name], pose) for pose, name in map(scene.graph.get, scene.graph.nodes_geometry)]
+    except Exception as fault:  # of colours and textures, too, which are judged as they are used
+        raise MeshError(f"{path.name} cannot be read: {fault}") from fault
+    parts = [part for part in found if part is not None]
     if not parts:
         raise MeshError(f"{path.name} holds no triangles")
     return unify(join(parts))
-
-
-def _parts(path: Path) -> list[Mesh]:
-    import trimesh
-
-    content = path.read_bytes()
-    if path.suffix.lower() == ".dae":
-        content = _without_broken_textures(content)
-    resolver = trimesh.resolvers.FilePathResolver(str(path))
-    kind = path.suffix.lower().lstrip(".")
-    scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False)
-    parts = [_part(scene.geometry[name], pose) for pose, name in map(scene.graph.get, scene.graph.nodes_geometry)]
-    return [part for part in parts if part is not None]
-
-
-def _without_broken_textures(content: bytes) -> bytes:
-    """A COLLADA file with grey for textures that refer to what is not there: its reader would drop the shapes too."""
-
-    def defined(name: bytes) -> bool:
-        return re.search(rb'sid="' + re.escape(name) + rb'"', content) is not None
-
-    content = _SAMPLER.sub(lambda match: match[0] if defined(match[1]) else b"", content)
-    return _TEXTURE.sub(lambda match: match[0] if defined(match[1]) else b"<color>0.3 0.3 0.3 1</color>", content)
 
 
 def _part(geometry: Any, pose: NDArray[np.float64]) -> Mesh | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.scene.convex_parts import convex_parts
+from engine.scene.mesh_files import open_mesh
 
 Array = NDArray[np.floating]
 
@@ -41,24 +41,17 @@ def hulls(path: str) -> tuple[Array, ...]:
 def _hulls(path: str, _changed: int) -> tuple[Array, ...]:
     try:
         meshes = _meshes(path)
-    except Exception as fault:  # readers of a dozen formats, with their own faults each
+    except (OSError, ValueError) as fault:
         raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
     corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
-    if len(corners) < 4 or not np.all(np.isfinite(corners)):
-        raise ValueError(
-            f"the collision mesh {path} has {len(corners)} corners, or some that are not finite; give it a volume"
-        )
+    if len(corners) < 4:
+        raise ValueError(f"the collision mesh {path} has {len(corners)} corners; give it a volume")
     return convex_parts(meshes) or (_corners(path, corners),)
 
 
 def _meshes(path: str) -> list[tuple[Array, NDArray[np.int64]]]:
     """Vertices and triangles of each object in a file."""
-    import trimesh
-
-    # Both names of trimesh's option that keeps the objects of an .obj apart: it was renamed with version 5.
-    options: dict[str, Any] = {"split_object": True, "split_objects": True} if path.lower().endswith(".obj") else {}
-    scene: Any = trimesh.load(path, force="scene", process=False, **options)
-    meshes = [mesh for mesh in scene.dump() if hasattr(mesh, "faces")]
+    meshes = [mesh for mesh in open_mesh(path, apart=True).dump() if hasattr(mesh, "faces")]
     return [(np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)) for mesh in meshes]
 
 

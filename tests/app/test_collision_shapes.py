@@ -83,7 +83,7 @@ def test_their_meshes_are_read_when_they_are_first_shown(model, tmp_path, monkey
     assert built.ready
     assert not any(each is WAITING for each in built.meshes)
     assert sum(each is MISSING for each in built.meshes) == 1
-    assert [name.rpartition("/")[2] for name in files] == ["arm.stl", "hull.stl", "none.stl"]
+    assert [name.rpartition("/")[2] for name in files] == ["arm.stl", "hull.stl"]
     assert len(told) == 3
     built.close()
 
