@@ -1,8 +1,12 @@
-// What kernels without barriers and shuffles need in order to be compiled for the host: a thread after the other.
+// What kernels without shuffles need in order to be compiled for the host: the threads of a block take turns, each until it
+// waits for the others or ends.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <ucontext.h>
 #include <utility>
+#include <vector>
 
 using std::fabs, std::floor, std::fma, std::fmax, std::fmin, std::max, std::min, std::nan, std::size_t, std::sqrt;
 #define __device__
@@ -46,9 +50,42 @@ template <class... A, size_t... I>
 void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
     kernel(*static_cast<std::remove_const_t<A>*>(arguments[I])...);
 }
+
+namespace on_host {
+// One of a block's threads.
+struct Thread {
+    ucontext_t context;
+    std::vector<char> stack = std::vector<char>(1 << 20);
+    bool ended;
+};
+static ucontext_t scheduler;
+static Thread* running;
+static std::function<void()> body;
+inline void enter() { body(), running->ended = true; }
+}  // namespace on_host
+inline void __syncthreads() { swapcontext(&on_host::running->context, &on_host::scheduler); }
+
 template <class... A> void launch(void (*kernel)(A...), int grid, int block, void** arguments) {
+    using namespace on_host;
+    static std::vector<Thread> threads;
+    threads.resize(block);
     gridDim.x = grid, blockDim.x = block;
-    for (blockIdx.x = 0; blockIdx.x < unsigned(grid); ++blockIdx.x)
-        for (threadIdx.x = 0; threadIdx.x < unsigned(block); ++threadIdx.x)
-            call(kernel, arguments, std::index_sequence_for<A...>());
+    body = [&] { call(kernel, arguments, std::index_sequence_for<A...>()); };
+    for (blockIdx.x = 0; blockIdx.x < unsigned(grid); ++blockIdx.x) {
+        for (Thread& thread : threads) {
+            getcontext(&thread.context);
+            thread.context.uc_stack.ss_sp = thread.stack.data(), thread.context.uc_stack.ss_size = thread.stack.size();
+            thread.context.uc_link = &scheduler, thread.ended = false;
+            makecontext(&thread.context, enter, 0);
+        }
+        for (bool any = true; any;) {
+            any = false;
+            for (threadIdx.x = 0; threadIdx.x < unsigned(block); ++threadIdx.x) {
+                running = &threads[threadIdx.x];
+                if (running->ended) continue;
+                swapcontext(&scheduler, &running->context);
+                any = true;
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
-"""Kernels without barriers, a thread a robot, compiled for the host: what they compute is tested where there is no GPU.
+"""Kernels without shuffles, a thread a robot, compiled for the host: what they compute is tested where there is no GPU.
 
 `device` makes "cuda" a device of this machine: g++ compiles the very sources, with `cuda_on_host.h` for what only a GPU
-has, NumPy stands in for CuPy, and a launch is a loop over the threads.
+has, NumPy stands in for CuPy, and in a launch the threads take turns.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Symbol:
 
 
 class Kernel:
-    """A compiled kernel: a call runs all threads, one after the other."""
+    """A compiled kernel: a call runs all threads."""
 
     def __init__(self, function):
         self._function = function

@@ -21,6 +21,8 @@ from engine.model import Model
 
 _PANEL = 16
 """Rows of a block of the matrix."""
+FIELDS = CHAIN_FIELDS + 2
+"""Numbers of a link that others may read."""
 _VECTORS = {False: 12, True: 14}
 """Numbers of a link's row and its axis, and of what it has in addition."""
 
@@ -39,19 +41,14 @@ class Jsiia(OneLaunch):
     def _made(self, batch: int) -> Launch:
         groups, name = ThreadGroups.of(batch, self._n, dense=True), self._dtype.name
         beside, share, matrices = dense(groups, name, False)
-        workspace = Workspace(groups, fields(False), 0, name, beside)
+        workspace = Workspace(groups, FIELDS, 0, name, beside)
         (kernel,) = self._kernels.of(groups)
         return workspace.launch(kernel, 4, workspace.outside, *self._chain, matrices, np.int64(share))
 
 
-def fields(additions: bool) -> int:
-    """Numbers of a link that others may read."""
-    return CHAIN_FIELDS + (2 if additions else 1)
-
-
 def preamble(additions: bool) -> str:
     """What jsiia.cuh takes as known; with `additions` joints may be locked and have inertias of their own."""
-    numbers = header.numbers({"P": _PANEL, "VECTORS": _VECTORS[additions], "JSIIA_FIELDS": fields(additions)})
+    numbers = header.numbers({"P": _PANEL, "VECTORS": _VECTORS[additions], "JSIIA_FIELDS": FIELDS})
     return "\n".join([*numbers, *header.flags({"ADDITIONS": additions})])
 
 

@@ -90,4 +90,4 @@ def _of_cfa(settings: StepSettings, additions: bool) -> _Solver:
 
 def _of_jsiia(settings: StepSettings, groups: ThreadGroups, additions: bool) -> _Solver:
     shared, _, numbers = jsiia.dense(groups, settings.dtype, additions)
-    return _Solver(jsiia.preamble(additions), jsiia.fields(additions), 0, numbers, shared)
+    return _Solver(jsiia.preamble(additions), jsiia.FIELDS, 0, numbers, shared)

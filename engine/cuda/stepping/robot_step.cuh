@@ -6,6 +6,7 @@
 #include "constraints/joint_space.cuh"
 #include "stepping/divergence.cuh"
 #include "stepping/joint_motion.cuh"
+#include "stepping/rows.cuh"
 
 extern "C" {
 __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
@@ -238,7 +239,8 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
 // `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
 // on the bodies in their own frames.
 //
-// `touch` is what the thread's robot touches, TouchesNothing where that is nothing.
+// `touch` is what the thread's robot touches, TouchesNothing where that is nothing: then all threads of a block come here, even
+// those without a robot, and move the state together.
 template <typename Real, int THREADS, bool SHARED, class Touch>
 __device__ __forceinline__ void
 advance_robot(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
@@ -248,10 +250,14 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               long long* phases, const Real* __restrict__ wrenches, long long* frozen,
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
-    if (robot >= batch) return;
-    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
-    const Slots<Real, THREADS> at = {block + threadIdx.x};
+    const size_t begin_of_block = size_t(blockIdx.x) * THREADS, robot = begin_of_block + threadIdx.x;
+    const bool present = robot < batch;
+    Real* const near = reinterpret_cast<Real*>(shared);
+    Real* const block = SHARED ? near : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
+    using Together = Rows<Real, THREADS, SHARED>;
+    constexpr int PITCH = Touch::ANY ? THREADS : Together::PITCH;
+    const Together rows = {block, near, begin_of_block, int(min(size_t(THREADS), batch - begin_of_block))};
+    const Slots<Real, PITCH> at = {block + threadIdx.x};
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
                         : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
@@ -264,14 +270,20 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         if constexpr (HAS_WRENCHES) return External<Real, true>{{wrenches + robot, batch}};
         else return External<Real, false>{};
     }();
-    const Joints<Real, THREADS, Role::STEP> joints = {external, at, table, dt, 1 / dt};
-    for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
-    for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
-    if constexpr (HAS_GAINS) {
-        for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
+    const Joints<Real, PITCH, Role::STEP> joints = {external, at, table, dt, 1 / dt};
+    if constexpr (Touch::ANY) {
+        for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
+        for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
+        if constexpr (HAS_GAINS) {
+            for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
+        }
+    } else {
+        rows.template load<NQ>(q, Q), rows.template load<NV>(v, V), rows.template load<NV>(tau, TAU);
+        if constexpr (HAS_GAINS) rows.template load<NV>(target, GOAL);
+        __syncthreads();
     }
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
-    const Feasible<Real, THREADS> feasible = {LONG ? &at(FEASIBLE) : local};
+    const Feasible<Real, PITCH> feasible = {LONG ? &at(FEASIBLE) : local};
     int until = every - first % every, number = 0;
     size_t sample = robot * (steps / every + 1);
     const auto record = [&] {
@@ -280,9 +292,9 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         ++sample;
     };
     const size_t end = sample + last / every + 1;
-    if (first == 0) record();
+    if (first == 0 && present) record();
     else sample += first / every + 1;
-    const bool rests = FREEZES && frozen[robot];
+    const bool rests = !present || (FREEZES && frozen[robot]);
     // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
@@ -337,9 +349,14 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         }
     }
     if constexpr (FREEZES) {
-        while (sample < end) record();
+        while (present && sample < end) record();
     }
-    for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
-    for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
-    if constexpr (Touch::ANY) touch.end();
+    if constexpr (Touch::ANY) {
+        for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
+        for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
+        touch.end();
+    } else {
+        __syncthreads();
+        rows.template store<NQ>(q, Q), rows.template store<NV>(v, V);
+    }
 }
