@@ -22,12 +22,23 @@ def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
     return repeat
 
 
+def run_for(seconds: float, repeat: Callable[[int], None]) -> None:
+    """Have a candidate run for so long, untimed."""
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        repeat(1)
+
+
 def alternate(
-    candidates: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None
+    candidates: list[tuple[Callable[[int], None], int]],
+    seconds: float,
+    rounds: int | None = None,
+    before: float = 0.0,
 ) -> np.ndarray:
     """Seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
 
-    By default as many rounds as turns of `SLOT` make, and 25 at least.
+    By default as many rounds as turns of `SLOT` make, and 25 at least. A turn begins with so many seconds `before`
+    that are not timed: threads of the candidate before may still look on for its next call.
     """
     if rounds is None:
         rounds = max(25, int(seconds / SLOT / len(candidates)))
@@ -47,6 +58,7 @@ def alternate(
     samples = np.empty((len(candidates), rounds))
     for turn in range(rounds):
         for index, (repeat, robots) in enumerate(candidates):
+            run_for(before, repeat)
             start = perf_counter()
             repeat(times[index])
             samples[index, turn] = (perf_counter() - start) / (times[index] * robots)

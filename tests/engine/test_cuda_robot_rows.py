@@ -1,4 +1,4 @@
-"""Steps by a thread a robot, compiled for the host: a block's threads bring and take away their robots' states together."""
+"""Steps by a thread a robot, compiled for the host: the threads of a block move the states of their robots together."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ from engine.bench.suites import (
     step_growth,
     steps,
     threads,
+    tree_threads,
     trees,
 )
 from engine.cuda.runtime import device
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one chain on threads, batches on threads beside peers on all cores, every algorithm over the number of links, "
         "what the algorithms' texts leave (accuracy), one comparison again and again (repeats), "
         "the GPU beside its peers (gpu), a simulation's steps (steps), robots that branch (trees), "
-        "how many rounds they take (rounds), "
+        "on threads (tree-threads), how many rounds they take (rounds), "
         "how times grow on it, how a step's do on both devices (step-growth), "
         "what the automatic choice costs (regret), robots on the ground against what was asked (contact), "
         "and batches of them on the GPU beside MuJoCo Warp (contact-gpu)",
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE.svg",
         help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
-        "trees, contact or contact-gpu",
+        "trees, tree-threads, contact or contact-gpu",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -262,6 +263,9 @@ SUITES: Mapping[str, Suite] = {
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
     "steps": Suite(steps.run, steps.MOST_ROWS, steps.table, None, steps.line),
     "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
+    "tree-threads": Suite(
+        tree_threads.run, tree_threads.MOST_ROWS, tree_threads.table, None, tree_threads.line
+    ),
     "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
     "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
     "contact-gpu": Suite(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.markdown, None, contact_gpu.line),
@@ -272,5 +276,5 @@ SUITES: Mapping[str, Suite] = {
     ),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
-of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, their rounds, and
+of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, on threads too, their rounds, and
 times over links and robots there, of calls and of steps; robots on the ground, on a core and on the GPU."""

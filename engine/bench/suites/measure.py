@@ -47,6 +47,11 @@ STEPS = 16
 SECONDS, ROUNDS = 0.006, 7
 """Of one algorithm on one case, at least; it is split into rounds, in which the algorithms take turns."""
 
+SETTLED = 6e-4
+"""Seconds of a turn that are not timed: a little longer than threads look on for another call."""
+AWAKE = 0.1
+"""Seconds of calls after which a GPU has left the clocks at which it idles, as it does while kernels are compiled."""
+
 PROCESSES = {"cpu": 4, "cuda": 8}
 """That compile side by side, at most."""
 MODEST = 64
@@ -212,7 +217,10 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
             if name in residuals:
                 found.append((name, work, residuals[name]))
                 candidates.append((timer.repeated(timed[0]), timed[1]))
-    times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS), axis=1) if found else ()
+    if device == "cuda" and candidates:
+        timer.run_for(AWAKE, candidates[0][0])
+    turns = timer.alternate(candidates, SECONDS * len(candidates), ROUNDS, SETTLED) if found else ()
+    times = np.median(turns, axis=1) if found else ()
     return [
         Row(*case[:3], case.dtype, name, float(time), left, work)
         for (name, work, left), time in zip(found, times, strict=True)
