@@ -11,6 +11,9 @@ import numpy as np
 SLOT = 1e-3
 """Seconds of a turn: less than a scheduler gives to others at once, so that many turns are undisturbed."""
 
+MATTERS = 20
+"""How many times as long a call may be as what comes before it, and still be disturbed by more than some percent."""
+
 
 def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
     """`function` as a candidate for `alternate`."""
@@ -38,12 +41,12 @@ def alternate(
     """Seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
 
     By default as many rounds as turns of `SLOT` make, and 25 at least. A turn begins with so many seconds `before`
-    that are not timed: threads of the candidate before may still look on for its next call.
+    that are not timed, if they could matter to it: threads of the candidate before may still look on for its next call.
     """
     if rounds is None:
         rounds = max(25, int(seconds / SLOT / len(candidates)))
     share = seconds / rounds / len(candidates)
-    times = []
+    times, disturbed = [], []
     for repeat, _ in candidates:
         repeat(1)
         count = 1
@@ -55,10 +58,12 @@ def alternate(
                 break
             count *= 2
         times.append(max(1, int(count * share / elapsed)))
+        disturbed.append(elapsed / count < MATTERS * before)
     samples = np.empty((len(candidates), rounds))
     for turn in range(rounds):
         for index, (repeat, robots) in enumerate(candidates):
-            run_for(before, repeat)
+            if disturbed[index]:
+                run_for(before, repeat)
             start = perf_counter()
             repeat(times[index])
             samples[index, turn] = (perf_counter() - start) / (times[index] * robots)

@@ -330,7 +330,7 @@ def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
             super().__init__(model, batch, algorithm, device, dtype)
             current.append(cost[algorithm](len(model.parent)))
 
-    def fake_timer(candidates, _seconds, rounds):
+    def fake_timer(candidates, _seconds, rounds, _before):
         return np.tile(np.array(current[-len(candidates) :])[:, None], rounds)
 
     monkeypatch.setattr(measure, "ForwardDynamics", Timed)

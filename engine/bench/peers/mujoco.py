@@ -83,7 +83,7 @@ class Steps(NamedTuple):
     v: Array
     """(batch, nv): the velocities after the first steps."""
     on_core: bool
-    """On one core of the host, not on the GPU."""
+    """On one core of the host, in float64; else on the GPU, in float32."""
 
 
 def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
@@ -139,6 +139,8 @@ class OnWarp:
         import warp
 
         warp.config.log_level = warp.LOG_WARNING  # standard output is ours
+        if not warp.is_cuda_available():
+            raise Missing("MuJoCo Warp finds no GPU that it can use")
         import mujoco_warp
 
         self._library, self._warp = mujoco_warp, warp

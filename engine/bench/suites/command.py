@@ -276,5 +276,6 @@ SUITES: Mapping[str, Suite] = {
     ),
 }  # fmt: skip
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
-of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, on threads too, their rounds, and
-times over links and robots there, of calls and of steps; robots on the ground, on a core and on the GPU."""
+of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, on threads too,
+their rounds, and times over links and robots there, of calls and of steps; robots on the ground, on a core and on the
+GPU."""

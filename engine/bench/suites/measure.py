@@ -219,8 +219,9 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
                 candidates.append((timer.repeated(timed[0]), timed[1]))
     if device == "cuda" and candidates:
         timer.run_for(AWAKE, candidates[0][0])
-    turns = timer.alternate(candidates, SECONDS * len(candidates), ROUNDS, SETTLED) if found else ()
-    times = np.median(turns, axis=1) if found else ()
+    if not found:
+        return []
+    times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS, SETTLED), axis=1)
     return [
         Row(*case[:3], case.dtype, name, float(time), left, work)
         for (name, work, left), time in zip(found, times, strict=True)

@@ -27,11 +27,11 @@ MOST_ROWS = len(SHAPES) * len(BODIES) + 1
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """A row for each shape and number of bodies: `us` a call, medians of rounds in which all take turns; and last from how
+    """A row for each shape and number of bodies, µs a call, medians of rounds in which all take turns; last from how
     many bodies on DCA-ABA is ahead.
 
-    `dca_us` is by threads, up to the number of cores. DCA-ABA takes of these as many as pay by its own costs, and is the
-    ABA where none do. `residual` is that of the most threads.
+    `dca_us` is by threads, up to the number of cores. DCA-ABA takes of these as many as pay by its own costs, and is
+    the ABA where none do. `residual` is that of the most threads.
     """
     counts = [count for count in THREADS if count <= cores()]
     rows = []
@@ -46,10 +46,10 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 def _measure(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
     model = case.model()
     states = state(model, np.random.default_rng(case.bodies), 1)
-    at, out = [x[0] for x in states], np.empty(model.nv)
+    (q, v, tau), out = (x[0] for x in states), np.empty(model.nv)
     solvers = [ForwardDynamics(model, algorithm="abia", device="cpu")]
     solvers += [ForwardDynamics(model, algorithm="dca", device="cpu", threads=count) for count in counts]
-    calls: list[Callable[[], Any]] = [partial(solver, *at, out=out) for solver in solvers]
+    calls: list[Callable[[], Any]] = [partial(solver, q, v, tau, out) for solver in solvers]
     for call in calls:
         call()
     left = float(residual(model, states, out[None])[0])

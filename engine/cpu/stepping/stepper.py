@@ -49,6 +49,8 @@ SHARE = 2000
 _MATRIX = (("array", "float64", 2),)
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
+PREPARED = 8
+"""Threads whose runs are prepared, by the interpreter and one after the other, while one works on `SHARE`."""
 
 
 class Code(NamedTuple):
@@ -145,6 +147,12 @@ def _dca_group() -> ModuleType:
     from engine.cpu.chains import dca_group  # with Numba, which takes a second to load
 
     return dca_group
+
+
+def _blocks_of_run(blocks: int, work: int, threads: int) -> int:
+    """How many blocks go together, out of so many that are so many bodies times steps: worth their preparation."""
+    least = SHARE * -(-threads // PREPARED) * blocks
+    return max(1, blocks // (RUNS * threads), -(-least // work))
 
 
 class _Workplace(NamedTuple):
@@ -274,7 +282,7 @@ class Stepper:
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
         threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
-        run = width * max(1, batch // (width * RUNS * threads)) if threads > 1 else batch
+        run = width * _blocks_of_run(-(-batch // width), work, threads) if threads > 1 else batch
         if self._group is not None and not self._alike:
             run = 1
         while len(self._workplaces) < threads:
