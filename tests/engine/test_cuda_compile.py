@@ -105,7 +105,7 @@ def of_robots(dtype: str, folder: Path):
     ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     robot = mimics(folder, 2, floating=True, shape=ball)
     gains = np.zeros((1, robot.nv))
-    yield lambda: robot_stepper.RobotStepper(
+    yield lambda robot=robot, gains=gains: robot_stepper.RobotStepper(
         StepSettings(
             robot, 100, 1e-3, "implicit", "jsiia", True, dtype, True, gains, gains, None, False, engine.Scene()
         )
