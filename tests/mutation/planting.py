@@ -44,8 +44,11 @@ class Run:
             self._note.write_text(report.nodeid, "utf-8")
 
 
-def forked(work: Callable[[], int], output: Path, cores: set[int]) -> int:
-    """Start `work` in a forked process, a group of its own on those cores, whose words go to a file; answers its id."""
+def forked(work: Callable[[], int], output: Path, cores: set[int], limit: float) -> int:
+    """Start `work` in a forked process, a group of its own on those cores, whose words go to a file; answers its id.
+
+    SIGXCPU ends it after `limit` seconds of processor time, however busy the machine is.
+    """
     child = os.fork()
     if child:
         return child
@@ -58,6 +61,7 @@ def forked(work: Callable[[], int], output: Path, cores: set[int]) -> int:
         os.nice(19)
         os.sched_setaffinity(0, cores)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         code = work()
     except BaseException as fault:

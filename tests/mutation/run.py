@@ -16,6 +16,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -39,6 +40,8 @@ BEFORE = ("llvmlite.binding", "lxml.etree", "numba", "numpy", "scipy.spatial", "
 """What all runs import, and none changes."""
 
 BY_NUMBA = "engine/cpu/chains/dca_group.py:"
+WALL = 6
+"""How much longer than a process's limit of processor time it may take in all, where it waits or shares its cores."""
 ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
     "engine/controller.py": "engine/controller.py:",
@@ -48,7 +51,7 @@ ELSEWHERE = {
 
 
 class Job(NamedTuple):
-    """Work for a forked process in a folder of its own, which must end in so many seconds, and what becomes of it."""
+    """Work for a forked process in a folder of its own, its limit in s of processor time, and what becomes of it."""
 
     work: Callable[[Path], int]
     limit: float
@@ -56,7 +59,7 @@ class Job(NamedTuple):
 
 
 def run_jobs(jobs: list[Job], processes: int, work: Path) -> None:
-    """Do all jobs, so many at a time, each on two cores; `done` is told the exit code, None where time was up."""
+    """Do all jobs, so many at a time, each on two cores; `done` is told the exit code, None where it was ended."""
     cores = sorted(os.sched_getaffinity(0))
     waiting, places = jobs[::-1], list(range(processes))
     under_way: dict[int, tuple[Job, float, Path, int]] = {}
@@ -65,8 +68,8 @@ def run_jobs(jobs: list[Job], processes: int, work: Path) -> None:
             while waiting and places:
                 job, place, folder = waiting.pop(), places.pop(), Path(tempfile.mkdtemp(dir=work))
                 own = {cores[(place + k) % len(cores)] for k in (0, 1)}
-                child = planting.forked(partial(job.work, folder), folder / "output.txt", own)
-                under_way[child] = job, time.monotonic() + job.limit, folder, place
+                child = planting.forked(partial(job.work, folder), folder / "output.txt", own, job.limit)
+                under_way[child] = job, time.monotonic() + WALL * job.limit, folder, place
             for child, (job, due, folder, place) in list(under_way.items()):
                 ended, status = os.waitpid(child, os.WNOHANG)
                 late = not ended and time.monotonic() > due
@@ -196,7 +199,7 @@ def job_of(room: str, mutant: making.Mutant, selection: Selection, work: Path, t
     def done(code: int | None, folder: Path) -> None:
         note = folder / "by.txt"
         by = note.read_text("utf-8") if note.exists() else ""
-        fate = "time" if code is None else "survived" if code == 0 else "killed"
+        fate = "time" if code in (None, -signal.SIGXCPU) else "survived" if code == 0 else "killed"
         if fate == "killed" and not by:
             by = "the import" if code in (1, 2, 3, 4, 99) else "no test" if code == 5 else f"signal {-code}"
         fate = "survived" if by == "no test" else fate
