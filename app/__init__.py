@@ -45,7 +45,7 @@ def view(argv: Sequence[str]) -> int:
     parser.add_argument("--robot", dest="of", default="", metavar="FILE", help="its robot, where the file has moved")
     _add_sources(parser)
     args = parser.parse_args(argv)
-    if not Path(args.robot).is_file():
+    if not Path(args.robot).exists():
         print(
             f"catena view: there is no file {args.robot!r}; give a run that `main.py run … --out` wrote",
             file=sys.stderr,
@@ -97,7 +97,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
 
     import engine
     from app.desktop import theme
-    from app.features import recovery
+    from app.features import kept_runs, recovery
     from app.window import Window
 
     theme.apply(application)
@@ -105,6 +105,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     care = recovery.begin()
     window = Window(QSettings(), package_dirs)
     window.show()
+    kept_runs.KeptRuns(window, kept_runs.place())
     if care is not None:
         recovery.Recovery(window, care.reports, care.left)
     if robot:

@@ -21,6 +21,7 @@ from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
 from app.plotting.probe import Probe
 from app.recording import run_files
+from app.recording.keeping import Keeper
 from app.recording.replay import Replay
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
@@ -125,7 +126,7 @@ class Workbench(JointDriving):
             source = self.loading = self._opening_file = _resolved(source)
         settings = replace(self.settings, spread=ALONE)
         arguments = source, settings, floating, self.package_dirs, trust_xacro
-        if isinstance(source, str) and source.endswith(run_files.SUFFIX):
+        if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)):
             robot = self._robots_of_runs.get(source, "")
             self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
@@ -371,7 +372,8 @@ class Workbench(JointDriving):
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
-            self.recent = [event.path, *(path for path in self.recent if path != event.path)][:RECENT]
+            file = event.model.source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
+            self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 
     def frame(self, seen: bool = True) -> Snapshot | None:
         """The newest state of the present robot, valid until the next call; None if none is new, or `seen` by nobody.
@@ -387,6 +389,10 @@ class Workbench(JointDriving):
         if frame is not None:
             self.time, self.newest = frame.time, frame
         return frame
+
+    def keep_runs(self, keeper: Keeper) -> None:
+        """Hand the runs of each robot over when another takes its place."""
+        self._recorder.handed_over = keeper.hand_over
 
     def close(self) -> None:
         """End the simulation's thread, and wait until it has."""

@@ -143,11 +143,14 @@ class RunExports:
             self._finish()
             self._refresh()
 
-    def _play_opened(self, _: Loaded) -> None:
-        """Play a run that was opened from a file."""
+    def _play_opened(self, event: Loaded) -> None:
+        """Play a run that was opened from a file; runs that were kept are shown as they were left."""
         replay = self._bench.replay
         if replay.opened:
-            (run,) = replay.runs
-            replay.show(run.first, run)
-            replay.toggle()
+            run = replay.runs[-1]
+            if event.path.endswith(run_files.KEPT_SUFFIX):
+                replay.show(run.last, run)
+            else:
+                replay.show(run.first, run)
+                replay.toggle()
             self._window.refresh()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from app.simulation.recorder import Opened, Recorder
 from app.simulation.spread import Spread
 
 SUFFIX = ".npz"
+KEPT_SUFFIX = ".runs"
+"""Of folders with the parts of runs, see `keeping`."""
 
 
 def describe(settings: Settings) -> dict[str, Any]:
@@ -71,6 +74,22 @@ def extent(run: engine.Run, written: engine.Trajectory) -> str:
     return text
 
 
+def read(path: str) -> list[engine.SavedRun]:
+    """What the file of a run holds, or the files of a folder of parts, but for those that are damaged.
+
+    Raises ValueError and OSError as `engine.read_run` does.
+    """
+    if Path(path).suffix != KEPT_SUFFIX:
+        return [engine.read_run(path)]
+    parts = []
+    for file in sorted(Path(path).glob(f"*{SUFFIX}")):
+        with suppress(OSError, ValueError):
+            parts.append(engine.read_run(file))
+    if not parts:
+        raise ValueError(f"{Path(path).name} holds no part of a run that can be read")
+    return parts
+
+
 def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "") -> Callable[..., engine.Model]:
     """`load` for a run's file: its robot, or the one in the file `robot`; the run is there once the robot is.
 
@@ -78,7 +97,8 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
     """
 
     def open_run(path: str, package_dirs: tuple[str, ...] = (), trust_xacro: bool = False, **_: object) -> engine.Model:
-        saved = engine.read_run(path)
+        parts = read(path)
+        saved = parts[-1]
         named = robot or saved.settings.get("robot")
         if not isinstance(named, str) or not named:
             raise ValueError(f"{Path(path).name} names no robot; say which: main.py view RUN.npz --robot FILE")
@@ -96,7 +116,9 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
             str(file), package_dirs=folders, floating=floating,
             mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
         )  # fmt: skip
-        recorder.opened = Opened(model, engine.recording_of(saved, model, understand), floating)
+        kept = Path(path).suffix == KEPT_SUFFIX
+        read_again = engine.recording_of_parts(parts, model, understand) if kept else None
+        recorder.opened = Opened(model, read_again or engine.recording_of(saved, model, understand), floating)
         return model
 
     return open_run

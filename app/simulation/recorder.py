@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import engine
@@ -27,7 +28,9 @@ class Recorder(Attachment):
     def __init__(self) -> None:
         self.recording = engine.Recording()
         self.opened: Opened | None = None
-        """What a file held, of the robot that is about to be opened, or that was."""
+        """What a file held, of the robot that is about to be opened, or that is; its runs are then in `recording`."""
+        self.handed_over: Callable[[engine.Recording, engine.Model, tuple[engine.Run, ...]], None] = lambda *_: None
+        """Told, in the simulation's thread, the runs of the robot before, another robot, and its runs from a file."""
         self._running: Running | None = None
         self._due = self._due_simulated = 0.0  # when the next frame is kept beside the newest
         self._over = False  # whether the next frame takes the newest one's place
@@ -40,16 +43,25 @@ class Recorder(Attachment):
             self._leave(running, *self._branch)
             self._branch = None
         elif before is None or before.model is not running.model:
-            self.recording.clear()
-            if self.opened is not None and self.opened.model is running.model:
-                self.recording.take_over(self.opened.recording)
-            self.recording.begin(running.simulation, running.time, running.settings)
+            self._change_robot(running)
         elif running is not before:
             self.recording.go_on(running.simulation, running.time, running.settings)
         elif running.time == 0:
             self.recording.begin(running.simulation, 0.0, running.settings)
         else:
             self.recording.add(running.simulation, begins=True)
+
+    def _change_robot(self, running: Running) -> None:
+        left = engine.Recording()
+        left.take_over(self.recording)
+        self.recording.clear()
+        if self.opened is not None and self.opened.model is not running.model:
+            self.opened = None
+        if self.opened is not None:
+            self.recording.take_over(self.opened.recording)
+            self.opened.recording.clear()
+        self.handed_over(left, running.model, self.recording.runs)
+        self.recording.begin(running.simulation, running.time, running.settings)
 
     def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:
         if run in self.recording.runs and run.first <= frame.index <= run.last:

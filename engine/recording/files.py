@@ -96,6 +96,7 @@ def write_frames(
     run: Run,
     settings: dict[str, Any],
     describe: Callable[[Any], Any] = lambda about: about,
+    put: Callable[..., None] = np.savez_compressed,
 ) -> Trajectory:
     """Write frames of a run that follow each other and are of as many robots, as `save_run` does; see there."""
     first, end = frames[0].setup, frames[-1].setup + 1
@@ -138,7 +139,7 @@ def write_frames(
     }
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
-        np.savez_compressed(file, **arrays)
+        put(file, **arrays)
     return written
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.model import Model
 from engine.recording.files import SavedRun, frames_of, write_frames
 from engine.recording.recording import Recording, Run, StoredFrame
@@ -33,8 +35,7 @@ def save_part(
 
     Answers the index of the last that is written, and that from which the next part is to go on. Fewer are written
     where the number of robots changes. Of a branch the first part begins at its first own frame. The rest is as in
-    `save_run`.
-    Raises IndexError where the run has no such frames.
+    `save_run`, but that nothing is compressed. Raises IndexError where the run has no such frames.
     """
     with recording._lock:
         shared = run._shared if run.left is not None else -1
@@ -46,7 +47,7 @@ def save_part(
     frames = frames[: next((k for k, frame in enumerate(frames) if frame.q.shape[0] != batch), None)]
     left = None if run.left is None or shared < 0 else [run.left[0], shared]
     part = {"run": run.number, "first": first, "setup": frames[0].setup, "left": left}
-    write_frames(path, frames, run, {**settings, "part": part}, describe)
+    write_frames(path, frames, run, {**settings, "part": part}, describe, np.savez)
     last = first + len(frames) - 1
     return last, min(last + 1, newest)
 

@@ -1,0 +1,79 @@
+"""File › Open last run: what was recorded and not saved, when the window was closed, killed, or had another robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtCore import QObject, QStandardPaths
+
+from app.desktop.actions import MESSAGE, make_action
+from app.features.log_view import LogView
+from app.recording import keeping, run_files
+from app.recording.keeping import Keeper, Origin
+from app.simulation.messages import Loaded
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+
+class KeptRuns(QObject):
+    """Belongs to one window, whose runs are kept in folders in `root`."""
+
+    def __init__(self, window: Window, root: Path):
+        super().__init__(window)
+        self._window, self._bench, self._told = window, window.workbench, ""
+        self.keeper = Keeper(root, window.workbench.replay.recording)
+        window.workbench.keep_runs(self.keeper)
+        self.action = make_action(window, "Open &last run", self._open, "Ctrl+Shift+T")
+        window.menus.file.insertAction(window.files.recent_menu.menuAction(), self.action)
+        window.menus.file.aboutToShow.connect(self._refresh)
+        window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # there may soon be one
+        window.loaded.connect(self._set_robot)
+        window.refreshed.connect(self._tell_fault)
+        window.closing.connect(self._close)
+        if (last := self.last) is not None:
+            text = f"the last run was kept ({keeping.words(last)}): File › Open last run"
+            if (last / keeping.CUT_SHORT).exists():
+                text += "; its last moments are missing, since there was no time to write them"
+            cast(LogView, window.features[LogView]).add(text)
+            window.statusBar().showMessage(text, MESSAGE)
+
+    @property
+    def last(self) -> Path | None:
+        """The newest folder that no window writes to."""
+        found = keeping.kept(self.keeper.root)
+        return found[0] if found else None
+
+    def _refresh(self) -> None:
+        last = self.last
+        self.action.setEnabled(last is not None)
+        tip = "the runs that were recorded last and not saved"
+        self.action.setToolTip(f"Open {tip if last is None else keeping.words(last)} (Ctrl+Shift+T)")
+
+    def _open(self) -> None:
+        if (last := self.last) is not None:
+            self._window.open(last)
+        else:
+            self._window.statusBar().showMessage("no run has been kept yet", MESSAGE)
+
+    def _set_robot(self, event: Loaded) -> None:
+        bench = self._bench
+        self.keeper.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs))
+        if event.path.endswith(run_files.KEPT_SUFFIX):
+            text = "the last run, as it was left: Branch here (Ctrl+B) goes on from it"
+            self._window.statusBar().showMessage(text, MESSAGE)
+
+    def _tell_fault(self) -> None:
+        if self.keeper.fault != self._told:
+            self._told = self.keeper.fault
+            self._window.statusBar().showMessage(self._told)
+
+    def _close(self) -> None:
+        self._bench.pause()
+        self.keeper.close()
+
+
+def place() -> Path:
+    """The platform's folder for what programs keep."""
+    return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)) / "runs"

@@ -1,0 +1,249 @@
+"""`Keeper`: writes what is recorded to files while it goes on, so that no end of the program loses a run.
+
+Nobody is asked whether to save. A simulation's window is closed many times a day, and a question at each time would be
+answered without being read; nor could it be asked when the program is killed. As browsers and drawing programs do, the
+program keeps what was made, and offers it at the next start. What nobody wants goes by itself: the newest `KEPT` are
+kept, in at most `ROOM` bytes.
+
+The runs of one robot are a folder: files of `engine.save_part` in the order of their names, and a lock while they grow.
+What is recorded is on the disk `PERIOD` seconds later; so there is little to write when the window closes, however long
+the run is. The folder takes no more room than the recording may in memory: then its oldest parts go.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from PyQt6.QtCore import QLockFile
+
+import engine
+from app.recording import run_files
+
+KEPT, ROOM = 5, 2**30
+PERIOD = 3.0  # s between two looks at what was recorded
+SHARE = 0.1  # of the time, that writing may take
+PARTING = 2.0  # s that `close` writes at most
+LARGEST = 8 * 2**20  # bytes of a part, about
+FRAMES = 1000  # of a part
+ROBOT, LOCK, CUT_SHORT = "robot.urdf", "lock", "cut short"
+"""Files beside the parts: a robot that has no other file, the lock, and what tells that the end of a run is missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a robot came from, as `Workbench` tells it."""
+
+    model: engine.Model
+    path: str
+    floating: bool
+    package_dirs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """How far a run is written: the last frame, the one from which the next part goes on, and that last one's q."""
+
+    last: int
+    following: int
+    q: object
+
+
+class _RobotsRuns:
+    """The runs of one robot, and what of them is written. Belongs to the keeper's thread, but for its making."""
+
+    def __init__(
+        self, root: Path, recording: engine.Recording, model: engine.Model | None, opened: tuple[engine.Run, ...]
+    ):
+        self.recording, self.model = recording, model
+        self.origin: Origin | None = None
+        self._root, self._opened = root, opened
+        self._folder: Path | None = None
+        self._lock: QLockFile | None = None
+        self._written: dict[engine.Run, _Written] = {}
+        self._parts: deque[tuple[Path, int]] = deque()  # and their bytes
+        self._count = 0
+
+    def write(self, keeper: Keeper) -> bool:
+        """Write what is new; whether there was time for all of it. Raises OSError and ValueError."""
+        if self.origin is None or self.origin.model is not self.model:
+            return True
+        for run in self._wanted():
+            end, begin = run.last, self._due(run)
+            while begin is not None:
+                if keeper.time_is_up:
+                    return False
+                written = self._write_part(run, begin)
+                begin = written.following if written.last < end else None
+        return True
+
+    def end(self, complete: bool) -> None:
+        """Nothing is written any more."""
+        if self._folder is not None and not complete:
+            (self._folder / CUT_SHORT).touch()
+        if self._lock is not None:
+            self._lock.unlock()
+            prune(self._root)
+
+    def _wanted(self) -> list[engine.Run]:
+        """The runs in which steps were taken here, and those that they left, from files too."""
+        runs = self.recording.runs
+        wanted: set[int] = set()
+        for run in reversed(runs):
+            start, end = self.recording.span(run)
+            if run.number in wanted or (run not in self._opened and end > (run.left[1] if run.left else start)):
+                wanted |= {run.number} if run.left is None else {run.number, run.left[0]}
+        return [run for run in runs if run.number in wanted]
+
+    def _due(self, run: engine.Run) -> int | None:
+        """The frame from which it is to be written; None where nothing is new."""
+        written = self._written.get(run)
+        if written is None:
+            return 0
+        if run.last <= written.last and self.recording.frame(run, run.last).checkpoint.q is written.q:
+            return None
+        return written.following
+
+    def _write_part(self, run: engine.Run, begin: int) -> _Written:
+        folder, origin = self._made_folder(), self.origin
+        newest = self.recording.frame(run, run.last)
+        at = newest.checkpoint
+        most = min(max(LARGEST // (at.q.nbytes + 3 * at.v.nbytes), 1), FRAMES)
+        robot = str(folder / ROBOT) if (folder / ROBOT).exists() else origin.path
+        told = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
+        path = folder / f"{self._count:06d}{run_files.SUFFIX}"
+        last, following = engine.save_part(path, self.recording, run, told, run_files.describe, begin, most)
+        self._written[run] = written = _Written(last, following, at.q if last == newest.index else None)
+        self._count += 1
+        self._parts.append((path, path.stat().st_size))
+        while len(self._parts) > 1 and sum(size for _, size in self._parts) > self.recording.budget:
+            self._parts.popleft()[0].unlink(missing_ok=True)
+        return written
+
+    def _made_folder(self) -> Path:
+        if self._folder is None:
+            self._root.mkdir(parents=True, exist_ok=True)
+            name = "".join(c if c.isalnum() or c in "-_. " else "_" for c in self.origin.model.name)[:60]
+            stem = f"{datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f} {name}"
+            folder = self._root / f"{stem}{run_files.KEPT_SUFFIX}"
+            folder.mkdir()
+            self._lock = QLockFile(str(folder / LOCK))
+            self._lock.setStaleLockTime(0)
+            self._lock.tryLock(0)
+            source = self.origin.model.source
+            if source is None:
+                (folder / ROBOT).write_text(engine.to_urdf(self.origin.model), "utf-8")
+            elif Path(source).parent.parent == self._root:  # which may go
+                shutil.copyfile(source, folder / ROBOT)
+            self._folder = folder
+            prune(self._root)
+        return self._folder
+
+
+class Keeper:
+    """Keeps the runs of a recording, and of those that are handed over, in a thread of its own."""
+
+    def __init__(self, root: Path, recording: engine.Recording):
+        self.root, self.fault = root, ""
+        """`fault`: why runs are not kept, in a sentence; else empty."""
+        self._recording, self._present = recording, _RobotsRuns(root, recording, None, ())
+        self._before: deque[_RobotsRuns] = deque()
+        self._until, self._complete = math.inf, False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="kept runs", daemon=True)
+        self._thread.start()
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the program has to end."""
+        return time.monotonic() > self._until
+
+    def set_robot(self, origin: Origin) -> None:
+        """Where the present robot came from; until this is told, nothing of it is written."""
+        self._present.origin = origin
+
+    def hand_over(self, left: engine.Recording, model: engine.Model, opened: tuple[engine.Run, ...]) -> None:
+        """The runs of the robot before, which are whole, since there is another, with runs that were `opened`."""
+        before, self._present = self._present, _RobotsRuns(self.root, self._recording, model, opened)
+        before.recording = left
+        self._before.append(before)
+        self._wake.set()
+
+    def close(self) -> bool:
+        """Write what is left, in `PARTING` s at most; whether there was time for all of it."""
+        self._until = time.monotonic() + PARTING
+        self._wake.set()
+        self._thread.join(PARTING + 1.0)
+        return self._complete
+
+    def _work(self) -> None:
+        pause = PERIOD
+        while math.isinf(self._until):
+            self._wake.wait(pause)
+            self._wake.clear()
+            began = time.monotonic()
+            self._write()
+            pause = max(PERIOD, (time.monotonic() - began) / SHARE)
+        while not (complete := self._write() and not self._before) and not self.fault and not self.time_is_up:
+            pass
+        for runs in (*self._before, self._present):
+            runs.end(complete)
+        self._complete = complete
+
+    def _write(self) -> bool:
+        """Write what is new; whether all is written."""
+        try:
+            while self._before:
+                if not self._before[0].write(self):
+                    return False
+                self._before.popleft().end(complete=True)
+            complete = self._present.write(self)
+        except IndexError:  # the oldest frames go meanwhile
+            return False
+        except (MemoryError, OSError, ValueError) as fault:
+            self.fault = f"runs are not kept: {fault}"
+            return False
+        self.fault = ""
+        return complete
+
+
+def parts(folder: Path) -> list[Path]:
+    """Its files, in their order."""
+    return sorted(folder.glob(f"*{run_files.SUFFIX}"))
+
+
+def is_growing(folder: Path) -> bool:
+    """Whether a window that is open writes to it."""
+    lock = QLockFile(str(folder / LOCK))
+    lock.setStaleLockTime(0)
+    if not lock.tryLock(0):
+        return True
+    lock.unlock()
+    return False
+
+
+def kept(root: Path) -> list[Path]:
+    """The folders of runs to which no window writes, the newest first."""
+    return [each for each in sorted(root.glob(f"*{run_files.KEPT_SUFFIX}"), reverse=True) if not is_growing(each)]
+
+
+def words(folder: Path) -> str:
+    """Whose runs they are, and since when."""
+    day, moment, robot = folder.stem.split(" ", 2)
+    return f"{robot}, of {day} {moment[:5].replace('.', ':')}"
+
+
+def prune(root: Path) -> None:
+    """Let all but the newest go, and those that are empty."""
+    room = ROOM
+    for number, folder in enumerate(kept(root)):
+        size = sum(path.stat().st_size for path in parts(folder))
+        room -= size
+        if number >= KEPT or room < 0 < number or not size:
+            shutil.rmtree(folder, ignore_errors=True)

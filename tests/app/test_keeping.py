@@ -1,0 +1,281 @@
+"""What was recorded and not saved: it is there again after the window was closed, killed, or had another robot."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_time import load, play
+from windows import wait, wait_loaded
+
+import engine
+from app.features.kept_runs import KeptRuns
+from app.features.log_view import LogView
+from app.features.time_view import TimeView
+from app.recording import keeping, run_files
+from app.recording.keeping import Keeper, Origin
+from app.simulation.messages import Settings
+from app.simulation.recorder import Recorder
+from app.simulation.running import for_new, running_of
+
+Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def start(make_window, tmp_path):
+    """Starts the program once more: a window that keeps its runs where the others did."""
+
+    def make():
+        window = make_window()
+        window.kept = KeptRuns(window, tmp_path / "runs")
+        return window
+
+    return make
+
+
+def open_last(qtbot, window):
+    window.kept.action.trigger()
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: window.workbench.replay.active)
+    return window.workbench.replay
+
+
+def wait_until(condition):
+    """As `wait`, without a window."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def frames(recording, run):
+    return [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+
+
+def assert_same_frames(ones, others):
+    assert len(ones) == len(others)
+    for one, other in zip(ones, others, strict=True):
+        assert one.time == other.time
+        np.testing.assert_array_equal(one.checkpoint.q, other.checkpoint.q)
+        np.testing.assert_array_equal(one.checkpoint.v, other.checkpoint.v)
+
+
+def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, start):
+    window = start()
+    window.kept.action.trigger()
+    assert window.statusBar().currentMessage() == "no run has been kept yet"
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    qtbot.keyClick(window, Key.Key_Left)
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.7)
+    began = time.perf_counter()
+    window.close()
+    assert time.perf_counter() - began < keeping.PARTING
+    first, branch = recording.runs
+    window = start()
+    assert "the last run was kept (arm7, of" in window.features[LogView].text
+    assert "missing" not in window.features[LogView].text
+    replay = open_last(qtbot, window)
+    assert [run.left for run in replay.runs] == [None, branch.left]
+    assert window.workbench.model.name == "arm7"
+    assert "Branch here" in window.statusBar().currentMessage()
+    assert replay.frame.time == replay.recording.span(replay.runs[1])[1] > 0.65
+    assert not replay.playing
+    assert_same_frames(frames(recording, first), frames(replay.recording, replay.runs[0]))
+    read = frames(replay.recording, replay.runs[1])
+    assert_same_frames(frames(recording, branch)[: len(read)], read)
+    assert len(branch) - len(read) <= 3  # what was simulated after the window had gone
+    assert window.workbench.recent[0].endswith("arm7.urdf")
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    wait(qtbot, lambda: not replay.active)
+    window.run.step.trigger()
+    wait(qtbot, lambda: window.workbench.time > read[-1].time)
+    end = window.workbench.time
+    window.close()
+    replay = open_last(qtbot, start())
+    assert len(replay.runs) == 3
+    assert replay.frame.time == pytest.approx(end)
+
+
+def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_path):
+    monkeypatch.setattr(keeping, "PERIOD", 0.05)
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    (run,) = recording.runs
+    root = tmp_path / "runs"
+    wait(qtbot, lambda: root.exists() and read_again(root) == len(run))
+    (growing,) = root.iterdir()
+    assert keeping.kept(root) == []
+    other = tmp_path / "after" / growing.name
+    shutil.copytree(growing, other, ignore=shutil.ignore_patterns("lock"))
+    assert keeping.kept(other.parent) == [other]
+    window.close()
+
+
+def read_again(root):
+    (folder,) = root.iterdir()
+    saved = run_files.read(str(folder))
+    model = engine.load(engine.find_robot(saved[-1].settings["robot"]))
+    return len(engine.recording_of_parts(saved, model).runs[-1])
+
+
+def test_another_robot_leaves_the_run_of_the_one_before(qtbot, start):
+    window = start()
+    load(qtbot, window)
+    play(qtbot, window, 0.2)
+    end = window.workbench.time
+    load(qtbot, window, "double_pendulum")
+    wait(qtbot, lambda: window.kept.last is not None)
+    replay = open_last(qtbot, window)
+    assert window.workbench.model.name == "arm7"
+    assert replay.frame.time == pytest.approx(end, abs=0.03)
+
+
+def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path):
+    window = start()
+    window.workbench.open(engine.chain(5, 3))
+    wait(qtbot, lambda: window.workbench.model is not None)
+    play(qtbot, window, 0.2)
+    window.close()
+    replay = open_last(qtbot, window := start())
+    assert len(window.workbench.model.joints) == 5
+    assert replay.frame.time > 0.1
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    window.run.step.trigger()
+    wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)
+    window.close()
+    newest = keeping.kept(tmp_path / "runs")[0]
+    assert (newest / keeping.ROBOT).exists()
+
+
+def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):
+    from test_run_files import open_run
+
+    path, root = tmp_path / "swing.npz", tmp_path / "runs"
+    recording, _ = driven("double_pendulum", 50)
+    facts = run_files.facts(recording.frame(recording.runs[0], 0).setup, "double_pendulum", False, ())
+    engine.save_run(path, recording, recording.runs[0], facts, run_files.describe)
+    window = start()
+    open_run(qtbot, window, path)
+    window.close()
+    assert keeping.kept(root) == []
+    window = start()
+    open_run(qtbot, window, path)
+    window.features[TimeView].bar.track.sought.emit(0.03)
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    window.run.step.trigger()
+    wait(qtbot, lambda: not window.workbench.replay.active and window.workbench.time > 0.03)
+    window.close()
+    replay = open_last(qtbot, start())
+    first, branch = replay.runs
+    assert branch.left[0] == first.number
+    assert len(first) == len(recording.runs[0])
+
+
+def driven(name, steps):
+    model = engine.load(engine.find_robot(name))
+    running, recorder = running_of(model, for_new(model, Settings(automatic=True))), Recorder()
+    recorder.jumped(running)
+    for _ in range(steps):
+        recorder.before(running, 1)
+        running.advance(1)
+        recorder.after(running, 1)
+        recorder._over = False
+    return recorder.recording, running
+
+
+@pytest.fixture
+def keeper(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "PERIOD", 1000.0)
+    return lambda recording: Keeper(tmp_path / "runs", recording)
+
+
+def keep(keeper, name, steps):
+    """Runs that a keeper has to write, and whether it could when it was closed."""
+    recording, running = driven(name, steps)
+    mine = keeper(engine.Recording())
+    mine.hand_over(engine.Recording(), running.model, ())
+    mine._present.recording = recording
+    mine.set_robot(Origin(running.model, name, False, ()))
+    return mine
+
+
+def test_only_the_newest_are_kept(keeper, tmp_path):
+    for _ in range(keeping.KEPT + 2):
+        assert keep(keeper, "double_pendulum", 3).close()
+    assert len(keeping.kept(tmp_path / "runs")) == keeping.KEPT
+
+
+def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "ROOM", 100_000)
+    for _ in range(4):
+        assert keep(keeper, "arm7", 100).close()
+    root = tmp_path / "runs"
+    sizes = [sum(path.stat().st_size for path in keeping.parts(folder)) for folder in keeping.kept(root)]
+    assert 1 <= len(sizes) < 4
+    assert len(sizes) == 1 or sum(sizes) <= 100_000
+
+
+def test_a_folder_takes_no_more_room_than_the_recording(keeper, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "FRAMES", 10)
+    mine = keep(keeper, "arm7", 200)
+    mine._present.recording.budget = 50_000
+    assert mine.close()
+    (folder,) = keeping.kept(tmp_path / "runs")
+    assert sum(path.stat().st_size for path in keeping.parts(folder)) <= 50_000
+
+
+def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "FRAMES", 10)
+    written, save = [], engine.save_part
+
+    def slow(*arguments, **options):
+        time.sleep(0.05)
+        written.append(save(*arguments, **options))
+        return written[-1]
+
+    monkeypatch.setattr(engine, "save_part", slow)
+    monkeypatch.setattr(keeping, "PARTING", 0.12)
+    assert not keep(keeper, "arm7", 200).close()
+    assert 1 <= len(written) < 20
+    wait_until(lambda: keeping.kept(tmp_path / "runs"))
+    assert "its last moments are missing" in start().features[LogView].text
+
+
+def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    window = start()
+    load(qtbot, window)
+    play(qtbot, window, 0.1)
+    window.kept.keeper._wake.set()
+    wait(qtbot, lambda: window.kept.keeper.fault != "")
+    window.refresh()
+    assert "runs are not kept" in window.statusBar().currentMessage()
+
+
+def test_a_damaged_part_is_passed_over(qtbot, start, keeper, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "FRAMES", 10)
+    assert keep(keeper, "arm7", 60).close()
+    (folder,) = keeping.kept(tmp_path / "runs")
+    keeping.parts(folder)[1].write_bytes(b"PK")
+    replay = open_last(qtbot, start())
+    assert 30 <= len(replay.runs[0]) < 60
+
+
+def test_what_a_long_run_leaves_to_write_is_written_in_time(keeper):
+    """Which is what was recorded since the keeper last looked; here 700 frames with contacts, ten seconds and more."""
+    recording, running = driven("quadruped", 700)
+    mine = keep(keeper, "quadruped", 1)
+    mine._present.recording = recording
+    mine._present.model = running.model
+    mine.set_robot(Origin(running.model, "quadruped", False, ()))
+    began = time.perf_counter()
+    assert mine.close()
+    assert time.perf_counter() - began < keeping.PARTING / 2
