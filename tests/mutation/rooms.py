@@ -54,7 +54,7 @@ ROOMS = {
     "constraints": Room(
         ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",
          "cpu/constraints/__init__.py"),
-        (*_STEPS, *_CONTACT, "parameters"),
+        ("joint_modes", *_STEPS, *_CONTACT, "parameters"),
     ),
     "contact": Room(
         ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py", "scene/*.py"),
