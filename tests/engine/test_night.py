@@ -1,0 +1,35 @@
+"""Some minutes of `tests/night.py` in a few seconds: the seeds of the day, and those that found something once."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import night
+
+SECONDS = 6.0
+
+
+def test_random_robots_of_the_day_lose_no_number(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["night.py", "--seconds", str(SECONDS)])
+    assert night.main() == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", [1, 1000])
+def test_a_seed_repeats_a_robot_and_its_motion(seed):
+    one, other = night.made(seed), night.made(seed)
+    assert one.words == other.words
+    assert night.faults(one) == night.faults(other) == []
+    assert one.simulation.q.tobytes() == other.simulation.q.tobytes()
+
+
+def test_a_finding_is_told_with_its_seed(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["night.py", "--seed", "1", "--one"])
+    monkeypatch.setattr(night, "faults", lambda _: ["a number was lost"])
+    assert night.main() == 1
+    said = capsys.readouterr().out
+    assert said.startswith("seed 1 (")
+    assert "a number was lost" in said
+    assert "1 runs in " in said
