@@ -40,7 +40,8 @@ def test_a_feasible_velocity_has_its_mode(after, low, high, f, mode):
     ("mode", "after", "f", "following"),
     [
         (FORWARD, 1.125, F, FORWARD), (FORWARD, 1.25, F, HIGH), (BACKWARD, -1.125, F, BACKWARD),
-        (BACKWARD, -1.25, F, LOW), (FORWARD, -0.125, F, FORWARD), (FORWARD, -0.25, F, STUCK), (FORWARD, -0.25, 0.0, FORWARD),
+        (BACKWARD, -1.25, F, LOW), (FORWARD, -0.125, F, FORWARD), (FORWARD, -0.25, F, STUCK),
+        (FORWARD, -0.25, 0.0, FORWARD),
         (BACKWARD, 0.125, F, BACKWARD), (BACKWARD, 0.25, F, STUCK), (BACKWARD, 0.25, 0.0, BACKWARD),
         (FORWARD, 0.5, F, FORWARD), (BACKWARD, -0.5, F, BACKWARD), (BACKWARD, 1.25, F, HIGH), (FORWARD, -1.25, F, LOW),
     ],

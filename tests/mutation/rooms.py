@@ -31,7 +31,8 @@ _DYNAMICS = (
 )  # fmt: skip
 _FILES = ("urdf*", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
 _CONTACT = (
-    "contact", "contact_solver", "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
+    "contact", "contact_law", "contact_solver", "linear_systems",
+    "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
     "point_mobility", "surfaces",
 )  # fmt: skip
 ROOMS = {

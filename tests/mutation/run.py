@@ -142,7 +142,7 @@ class Selection:
                 self._mentions.setdefault(name, set()).add(f"{path}:{symbol}")
 
     def of(self, room: str, mutant: making.Mutant) -> tuple[list[str], bool]:
-        """The tests, and whether any was seen to come by; where none was, all of the room's."""
+        """The tests, and whether any was seen to come by; where none was, the shortest of the room's."""
         near = set(rooms.tests(room))
         here = f"{mutant.path}:{mutant.symbol}"
         found = self._come_by(here)
@@ -153,11 +153,12 @@ class Selection:
             for symbol in self._mentions.get(mutant.symbol.split(".")[-1], ()):
                 found |= self._come_by(symbol)
         found = {name for name in found if name.split("::")[0] in near}
+        most = self._most if found else self._most / 10
         tests = found or {name for name in self._tests if name.split("::")[0] in near}
         chosen, seconds = [], 0.0
         for name in sorted(tests, key=lambda name: (name in self._by_numba, self._tests[name][0], name)):
             seconds += self._tests[name][0]
-            if chosen and seconds > self._most:
+            if chosen and seconds > most:
                 break
             chosen.append(name)
         return chosen, bool(found)
@@ -217,6 +218,7 @@ def main() -> None:
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="what the sample hangs on (the day)")
     parser.add_argument("--again", type=Path, metavar="FILE", help="only what survived in an earlier --out")
     parser.add_argument("--all", action="store_true", help="with --again: every mutant of it")
+    parser.add_argument("--without", nargs="+", default=[], metavar="TESTS", help="test files that are left out")
     parser.add_argument("--unchanged", action="store_true", help="a control: mutants that change nothing all survive")
     parser.add_argument("--most", type=float, default=30.0, help="seconds of tests that a mutant meets at most (30)")
     parser.add_argument("--processes", type=int, default=1)
@@ -236,7 +238,8 @@ def main() -> None:
             chosen += [(room, mutant) for mutant in taken]
     if arguments.unchanged:
         chosen = [(room, mutant._replace(new=mutant.old)) for room, mutant in chosen]
-    files = sorted({file for room, _ in chosen for file in rooms.tests(room)})
+    left_out = {Path(name).stem for name in arguments.without}
+    files = sorted({file for room, _ in chosen for file in rooms.tests(room) if Path(file).stem not in left_out})
     selection = Selection(look(files, arguments.work, arguments.processes), arguments.most)
     jobs = [job_of(room, mutant, selection, arguments.work, told) for room, mutant in chosen]
     random.Random(arguments.seed).shuffle(jobs)  # one that is interrupted has seen some of every room
