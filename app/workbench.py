@@ -23,6 +23,7 @@ from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.keeping import Keeper
 from app.recording.replay import Replay
+from app.simulation.companion import Companion, CompanionControls
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
@@ -94,11 +95,13 @@ class Workbench(JointDriving):
         self.probe = Probe()
         """Samples what is plotted."""
         drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
+        companion = Companion()
         self.replay = Replay(self._recorder.recording)
         """What of the recording is shown instead of the present."""
-        self._worker = Worker(attachments=(drives, controlling, forces, self.probe, self._recorder, ghost))
+        self._worker = Worker(attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion))
         self.probe.change = self._worker.change
         self.ghost = GhostControls(ghost, self._worker.change)
+        self.companion = CompanionControls(companion, self._worker.change)
         self.forces = ForceControls(forces, self._worker)
         self.drives = DriveControls(drives, self._worker)
         controlling.tell = self._worker.tell

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.features.appearance import Appearance
+from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.contact_view import ContactView
 from app.features.controller_view import ControllerView
@@ -48,6 +49,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     TimeView,
     RunExports,
     GhostView,
+    BesideView,
     PlotsView,
     GroundView,
     Appearance,

@@ -10,6 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 import engine
 from app.desktop import theme
 from app.gl.backdrop import DARK, LIGHT, Backdrop
+from app.gl.batch import Box
 from app.gl.extras import Copies, Extras, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
@@ -38,6 +39,8 @@ class Overlays(QObject):
         self._explained: Explainer | None = None  # made when it is first asked for
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
+        self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and where its links stand
+        self._chosen_beside = -1
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
         self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
@@ -127,22 +130,53 @@ class Overlays(QObject):
             self._world = world
             self._change()
 
+    def set_companion(self, content: Content | None, poses: np.ndarray | None = None) -> None:
+        """Another robot whose links stand at (links, 4, 4); None for none."""
+        before = self._companion
+        self._companion = None if content is None or poses is None else (content, poses)
+        if self._companion is None or before is None or before[0] is not content:
+            changed = self._companion is not before
+        else:
+            changed = float(np.abs(before[1] - poses).max(initial=0.0)) > STILL * self._size
+        if changed:
+            self._change()
+        else:
+            self._companion = before
+
+    @property
+    def companion(self) -> tuple[Content, np.ndarray] | None:
+        """What of another robot is drawn, and where its links stand."""
+        return self._companion
+
+    def choose_beside(self, link: int) -> None:
+        """Have a link of the companion stand out, −1 for none."""
+        if link != self._chosen_beside:
+            self._chosen_beside = link
+            self._change()
+
+    def around(self, box: Box) -> Box:
+        """A box around the robot, made large enough for its companion."""
+        if self._companion is None:
+            return box
+        lower, upper = self._companion[0].bounds(self._companion[1])
+        return np.minimum(box[0], lower), np.maximum(box[1], upper)
+
     def seen(self, content: Content, poses: np.ndarray) -> tuple[Content, np.ndarray]:
-        """What is drawn for a robot: itself, its ghost beside it, and the obstacles."""
+        """What is drawn for a robot: itself, its ghost, what stands beside it, and the obstacles."""
         ghost, world, links = self._ghost, self._world, len(poses)
-        obstacles = None if world is None else world.obstacles
-        if ghost is None and obstacles is None:
+        others = [] if self._companion is None else [self._companion]
+        if world is not None and world.obstacles is not None and world.poses is not None:
+            others.append((world.obstacles, world.poses))
+        if ghost is None and not others:
             return content, poses
-        key = (content, ghost is None, obstacles)
-        if self._joined is None or self._joined[0] != key:
-            joined = content if ghost is None else with_ghost(content, links)
-            if obstacles is not None:
-                joined = beside(joined, links if ghost is None else 2 * links, obstacles)
-            self._joined = key, joined
+        key = (content, ghost is None, *(each for each, _ in others))
         stand = [poses] if ghost is None else [poses, ghost[0]]
-        if obstacles is not None and world is not None and world.poses is not None:
-            stand.append(world.poses)
-        return self._joined[1], np.concatenate(stand)
+        if self._joined is None or self._joined[0] != key:
+            joined, count = (content, links) if ghost is None else (with_ghost(content, links), 2 * links)
+            for other, where in others:
+                joined, count = beside(joined, count, other), count + len(where)
+            self._joined = key, joined
+        return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 
     def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
         """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
@@ -157,7 +191,10 @@ class Overlays(QObject):
         if self._ghost is not None:
             tints = np.concatenate([np.zeros((len(poses), 4), np.float32), self._ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
-        look = Look(self._chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
+        chosen = self._chosen
+        if chosen < 0 <= self._chosen_beside and self._companion is not None:
+            chosen = len(poses) * (1 if self._ghost is None else 2) + self._chosen_beside
+        look = Look(chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
         if not self.kinds and self._chosen < 0:
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)

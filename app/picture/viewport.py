@@ -221,7 +221,7 @@ class Viewport(QWidget):
         if self._scene is not None and self._batch is not None:
             self.camera.fit(*self._batch.bounds(self._scene.content.reach))
         elif self._scene is not None and self._poses is not None:
-            self.camera.fit(*self._scene.bounds(self._poses))
+            self.camera.fit(*self.overlays.around(self._scene.bounds(self._poses)))
         else:
             self.camera = Camera(parallel=self.camera.parallel)
         self._change()

@@ -50,6 +50,8 @@ class Snapshot:
         """(3,): the force of the mouse's spring in the world, N; None where none acts."""
         self.ghost: GhostState | None = None
         """The ghost beside the robot; None where there is none."""
+        self.companion: CompanionState | None = None
+        """Another robot beside it; None where there is none."""
         self.robot = 0
         """Which robot of the batch all this is of."""
         self.batch: BatchState | None = None
@@ -76,6 +78,17 @@ class GhostState:
     algorithm: str
     device: str
     dt: float
+
+
+@dataclass(frozen=True, eq=False)
+class CompanionState:
+    """Another robot at the same moment: `link_poses` (links, 4, 4) where it is drawn, `q` (nq,) and `v` (nv,)."""
+
+    model: engine.Model
+    link_poses: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    algorithm: str
 
 
 @dataclass(frozen=True, eq=False)

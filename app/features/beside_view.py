@@ -1,0 +1,256 @@
+"""File › Open beside: a second robot that stands and plays beside the first, to compare the two."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QPointF, QTimer, pyqtSignal
+from PyQt6.QtGui import QMouseEvent
+from PyQt6.QtWidgets import QMenu
+
+import engine
+from app.desktop import dialogs
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.docks import RIGHT, Dock
+from app.gl.batch import Box
+from app.gl.picking import pick, ray
+from app.gl.scene import Scene
+from app.jobs.background import Background
+from app.panels.beside import EMPTY, BesidePanel
+from app.panels.panel_scroller import scrolled
+from app.simulation.companion import Asked
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+LOOK = 30  # ms between two looks at whether the file is read
+REFRESH = 0.1  # s between two updates of the numbers while it plays
+GAP = 0.12  # of the larger robot's size, between the two
+TIP = "Another robot beside this one, simulated with it: to compare the two"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What became of a file."""
+
+    model: engine.Model | None
+    fault: str = ""
+    over: bool = True
+
+
+class BesideView(QObject):
+    """Reads the second robot's file, has it simulated, and shows it in the picture and in its dock."""
+
+    _told = pyqtSignal(str)
+    _mesh_read = pyqtSignal()
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
+        self.model: engine.Model | None = None
+        """The robot beside; None where there is none."""
+        self._scene: Scene | None = None
+        self._placed = False
+        self._pressed, self._due, self._link = QPointF(), 0.0, -1
+        self._reading: Background[Read] = Background("beside", lambda fault: Read(None, fault))
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self.panel = BesidePanel()
+        self.action = window.docks.add(Dock("Beside", scrolled(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP))
+        self._make_menu()
+        self._connect()
+
+    def _make_menu(self) -> None:
+        window = self._window
+        self.menu = QMenu("Open &beside", window)
+        self.menu.setToolTipsVisible(True)
+        self.open_action = make_action(window, "&File…", self._ask, "Ctrl+Alt+O", tip=TIP)
+        self.close_action = make_action(window, "&Close the robot beside", self.close, tip="The first one stays")
+        self.menu.addAction(self.open_action)
+        for path in sorted(engine.ROBOTS.glob("*.urdf")):
+            self.menu.addAction(path.stem.replace("_", " ")).triggered.connect(partial(self.open, path))
+        self.menu.addSeparator()
+        self.menu.addAction(self.close_action)
+        window.menus.file.put(self.menu)
+
+    def _connect(self) -> None:
+        window = self._window
+        self._bench.companion.listen(self._told.emit)  # from other threads
+        self._told.connect(self.panel.show_note)
+        self._mesh_read.connect(self._take_meshes)
+        self.panel.closed.connect(self.close)
+        self._viewport.installEventFilter(self)
+        self._viewport.clicked.connect(self._click)
+        window.loaded.connect(self._take_robot)
+        window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
+        window.closing.connect(self._end)
+
+    def _refresh(self) -> None:
+        self.menu.setEnabled(self._bench.model is not None)
+        self.close_action.setEnabled(self.model is not None)
+
+    # Opening and closing.
+
+    def _ask(self) -> None:
+        if path := dialogs.ask_file(self._window, str(engine.ROBOTS)):
+            self.open(path)
+
+    def open(self, path: str | Path, *_: object) -> None:
+        """Have the robot in that file beside the present one; it is read in a thread."""
+        if self._reading.running or self._bench.model is None:
+            return
+        folders = self._bench.package_dirs
+
+        def work(_: threading.Event) -> Read:
+            try:
+                return Read(engine.load(str(path), folders))
+            except (engine.ModelError, OSError, ValueError) as fault:
+                found = getattr(fault, "diagnostics", ())
+                return Read(None, f"{Path(path).name}: {found[0].fault if found else fault}")
+
+        self._reading.run(work)
+        self._window.statusBar().showMessage(f"reading {Path(path).name} …")
+        self._timer.start(LOOK)
+
+    def _look(self) -> None:
+        if (read := self._reading.poll()) is None:
+            return
+        self._timer.stop()
+        self._window.statusBar().clearMessage()
+        if read.model is None:
+            text = f"nothing stands beside; File › Open tells all that is wrong with it: {read.fault}"
+            self._window.statusBar().showMessage(text, MESSAGE)
+            return
+        self.close()
+        self.model, self._placed = read.model, False
+        self._scene = Scene(self.model)
+        self.panel.show_note(f"{self.model.name} is being made ready …")
+        self._window.docks["Beside"].show()
+        self._window.docks["Beside"].raise_()
+        self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
+        self._take_meshes()
+        self._window.refresh()
+
+    def _take_meshes(self) -> None:
+        """Once it is known how large it is it is put beside the other."""
+        if self._scene is None:
+            return
+        self._scene.update()
+        if self._scene.ready and not self._placed:
+            self._place()
+
+    def _place(self) -> None:
+        if self.model is None or self._scene is None or self._bench.model is None:
+            return
+        self._placed = True
+        poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
+        right = self._viewport.camera.axes()[0]  # level, so that both stand side by side as they are looked at
+        place = apart(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
+        self.panel.show_names(self._bench.model.name, self.model.name)
+        for column, model in enumerate((self._bench.model, self.model)):
+            self.panel.show_column(column, _facts(model))
+        self._bench.companion.set(Asked(self.model, place))
+
+    def close(self) -> None:
+        """Take it away."""
+        if self._scene is not None:
+            self._scene.close(wait=False)
+        self.model = self._scene = None
+        self._link = -1
+        self._bench.companion.set(None)
+        self._viewport.overlays.choose_beside(-1)
+        self._viewport.overlays.set_companion(None)
+        self.panel.show_names("", "")
+        self.panel.show_note(EMPTY)
+        self._window.refresh()
+
+    def _end(self) -> None:
+        self._bench.companion.listen(lambda _: None)
+        self._timer.stop()
+        self._reading.close()
+        if self._scene is not None:
+            self._scene.close()
+
+    def _take_robot(self, _: Loaded) -> None:
+        """Another robot is the first now: the one beside finds its place anew."""
+        self._viewport.overlays.set_companion(None)
+        self._place()
+
+    # Showing.
+
+    def _show(self, frame: Snapshot) -> None:
+        state = frame.companion
+        if frame.recorded:
+            return  # the recording is of the first robot; the other stays where it is
+        if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
+            self._viewport.overlays.set_companion(None)
+            return
+        new = self._viewport.overlays.companion is None
+        self._viewport.overlays.set_companion(self._scene.content, state.link_poses)
+        if new:
+            self._viewport.fit()
+        now = time.perf_counter()
+        if self.panel.isVisible() and (now > self._due or not self._bench.playing):
+            self._due = now + REFRESH
+            for column, (model, q, v, name) in enumerate((
+                (self._bench.model, frame.q, frame.v, self._bench.algorithm),
+                (state.model, state.q, state.v, state.algorithm),
+            )):  # fmt: skip
+                self.panel.show_column(column, [*_facts(model), *_energies(model, q, v), name])
+            self._tell_link(state.link_poses)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonRelease:
+            self._pressed = event.position()
+        return super().eventFilter(watched, event)
+
+    def _click(self, link: int) -> None:
+        """Choose the link of the robot beside that was clicked, where none of the first is before it."""
+        drawn = self._viewport.overlays.companion
+        if drawn is None:
+            return
+        viewport, (x, y) = self._viewport, (self._pressed.x(), self._pressed.y())
+        hit = pick(*drawn, *ray(viewport.camera, (viewport.width(), viewport.height()), (x, y)))
+        first = viewport.under(x, y) if link >= 0 else None
+        behind = hit is None or (first is not None and first.distance < hit.distance)
+        self._link = -1 if behind else hit.link
+        if not behind:
+            self._window.selection.choose(-1)
+        viewport.overlays.choose_beside(self._link)
+        self._tell_link(drawn[1])
+
+    def _tell_link(self, poses: np.ndarray) -> None:
+        model, link = self.model, self._link
+        if model is None or link < 0:
+            return
+        body = int(model.link_body[link])
+        mass = f"{model.mass[body]:.3f} kg" if body >= 0 else "fixed to the world"
+        x, y, z = poses[link, :3, 3]
+        where = f"at ({x:.3f}, {y:.3f}, {z:.3f}) m"
+        self.panel.link.setText(f"{model.name}, {model.link_names[link]}: {mass}, {where}")
+
+
+def apart(one: Box, other: Box, way: np.ndarray) -> float:
+    """How far, m, the second box is moved along a unit vector (3,) to stand beyond the first, with a gap between."""
+    (_, end), (start, _) = (
+        (float((np.minimum(lower * way, upper * way)).sum()), float(np.maximum(lower * way, upper * way).sum()))
+        for lower, upper in (one, other)
+    )
+    return end - start + GAP * max(float((upper - lower).max()) for lower, upper in (one, other))
+
+
+def _facts(model: engine.Model) -> list[str]:
+    return [str(len(model.link_names)), str(model.nv), f"{float(model.mass.sum()):.3f} kg"]
+
+
+def _energies(model: engine.Model, q: np.ndarray, v: np.ndarray) -> list[str]:
+    kinetic, potential = engine.energy(model, q, v)
+    return [f"{float(kinetic):.3f} J", f"{float(potential):.3f} J"]

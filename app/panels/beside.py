@@ -1,0 +1,70 @@
+"""The panel of a robot that stands beside the first: both in numbers, and the link that was clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QHeaderView, QLabel, QPushButton, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+
+from app.desktop import theme
+
+ROWS = ("links", "degrees of freedom", "moving mass", "kinetic energy", "potential energy", "algorithm")
+EMPTY = "No robot stands beside this one: File › Open beside"
+HINT = "Click a link of either robot to see what it is"
+
+
+class BesidePanel(QWidget):
+    """A column for each of the two robots."""
+
+    closed = pyqtSignal()
+    """The robot beside is to go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = QTableWidget(len(ROWS), 2)
+        self.table.setVerticalHeaderLabels(ROWS)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
+        self.table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.table.setShowGrid(False)
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.table.verticalHeader().setDefaultSectionSize(24)
+        for row in range(len(ROWS)):
+            for column in range(2):
+                item = QTableWidgetItem()
+                item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                self.table.setItem(row, column, item)
+        header = self.table.horizontalHeader()
+        self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
+        self.link, self.note, self.close_button = QLabel(HINT), QLabel(EMPTY), QPushButton("Close the robot beside")
+        for label in (self.link, self.note):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.tint(self.note, "faint")
+        self.close_button.setToolTip("Take the robot beside away; the first one stays")
+        self.close_button.clicked.connect(self.closed)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 10, 12, 10)
+        layout.setSpacing(8)
+        for widget in (self.note, self.table, self.link, self.close_button):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.show_names("", "")
+
+    def show_names(self, first: str, beside: str) -> None:
+        """The names of both robots; an empty one for none."""
+        self.table.setHorizontalHeaderLabels([first, beside])
+        for widget in (self.table, self.link, self.close_button):
+            widget.setVisible(bool(beside))
+        self.link.setText(HINT)
+
+    def show_note(self, text: str) -> None:
+        """What is to be told of the robot beside, above all why it is not there."""
+        self.note.setText(text)
+        self.note.setVisible(bool(text))
+
+    def show_column(self, column: int, values: Sequence[str]) -> None:
+        """What is known of a robot, by `ROWS`."""
+        for row, value in enumerate(values):
+            self.table.item(row, column).setText(value)

@@ -1,0 +1,178 @@
+"""A robot beside the first: opened, simulated as one alone is, clicked, closed; the first one minds nothing of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import wait
+
+import engine
+from app.features.beside_view import GAP, BesideView, apart
+from app.simulation.running import gains_of
+from app.simulation.spread import Spread
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def beside(qtbot, opened):
+    """An arm, and what puts another robot beside it and waits until it is drawn."""
+    window = opened(engine.find_robot("arm7"))
+    view = window.features[BesideView]
+
+    def put(name: str) -> BesideView:
+        view.open(engine.find_robot(name))
+        wait(qtbot, lambda: view.model is not None and view.model.name == name)
+        wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+        return view
+
+    return window, put
+
+
+def play(qtbot, window, seconds: float) -> None:
+    until = window.workbench.time + seconds
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time >= until)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: not window.workbench.playing)
+
+
+def state(window):
+    """The companion's, once the pause is obeyed."""
+    return window.workbench.newest.companion
+
+
+def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, beside, monkeypatch):
+    window, _ = beside
+    view = window.features[BesideView]
+    window.run.hold.trigger()
+    monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
+    view.open_action.trigger()
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    play(qtbot, window, 0.3)
+    seen = []
+    window.framed.connect(lambda frame: seen.append((frame.time, frame.companion.q.copy())))
+    window.workbench.step()
+    wait(qtbot, lambda: len(seen) > 0 and not window.workbench.playing)
+    time, q = seen[-1]
+    model, settings = view.model, window.workbench.settings
+    alone = engine.Simulation(model, dt=settings.dt, integrator=settings.integrator, device="cpu")
+    alone.reset(model.neutral()[None])
+    alone.step(round(time / settings.dt))
+    np.testing.assert_array_equal(q, alone.q[0])
+    assert np.abs(q - model.neutral()).max() > 1e-3
+
+
+def test_both_stand_apart_are_in_view_and_named(qtbot, beside):
+    window, put = beside
+    before = window.viewport.camera.distance
+    view = put("humanoid")
+    drawn, poses = window.viewport.overlays.companion
+    lower, upper = drawn.bounds(poses)
+    own = window.viewport.robot_bounds
+    right = window.viewport.camera.axes()[0]
+    assert max(corner @ right for corner in own) < (lower + upper) / 2 @ right
+    assert window.viewport.camera.distance > before
+    assert [view.panel.table.horizontalHeaderItem(k).text() for k in (0, 1)] == ["arm7", "humanoid"]
+    assert view.panel.table.item(1, 1).text() == str(view.model.nv)
+    assert view.panel.isVisible()
+    # It stands on the ground where it is drawn.
+    play(qtbot, window, 0.3)
+    z = state(window).q[2]
+    assert abs(z - view.model.neutral()[2]) < 0.02
+
+
+def test_boxes_stand_apart_along_any_direction(rng):
+    for _ in range(20):
+        one, other = (np.sort(rng.normal(size=(2, 3)), 0) for _ in range(2))
+        way = rng.normal(size=3)
+        way /= np.linalg.norm(way)
+        moved = other + apart(tuple(one), tuple(other), way) * way
+        corners = [np.array(np.meshgrid(*np.transpose(box))).reshape(3, -1).T @ way for box in (one, moved)]
+        size = max(np.ptp(one, 0).max(), np.ptp(other, 0).max())
+        assert corners[1].min() - corners[0].max() == pytest.approx(GAP * size)
+
+
+def test_a_reset_brings_both_back(qtbot, beside):
+    window, put = beside
+    put("double_pendulum")
+    start = state(window).q.copy()
+    window.run.hold.trigger()
+    wait(qtbot, lambda: state(window) is not None)  # it is made anew, without gains
+    play(qtbot, window, 0.3)
+    assert np.abs(state(window).q - start).max() > 1e-3
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
+
+
+def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, beside):
+    window, put = beside
+    put("double_pendulum")
+    bench = window.workbench
+    play(qtbot, window, 0.2)
+    seen = []
+    window.framed.connect(lambda frame: seen.append((frame.time, frame.q.copy())))
+    bench.step()
+    wait(qtbot, lambda: len(seen) > 0)
+    time, q = seen[-1]
+    kp, kd = gains_of(bench.model, bench.settings)
+    alone = engine.Simulation(
+        bench.model, dt=bench.settings.dt, integrator=bench.settings.integrator, device="cpu",
+        algorithm=bench.algorithm, kp=kp, kd=kd,
+    )  # fmt: skip
+    alone.reset(bench.initial[None])
+    alone.target[:] = bench.initial
+    alone.step(round(time / bench.settings.dt))
+    np.testing.assert_array_equal(q, alone.q[0])
+
+
+def test_a_click_tells_of_its_link(qtbot, beside):
+    window, put = beside
+    view = put("humanoid")
+    content, poses = window.viewport.overlays.companion
+    link = view.model.link_names.index("head") if "head" in view.model.link_names else len(view.model.link_names) // 2
+    shapes = np.flatnonzero(content.instances.link == link)
+    center = (poses[link] @ content.instances.local[shapes[0]])[:3, 3]
+    place = window.viewport.place(center).toPoint()
+    qtbot.mouseClick(window.viewport, LEFT, pos=place)
+    assert view.panel.link.text().startswith("humanoid, ")
+    assert " kg, at (" in view.panel.link.text()
+    assert window.selection.link == -1
+    qtbot.mouseClick(window.viewport, LEFT, pos=window.viewport.rect().topLeft())
+    assert view._link == -1
+
+
+def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
+    window, put = beside
+    view = put("scara")
+    window.workbench.set_spread(Spread(3, 0.1))
+    wait(qtbot, lambda: window.workbench.newest.batch is not None)
+    wait(qtbot, lambda: window.viewport.overlays.companion is None)
+    window.workbench.set_spread(Spread())
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    view.close_action.trigger()
+    assert window.viewport.overlays.companion is None
+    wait(qtbot, lambda: state(window) is None)
+    assert not view.close_action.isEnabled()
+    assert not view.panel.table.isVisible()
+
+
+def test_another_first_robot_keeps_it(qtbot, beside):
+    window, put = beside
+    view = put("scara")
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: window.workbench.model.name == "pendulum")
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    assert view.panel.table.horizontalHeaderItem(0).text() == "pendulum"
+
+
+def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
+    window, _ = beside
+    bad = tmp_path / "bad.urdf"
+    bad.write_text("<robot name='bad'>")
+    view = window.features[BesideView]
+    view.open(bad)
+    wait(qtbot, lambda: "nothing stands beside" in window.statusBar().currentMessage())
+    assert "bad.urdf" in window.statusBar().currentMessage()
+    assert view.model is None
