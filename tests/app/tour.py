@@ -1,0 +1,335 @@
+"""A picture of every feature in both themes, at 1000 × 650, at 1920 × 1080 and at scale 2, to be looked at.
+
+`xvfb-run -a -s "-screen 0 2000x1300x24" python -m tests.app.tour FOLDER` presses what a user presses and writes a PNG
+for each feature and look; `--look dark-1920x1080` and `--only ghost` narrow it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.app.frames import make_application
+from tests.app.user import PATIENCE, User
+
+LOOKS = {
+    f"{theme}-{name}": (theme, size, scale)
+    for theme in ("dark", "light")
+    for name, size, scale in (
+        ("1000x650", (1000, 650), 1),
+        ("1920x1080", (1920, 1080), 1),
+        ("scale-2", (960, 600), 2),
+    )
+}
+BROKEN = """<robot name="broken">
+  <link name="base"/>
+  <link name="arm"><inertial><mass value="-1.5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+    <visual><geometry><mesh filename="package://a_package_that_is_nowhere/meshes/visual/upper_arm.dae"/></geometry></visual>
+  </link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 0"/>
+    <limit lower="2" upper="-2" effort="x" velocity="1"/></joint>
+</robot>
+"""
+
+
+class Tour(User):
+    """One who looks at every feature, each in a state that shows it."""
+
+    def __init__(self, folder: Path, theme: str, size: tuple[int, int]):
+        from PyQt6.QtCore import QSettings
+
+        from app.window import Window
+
+        super().__init__(folder, np.random.default_rng(0))
+        self.scratch = tempfile.TemporaryDirectory()
+        settings = QSettings(str(Path(self.scratch.name) / "settings.ini"), QSettings.Format.IniFormat)
+        settings.setValue("theme", theme)
+        settings.setValue("measure_at_rest", False)
+        self.window = Window(settings)
+        self.window.move(0, 0)
+        self.window.resize(*size)
+        self.window.show()
+        self.window.activateWindow()
+        self.spin(0.5)
+        self.bench = self.window.workbench
+
+    def robot(self, name: str) -> None:
+        import engine
+
+        if self.bench.path != str(engine.find_robot(name)):
+            self.load(engine.find_robot(name))
+        self.bench.pause()
+
+    def play(self, seconds: float) -> None:
+        until = self.bench.time + seconds
+        self.bench.play()
+        self.spin(PATIENCE, lambda: self.bench.time >= until)
+
+    def rest(self, seconds: float = 1.2) -> None:
+        """Until the picture is drawn in full."""
+        self.bench.pause()
+        self.spin(seconds)
+        viewport, waited = self.window.viewport, 0.0
+        while waited < PATIENCE and (viewport._screen.busy or viewport.detail[0] > 1.0):
+            self.spin(0.2)
+            waited += 0.2
+
+    def dock(self, title: str, on: bool = True) -> None:
+        action = self.window.docks[title].toggleViewAction()
+        if action.isChecked() != on:
+            action.trigger()
+
+    # The features, in the order of a tour. What each leaves behind it takes away itself.
+
+    def empty(self) -> Iterator[None]:
+        yield
+
+    def diagnostics(self) -> Iterator[None]:
+        path = Path(self.scratch.name) / "broken.urdf"
+        path.write_text(BROKEN, encoding="utf-8")
+        self.window.open(path)
+        self.spin(PATIENCE, lambda: not self.bench.loading)
+        yield
+        self.dock("Diagnostics", False)
+
+    def held(self) -> Iterator[None]:
+        self.robot("arm7")
+        self.play(0.5)
+        self.rest()
+        yield
+
+    def drive(self) -> Iterator[None]:
+        from app.acting.drives import Drive
+        from app.features.drive_view import DriveView
+
+        self.robot("arm7")
+        form = self.window.features[DriveView]
+        form.choose(3)
+        self.bench.set_joint_drive(3, Drive("target", 0.6, "sine", 0.4, 2.0))
+        self.window.refresh()
+        self.play(1.2)
+        self.rest()
+        yield
+        self.bench.set_held(True)
+        form.form.hide()
+
+    def pull(self) -> Iterator[None]:
+        self.robot("arm7")
+        self.bench.play()
+        self.spin(0.4)
+        x, y = self._on_robot()
+        self.mouse("MouseButtonPress", x, y, "RightButton", True)
+        for share in np.linspace(0, 1, 6):
+            self.mouse("MouseMove", x + 0.14 * share, y - 0.10 * share, "RightButton", True)
+            self.spin(0.08)
+        yield
+        self.mouse("MouseButtonRelease", x, y, "RightButton", False)
+        self.rest(0.1)
+
+    def _on_robot(self) -> tuple[float, float]:
+        """Where the last link is seen, of the picture's width and height."""
+        viewport, last = self.window.viewport, len(self.bench.model.link_names) - 1
+        for link in range(last, 0, -1):
+            for y in np.linspace(0.05, 0.95, 60):
+                for x in np.linspace(0.05, 0.95, 60):
+                    hit = viewport.under(x * viewport.width(), y * viewport.height())
+                    if hit is not None and hit.link == link:
+                        return float(x), float(y)
+        raise LookupError("no link is in sight")
+
+    def forces(self) -> Iterator[None]:
+        self.robot("arm7")
+        self.dock("Forces")
+        from app.features.wrench_view import WrenchView
+
+        panel = self.window.features[WrenchView].panel
+        panel.force[0].setValue(25.0)
+        panel.act.click()
+        self.play(0.4)
+        self.rest()
+        yield
+        panel.clear.click()
+        self.dock("Forces", False)
+
+    def link(self) -> Iterator[None]:
+        self.robot("arm7")
+        self.dock("Robot")
+        self.window.selection.choose(4)
+        for kind in ("frames", "masses"):
+            self.window.viewport.overlays.show(kind, True)
+        self.rest()
+        yield
+        for kind in ("frames", "masses"):
+            self.window.viewport.overlays.show(kind, False)
+        self.window.selection.choose(-1)
+        self.dock("Robot", False)
+
+    def glass(self) -> Iterator[None]:
+        self.robot("humanoid")
+        overlays = self.window.viewport.overlays
+        overlays.see_through(True)
+        for kind in ("inertias", "axes", "names"):
+            overlays.show(kind, True)
+        self.rest()
+        yield
+        overlays.see_through(False)
+        for kind in ("inertias", "axes", "names"):
+            overlays.show(kind, False)
+
+    def plots(self) -> Iterator[None]:
+        from app.features.plots_view import PlotsView
+
+        self.robot("double_pendulum")
+        self.dock("Plots")
+        panel = self.window.features[PlotsView].panel
+        panel.plot_group("robot", ("energy drift",))
+        self.bench.set_held(False)
+        self.bench.set_coordinate(0, 1.2)
+        self.play(4.0)
+        self.rest()
+        yield
+        panel.set_plots([])
+        self.dock("Plots", False)
+
+    def recording(self) -> Iterator[None]:
+        from app.features.time_view import TimeView
+
+        self.robot("arm7")
+        self.play(2.0)
+        self.bench.pause()
+        view = self.window.features[TimeView]
+        self.spin(0.3)
+        view.bar.track.sought.emit(0.8)
+        self.key("K")
+        view.bar.track.sought.emit(1.2)
+        self.rest()
+        yield
+        view.branch.trigger()
+        self.play(0.5)
+        self.rest()
+        yield
+
+    def contact(self) -> Iterator[None]:
+        from app.features.ground_view import GroundView
+
+        self.robot("quadruped")
+        self.window.features[GroundView].shapes[2].trigger()
+        self.play(1.0)
+        self.rest()
+        yield
+        self.window.features[GroundView].shapes[0].trigger()
+        self.spin(0.5)
+
+    def ghost(self) -> Iterator[None]:
+        from app.features.ghost_view import GhostView
+
+        self.robot("double_pendulum")
+        view = self.window.features[GhostView]
+        self.dock("Ghost")
+        view.panel.on.click()
+        self.bench.set_held(False)
+        self.bench.set_coordinate(0, 2.2)
+        self.spin(1.0)
+        self.play(6.0)
+        self.rest()
+        yield
+        view.panel.on.click()
+        self.dock("Ghost", False)
+
+    def batch(self) -> Iterator[None]:
+        from app.simulation.spread import Spread
+
+        self.robot("arm6")
+        self.dock("Batch")
+        self.bench.set_spread(Spread(16, 0.4, 0.1, 0.1))
+        self.spin(1.0)
+        self.play(0.6)
+        self.rest(2.0)
+        yield
+        self.bench.set_spread(Spread())
+        self.dock("Batch", False)
+        self.spin(0.5)
+
+    def compare(self) -> Iterator[None]:
+        self.robot("arm7")
+        compare = self.window.compare
+        self.window.docks["Compare"].toggleViewAction().trigger()
+        compare.start()
+        self.spin(120, lambda: not compare.running)
+        self.rest(0.5)
+        yield
+        self.window.docks["Compare"].toggleViewAction().trigger()
+
+    def timing(self) -> Iterator[None]:
+        self.robot("humanoid")
+        self.play(3.0)
+        self.rest()
+        yield
+
+    def dialogs(self) -> Iterator[None]:
+        """Those that are windows of their own, one after the other."""
+        from PyQt6.QtWidgets import QApplication
+
+        from app.features.generating import Generating
+        from app.features.log_view import LogView
+        from app.features.shortcuts_sheet import ShortcutsSheet
+
+        self.robot("arm7")
+        for feature in (ShortcutsSheet, LogView, Generating):
+            self.window.features[feature].action.trigger()
+            self.rest(0.6)
+            yield
+            for widget in QApplication.topLevelWidgets():
+                if widget is not self.window and widget.isVisible():
+                    widget.close()
+
+
+FEATURES = (
+    "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "plots", "recording", "contact",
+    "ghost", "batch", "compare", "timing", "dialogs",
+)  # fmt: skip
+
+
+def photograph(folder: Path, look: str, only: list[str]) -> None:
+    """Every feature in one look."""
+    theme, size, _ = LOOKS[look]
+    application = make_application()
+    tour = Tour(folder, theme, size)
+    for name in only or FEATURES:
+        show: Callable[[], Iterator[None]] = getattr(tour, name)
+        for number, _ in enumerate(show()):
+            path = folder / f"{name}{number or ''}-{look}.png"
+            tour.window.screen().grabWindow(0, 0, 0, *size).save(str(path))
+            print(path, flush=True)
+    tour.window.close()
+    tour.scratch.cleanup()
+    del application
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--look", choices=tuple(LOOKS))
+    parser.add_argument("--only", nargs="*", default=[], choices=FEATURES)
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if args.look:
+        photograph(args.folder, args.look, args.only)
+        return 0
+    failed = 0
+    for look, (_, _, scale) in LOOKS.items():
+        words = [sys.executable, "-m", "tests.app.tour", str(args.folder), "--look", look]
+        words += ["--only", *args.only] if args.only else []
+        failed += subprocess.run(words, env={**os.environ, "QT_SCALE_FACTOR": str(scale)}, check=False).returncode != 0
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
