@@ -1,0 +1,106 @@
+"""Rollouts and their recorder: what is told on the way, what is kept, what is refused."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import engine
+from engine.rollout import Recorder
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A wall clock on which each step takes a millisecond."""
+    ticking = []
+    monkeypatch.setattr(sys.modules["engine.rollout"], "perf_counter", lambda: ticking[0].steps * 1e-3)
+    return ticking
+
+
+def simulation(links=2, batch=1):
+    return engine.Simulation(engine.chain(links), batch, dt=1e-3, device="cpu")
+
+
+def test_one_is_told_how_far_it_is_about_as_often_as_asked(clock):
+    clock.append(simulation())
+    recorder, told = Recorder(clock[0], 700, every=7), []
+    recorder.run(told.append, seconds=0.05)
+    strides = np.diff([0, *told])
+    assert strides[0] == 7
+    assert set(strides[1:-1]) <= {42, 49}
+    assert told[-1] == 700
+    assert len(told) >= 15
+
+
+def test_one_is_told_at_least_at_every_sample_however_slow_a_step(clock):
+    clock.append(simulation())
+    recorder, told = Recorder(clock[0], 21, every=7), []
+    recorder.run(told.append, seconds=1e-3)
+    assert told == [7, 14, 21]
+
+
+class Pushing:
+    """A controller of one robot that answers the time, in s, for every third step."""
+
+    def __init__(self):
+        self.asked = []
+
+    def wait(self):
+        pass
+
+    def every(self, dt):
+        assert dt == 1e-3
+        return 3
+
+    def __call__(self, time, q, v):
+        self.asked.append((time, q.copy(), v.copy()))
+        return np.full(v.size, time)
+
+
+def test_a_controller_is_told_of_and_kept_as_its_steps_are_done(clock):
+    clock.append(simulation())
+    controller = Pushing()
+    recorder, told = Recorder(clock[0], 100, every=4, controller=controller), []
+    recorder.run(told.append, seconds=0.02)
+    assert told == [21, 42, 63, 84, 100]
+    times = np.array([time for time, _, _ in controller.asked])
+    np.testing.assert_allclose(times, 3e-3 * np.arange(34), atol=1e-15)
+    held = np.repeat(times, 3)[:100]
+    np.testing.assert_array_equal(recorder.controls, np.broadcast_to(held[None, :, None], (1, 100, 2)))
+    trajectory = recorder.trajectory()
+    again = engine.rollout(engine.chain(2), engine.chain(2).neutral(), None, recorder.controls[0], every=4)
+    np.testing.assert_allclose(trajectory.time, again.time, atol=1e-15)
+    for name in ("q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(trajectory, name), getattr(again, name))
+
+
+def test_what_is_not_kept_is_not_there_and_the_rest_is_the_same():
+    model = engine.chain(3)
+    controls = np.linspace(0, 1, 12).reshape(4, 3)
+    whole = engine.rollout(model, model.neutral(), None, controls, every=2)
+    some = engine.rollout(model, model.neutral(), None, controls, every=2, keep=("v",))
+    assert some.q is None
+    assert some.tau is None
+    np.testing.assert_array_equal(some.v, whole.v)
+    np.testing.assert_array_equal(whole.tau, controls[[0, 1, 3]])
+    assert whole.time.tolist() == [0.0, 2e-3, 4e-3]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"steps": 10, "every": 0}, "every is 0 and steps 10"),
+        ({"steps": 0}, "every is 1 and steps 0"),
+        ({"steps": 10, "every": 3}, "every is 3 and steps 10"),
+        ({}, "steps is not given"),
+        ({"steps": 2, "controls": [[1.0, 2.0]]}, r"controls has shape \(1, 2\).*, steps 2"),
+        ({"controls": np.zeros((2, 4, 2))}, r"controls has shape \(2, 4, 2\)"),
+        ({"steps": 4, "controls": [np.nan, 0.0]}, "controls holds a number that is not finite"),
+        ({"steps": 4, "target": np.zeros(3)}, "target"),
+        ({"steps": 4, "keep": ("x",)}, "keep"),
+    ],
+)
+def test_what_cannot_be_rolled_out_is_refused(words, said):
+    model = engine.chain(2)
+    with pytest.raises(ValueError, match=said):
+        engine.rollout(model, model.neutral(), **words)
