@@ -93,11 +93,18 @@ def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
     return array.reshape(-1, links, 6), array.ndim == 2
 
 
+SHORTEST, LONGEST = 1e-9, 1e9
+"""Of the quaternions that are taken; the squares of others are lost, in single precision at the latest."""
+
+
 def _require_rotations(model: Model, q: Array) -> None:
-    """ValueError where the quaternion of a joint is zero, which is no rotation; any other length will do."""
+    """ValueError where the quaternion of a joint is no rotation: zero, or nearly so, or nearly infinite."""
     for name, quaternion in model.quaternions:
-        if not np.all(np.any(q[:, quaternion], axis=1)):
-            raise ValueError(f"the quaternion of joint {name!r} in q is zero; expected x, y, z, w of length 1")
+        largest = np.max(np.abs(q[:, quaternion]), 1)
+        if not np.all((largest >= SHORTEST) & (largest <= LONGEST)):
+            worst = largest[np.argmax((largest < SHORTEST) | (largest > LONGEST))]
+            size = "zero" if worst == 0 else f"of length {worst:.1g}"
+            raise ValueError(f"the quaternion of joint {name!r} in q is {size}; expected x, y, z, w of length 1")
 
 
 def whole(name: str, value: int, least: int) -> int:

@@ -21,7 +21,7 @@ import engine
 
 DT = 1e-3
 LOOKS = 50
-BOUNDS = {"semi-implicit": (1.0, np.inf), "rk4": (1e-6, 1e-8), "implicit": (1.0, np.inf)}
+BOUNDS = {"semi-implicit": (2.0, np.inf), "rk4": (1e-6, 1e-7), "implicit": (2.0, np.inf)}
 """By integrator, of the changes of energy and of momentum, each as a share of its scale. RK4's are for 1000 s, and grow
 with the time's third power at most. Euler's keep energy of its order; the momentum of a body that turns freely at ω
 grows by √(1 + ω² dt²) a step, since the velocity is not turned into the frame in which the step ends."""
