@@ -67,7 +67,7 @@ ROOMS = {
     ),
     "results": Room(
         ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
-        ("results", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
+        ("results", "intervals", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
     "recording": Room(("recording/*.py",), ("recording*", "run_controller", "controller", "cli")),
     "shell": Room(
