@@ -9,6 +9,7 @@ from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa
 
 import engine
 from engine.cuda.runtime import device
+from engine.cuda.stepping.robot_stepper import spread
 
 pytestmark = needs_compiler
 
@@ -17,7 +18,7 @@ pytestmark = needs_compiler
 @pytest.mark.parametrize(("name", "batch"), [("quadruped", 1), ("quadruped", 70), ("arm7", 33)])
 @pytest.mark.usefixtures("cuda_on_host")
 def test_every_robot_has_its_own_state(name, batch, shared, monkeypatch, rng):
-    """Of one robot, of blocks that are not full, and of two blocks; 19 coordinates are no whole number of tiles."""
+    """Of one robot, of blocks that are not full, and of several; rows are of 7 and 19 numbers, and parts of 8."""
     monkeypatch.setattr(device, "properties", lambda: on_host.CHIP | {"sharedMemPerMultiprocessor": shared})
     model = engine.load(engine.find_robot(name))
     q, v = model.random(rng, batch), rng.uniform(-0.3, 0.3, (batch, model.nv))
@@ -34,3 +35,21 @@ def test_every_robot_has_its_own_state(name, batch, shared, monkeypatch, rng):
     assert there._stepper._shape.kernel.endswith(f"{str(bool(shared)).lower()}>")
     for ours, theirs in ((there.q, here.q), (there.v, here.v)):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=3e-4 if shared else 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "together", "found"),
+    [
+        (98, True, (64, 8, True)),
+        (239, True, (32, 7, True)),
+        (239, False, (64, 3, True)),
+        (518, True, (64, 8, False)),
+    ],
+    ids=["a small robot", "seven blocks of 32 are more robots than three of 64", "in contact", "too large"],
+)
+def test_as_many_robots_as_shared_memory_holds_share_a_multiprocessor(numbers, together, found, monkeypatch):
+    chip = {"multiProcessorCount": 132, "sharedMemPerMultiprocessor": 233472}
+    monkeypatch.setattr(device, "properties", lambda: chip)
+    assert spread(4 * numbers, 4, 1 << 16, together) == found
+    threads, blocks, in_shared = found
+    assert not in_shared or blocks * (4 * numbers * (threads + together) + 1024) <= chip["sharedMemPerMultiprocessor"]

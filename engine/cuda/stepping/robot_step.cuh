@@ -239,8 +239,8 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
 // `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
 // on the bodies in their own frames.
 //
-// `touch` is what the thread's robot touches, TouchesNothing where that is nothing: then all threads of a block come here, even
-// those without a robot, and move the state together.
+// `touch` is what the thread's robot touches, TouchesNothing where that is nothing. Then, if slots are in shared memory, all
+// threads of a block move the states of its robots together, those without a robot too.
 template <typename Real, int THREADS, bool SHARED, class Touch>
 __device__ __forceinline__ void
 advance_robot(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
@@ -250,13 +250,13 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               long long* phases, const Real* __restrict__ wrenches, long long* frozen,
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
+    constexpr bool TOGETHER = SHARED && !Touch::ANY;
+    constexpr int PITCH = TOGETHER ? Rows<Real, THREADS>::PITCH : THREADS;
     const size_t begin_of_block = size_t(blockIdx.x) * THREADS, robot = begin_of_block + threadIdx.x;
-    const bool present = robot < batch;
-    Real* const near = reinterpret_cast<Real*>(shared);
-    Real* const block = SHARED ? near : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
-    using Together = Rows<Real, THREADS, SHARED>;
-    constexpr int PITCH = Touch::ANY ? THREADS : Together::PITCH;
-    const Together rows = {block, near, begin_of_block, int(min(size_t(THREADS), batch - begin_of_block))};
+    if (!TOGETHER && robot >= batch) return;
+    const bool present = !TOGETHER || robot < batch;
+    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
+    const Rows<Real, THREADS> rows = {block, begin_of_block, int(min(size_t(THREADS), batch - begin_of_block))};
     const Slots<Real, PITCH> at = {block + threadIdx.x};
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
@@ -271,16 +271,16 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         else return External<Real, false>{};
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, at, table, dt, 1 / dt};
-    if constexpr (Touch::ANY) {
+    if constexpr (TOGETHER) {
+        rows.template load<NQ>(q, Q), rows.template load<NV>(v, V), rows.template load<NV>(tau, TAU);
+        if constexpr (HAS_GAINS) rows.template load<NV>(target, GOAL);
+        __syncthreads();
+    } else {
         for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
         for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
         if constexpr (HAS_GAINS) {
             for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
         }
-    } else {
-        rows.template load<NQ>(q, Q), rows.template load<NV>(v, V), rows.template load<NV>(tau, TAU);
-        if constexpr (HAS_GAINS) rows.template load<NV>(target, GOAL);
-        __syncthreads();
     }
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
     const Feasible<Real, PITCH> feasible = {LONG ? &at(FEASIBLE) : local};
@@ -351,12 +351,12 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     if constexpr (FREEZES) {
         while (present && sample < end) record();
     }
-    if constexpr (Touch::ANY) {
-        for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
-        for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
-        touch.end();
-    } else {
+    if constexpr (TOGETHER) {
         __syncthreads();
         rows.template store<NQ>(q, Q), rows.template store<NV>(v, V);
+    } else {
+        for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
+        for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
     }
+    if constexpr (Touch::ANY) touch.end();
 }

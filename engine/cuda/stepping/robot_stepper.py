@@ -18,8 +18,6 @@ from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
-_TILE_BYTES = 64
-"""Of a robot's row, so many bytes at a time go through shared memory where its slots are in global memory."""
 
 
 class RobotStepper(Stepper):
@@ -87,18 +85,19 @@ class RobotStepper(Stepper):
         return self._shape.contacts is not None
 
 
-def spread(robot_bytes: int, itemsize: int, batch: int, apart: int) -> tuple[int, int, bool]:
-    """Robots in a block, blocks that a multiprocessor is to hold at least, and whether shared memory takes them, where
-    slots are `apart` numbers further apart than there are robots.
+def spread(robot_bytes: int, itemsize: int, batch: int, together: bool) -> tuple[int, int, bool]:
+    """Robots in a block, blocks that a multiprocessor is to hold at least, and whether shared memory takes them.
 
     It does where that leaves work for six warps; in global memory, where there is more to wait for, more help.
+    `together`: the threads of a block move its states together, for which slots stand one number further apart.
     """
     processors, most = (device.properties()[name] for name in ("multiProcessorCount", "sharedMemPerMultiprocessor"))
-    threads = 64 if batch > 64 * processors else 32
-    fit = most // (robot_bytes * (threads + apart) + 1024)
-    if fit * threads >= 192:
-        return threads, min(fit, (512 if itemsize == 4 else 256) // threads), True
-    return threads, 512 // threads, False
+    counts, at_most = (64, 32) if batch > 64 * processors else (32,), 512 if itemsize == 4 else 256
+    fit = {n: min(most // (robot_bytes * (n + together) + 1024), at_most // n) for n in counts}
+    threads = max(counts if together else counts[:1], key=lambda n: n * fit[n])
+    if fit[threads] * threads >= 192:
+        return threads, fit[threads], True
+    return counts[0], 512 // counts[0], False
 
 
 class _Shape:
@@ -122,11 +121,9 @@ class _Shape:
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
         self.joint_table_bytes = table if len(joints) == 1 and table <= _JOINT_TABLE_BYTES else 0
-        apart = int(not touching)
-        self.threads, blocks, in_shared = spread(slots * size, size, settings.batch, apart)
+        self.threads, blocks, in_shared = spread(slots * size, size, settings.batch, not touching)
         self.grid = -(-settings.batch // self.threads)
-        tile = apart * _TILE_BYTES * (self.threads + 1)
-        self.shared = slots * size * (self.threads + apart) if in_shared else tile
+        self.shared = slots * size * (self.threads + (not touching)) if in_shared else 0
         self.workspace = 0 if in_shared else slots * self.threads * self.grid
         self.contacts = Contacts(settings, self.threads, self.grid) if touching else None
         name = "advance_touching" if touching else "advance"
@@ -141,7 +138,6 @@ class _Shape:
             "INTEGRATOR": INTEGRATORS.index(settings.integrator),
             "STATE_SLOTS": state,
             "JOINT_TABLE_BYTES": max(16, self.joint_table_bytes),
-            "TILE_BYTES": _TILE_BYTES,
         }
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
