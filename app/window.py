@@ -251,7 +251,7 @@ class Window(QMainWindow):
             self._time_due = time.perf_counter() + TIME_REFRESH
             self.time_label.setText(f"{frame.time:9.3f} s")
             self.speed.show_achieved(frame.factor)
-        if frame.phases:
+        if frame.phases and not frame.recorded:  # what is shown again was counted when it was done
             self.timing.add_step(frame.phases, self.workbench.speed)
         self.timing.add_spent(frame.spent)
         self.framed.emit(frame)

@@ -163,6 +163,8 @@ class ForceControls:
         self._forces, self._worker = forces, worker
         self.wrenches: dict[int, SetWrench] = {}
         """What was set and is on, by link."""
+        self.grabbed = False
+        """Whether something is held that was grabbed."""
 
     def grab(self, link: int, point: np.ndarray, target: np.ndarray, size: float) -> None:
         """Take hold of `point` (3,), in the frame of `link` of the robot that is looked at, which is `size` m large."""
@@ -171,6 +173,7 @@ class ForceControls:
             mass = float(running.simulation.model.mass.sum())
             self._forces.spring = Spring(running.robot, link, point.copy(), target.copy(), mass, max(size, 1e-3))
 
+        self.grabbed = True
         self._worker.push(take_hold)
 
     def pull(self, target: np.ndarray) -> None:
@@ -183,6 +186,7 @@ class ForceControls:
         self._worker.change(move)
 
     def let_go(self) -> None:
+        self.grabbed = False
         self._worker.change(lambda _: self._forces.let_go())
 
     def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
@@ -198,4 +202,5 @@ class ForceControls:
     def clear(self) -> None:
         """Let go, and take away all wrenches."""
         self.wrenches.clear()
+        self.grabbed = False
         self._worker.change(lambda _: self._forces.clear())

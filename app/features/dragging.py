@@ -42,6 +42,8 @@ class Hold:
     cursor: QPointF
     since: float
     """When it was taken, by time.perf_counter."""
+    over: bool = False
+    """Whether it pulls no more, as after a reset, though the button is still down."""
 
 
 class Dragging(QObject):
@@ -110,6 +112,8 @@ class Dragging(QObject):
 
     def _move(self, cursor: QPointF) -> None:
         hold, viewport = self.hold, self._viewport
+        if hold.over:
+            return
         hold.cursor = cursor
         size = viewport.width(), viewport.height()
         eye, direction = ray(viewport.camera, size, (cursor.x(), cursor.y()))
@@ -128,7 +132,11 @@ class Dragging(QObject):
 
     def _show(self, frame: Snapshot) -> None:
         """Draw the spring from where the point is now to the cursor."""
-        if (hold := self.hold) is None:
+        if (hold := self.hold) is None or hold.over:
+            return
+        if not self._bench.forces.grabbed:
+            hold.over = True
+            self.layer.show_spring(None, None, "")
             return
         pose = frame.link_poses[hold.link]
         point = self._viewport.place(pose[:3, :3] @ hold.point + pose[:3, 3])

@@ -187,7 +187,8 @@ class PlotsPanel(QWidget):
             found = [by_key[key] for key in keys if key in by_key]
             self.current = None
             for quantity in found[: MOST - len(self._series)]:
-                self._add(quantity, self.current or self._new_chart())
+                fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may be another
+                self._add(quantity, self.current if fits else self._new_chart())
         self._arrange()
         self.wanted.emit()
 

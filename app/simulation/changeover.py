@@ -111,6 +111,7 @@ class Changeover:
         compilation = engine.Compilation(self.running.simulation, wrenches=True)
         if compilation.needed:
             self._pushed = compilation
+            self._compiler.give_way(compilation)
             compilation.start()
         else:
             self.running.take_wrenches()

@@ -94,3 +94,25 @@ def test_forces_are_written_in_three_digits():
     assert force_text(np.array([0.0, 3.0, 4.0])) == "5 N"
     assert force_text(np.array([12.345, 0.0, 0.0])) == "12.3 N"
     assert force_text(np.array([0.0, 0.0, 4321.0])) == "4.32 kN"
+
+
+def test_a_reset_lets_go_and_the_rest_of_the_drag_moves_nothing(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
+    start, camera = place_of(qtbot, window, link), window.viewport.camera
+    window.run.play.trigger()
+    qtbot.mousePress(window.viewport, RIGHT, pos=start)
+    wait(qtbot, lambda: drag.layer.text.endswith(" N"))
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: not drag.layer.isVisible())
+    before = camera.azimuth, camera.target.copy()
+    qtbot.mouseMove(window.viewport, start + QPoint(60, -40))
+    wait(qtbot, lambda: window.workbench.newest.time > 0.1)
+    assert not drag.layer.isVisible()
+    assert camera.azimuth == before[0]
+    np.testing.assert_array_equal(camera.target, before[1])
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=start + QPoint(60, -40))
+    assert drag.hold is None
+    qtbot.mousePress(window.viewport, RIGHT, pos=place_of(qtbot, window, link))
+    wait(qtbot, lambda: drag.layer.text.endswith(" N"))
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=start)

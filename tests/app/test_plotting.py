@@ -413,6 +413,23 @@ def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
     assert panel_of(again).layout_keys == keys
 
 
+def test_a_joint_that_slides_since_its_file_changed_has_a_plot_of_its_own(qtbot, opened, tmp_path):
+    path = tmp_path / "arm.urdf"
+    text = engine.find_robot("double_pendulum").read_text()
+    path.write_text(text)
+    window = opened(path)
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    names = window.workbench.model.joint_names
+    for name in names:
+        tick(panel, f"{name} position")
+    assert len(panel.charts) == 1
+    path.write_text(text.replace(f'name="{names[1]}" type="continuous"', f'name="{names[1]}" type="prismatic"'))
+    wait(qtbot, lambda: len(panel.charts) == 2)
+    assert [chart.unit.label for chart in panel.charts] == ["°", "m"]
+    panel.draw()
+
+
 def test_ticks_are_round_and_few():
     assert ticks(0.0, 10.0, 5) == [0, 2, 4, 6, 8, 10]
     assert ticks(-0.13, 0.21, 4) == pytest.approx([-0.1, 0, 0.1, 0.2])

@@ -127,6 +127,19 @@ def test_the_keyboard_moves_through_time(qtbot, window):
     assert not replay.active
 
 
+def test_moments_that_are_shown_again_are_no_steps(qtbot, window, time_view):
+    load(qtbot, window)
+    play(qtbot, window, 0.3)
+    counted, drawn = window.timing.steps.count, window.timing.frames.count
+    assert counted > 0
+    time_view.play.trigger()
+    wait(qtbot, lambda: window.workbench.replay.at_end and window.timing.frames.count > drawn)
+    assert window.timing.steps.count == counted
+    assert not np.any(window.timing.frames.samples[drawn + 1 :, window.timing.frames.names.index("steps")])
+    play(qtbot, window, 0.1)
+    assert window.timing.steps.count > counted
+
+
 def test_a_step_follows_the_last_frame(qtbot, window):
     recording = load(qtbot, window)
     play(qtbot, window, 0.2)
@@ -340,6 +353,7 @@ def test_another_robot_has_a_recording_of_its_own(qtbot, window):
     assert not window.workbench.replay.active
     assert [len(run) for run in recording.runs] == [1]
     assert recording.frame(recording.runs[0], 0).setup.model.name == "scara"
+    assert window.workbench._recorder.opened is None
 
 
 def test_resets_before_any_step_leave_no_runs(qtbot, window):

@@ -207,7 +207,7 @@ def test_a_compiler_goes_on_where_other_settings_need_the_same_code(compilers):
 def test_play_begins_no_compiler_and_two_cores_are_left_to_it(compilers, monkeypatch, cores, left):
     monkeypatch.setattr(compiling.os, "cpu_count", lambda: cores)
     processes, compiler = compilers("pass"), Compiler()
-    compiler.begin(simulation())
+    compiler.begin(simulation(), wrenches=True)
     until(lambda: not compiler.waiting)
     processes.program = "import sys; sys.stdin.read()"
     compiler.go_on(playing=True)
@@ -219,6 +219,47 @@ def test_play_begins_no_compiler_and_two_cores_are_left_to_it(compilers, monkeyp
     compiler.go_on(playing=False)
     assert (len(processes.begun), processes.alive) == (3 - left, 1)
     compiler.close()
+
+
+def test_the_code_of_pulls_is_made_first_also_while_it_plays(compilers, monkeypatch):
+    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiling, "SOON", 0.0)
+    processes, compiler = compilers("pass"), Compiler()
+    compiler.begin(simulation())
+    until(lambda: not compiler.waiting)
+    processes.program = "import sys; sys.stdin.read()"
+    for playing in (True, False, True):
+        compiler.go_on(playing)
+        assert (len(processes.begun), processes.alive) == (2, 1), "and nothing else meanwhile"
+    pulls = engine.Compilation(simulation(), wrenches=True)
+    assert compiler._pulls.makes_the_same_as(pulls)
+    compiler.give_way(engine.Compilation(simulation("rk4"), wrenches=True))
+    assert processes.alive == 1
+    compiler.give_way(pulls)
+    assert processes.alive == 0
+    compiler.go_on(playing=True)
+    assert len(processes.begun) == 2
+    compiler.go_on(playing=False)
+    assert len(processes.begun) == 3, "the rest follows"
+    compiler.close()
+    assert processes.alive == 0
+
+
+def test_the_code_of_pulls_goes_on_where_other_settings_need_it(compilers, monkeypatch):
+    monkeypatch.setattr(compiling, "SOON", 0.0)
+    processes, compiler = compilers(), Compiler()
+    monkeypatch.setattr(engine.Compilation, "needed", property(lambda self: self._code.wrenches))
+    assert compiler.begin(simulation()) is None
+    compiler.go_on(playing=True)
+    assert (len(processes.begun), processes.alive) == (1, 1)
+    compiler.begin(simulation(links=3))
+    compiler.go_on(playing=True)
+    assert (len(processes.begun), processes.alive) == (1, 1)
+    compiler.begin(simulation("rk4"))
+    compiler.go_on(playing=True)
+    assert (len(processes.begun), processes.alive) == (2, 1)
+    compiler.close()
+    assert processes.alive == 0
 
 
 def test_the_time_of_a_compiler_that_stood_back_is_not_remembered(compilers, tmp_path):
