@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process is one of many
 
 import fuzzing
 from targets import TARGETS
