@@ -20,6 +20,7 @@ from app.gl.camera import Camera
 from app.simulation.messages import Settings
 from engine.bench import results
 from engine.scene.hull import hulls
+from engine.urdf.srdf import read as read_srdf
 
 BROKEN = Path(__file__).parent / "broken"
 TOLD: dict[str, dict[str, Any]] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
@@ -73,9 +74,17 @@ def mesh(path: Path) -> list[str]:
     return [refusal(lambda: hulls(str(path))), refusal(lambda: meshfile.read(path))]
 
 
+def srdf(path: Path) -> list[str]:
+    return [str(entry) for entry in read_srdf(path, "abcd")[1]]
+
+
+def robot(path: Path) -> list[str]:
+    return [str(entry) for entry in engine.check(path)]
+
+
 MESHES = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "json", "step")
 READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session, ".npz": run, ".jsonl": rows}
-READERS |= {f".{kind}": mesh for kind in MESHES}
+READERS |= {f".{kind}": mesh for kind in MESHES} | {".srdf": srdf, ".urdf": robot, ".xacro": robot}
 """What is said of a file, sentence by sentence, by its kind; nothing where it is taken."""
 
 
@@ -93,7 +102,8 @@ def test_every_file_has_its_entry() -> None:
 def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(BROKEN)  # where the files find others beside them
     path = BROKEN / name
-    said = [sentence.replace(str(path), "FILE") for sentence in READERS[path.suffix](path)]
+    words = READERS[path.suffix](path)
+    said = [sentence.replace(str(path), "FILE").replace(str(BROKEN), "FOLDER") for sentence in words]
     expected = TOLD[name]["says"]
     assert len(said) == len(expected), said
     assert all(map(alike, said, expected)), said

@@ -68,8 +68,14 @@ class _Links:
 
     def _named(self, root: Element, tag: str) -> set[Pair]:
         """The pairs that elements of a tag name."""
-        ends = [(self._link(element, "link1"), self._link(element, "link2")) for element in root.iterfind(tag)]
-        return {_ordered(one, other) for one, other in ends if one is not None and other is not None}
+        pairs = set()
+        for element in root.iterfind(tag):
+            one, other = self._link(element, "link1"), self._link(element, "link2")
+            if one is not None and one == other:
+                self.document.warning(element, "link1 and link2 are one link", "it is left out")
+            elif one is not None and other is not None:
+                pairs.add(_ordered(one, other))
+        return pairs
 
     def _link(self, element: Element, attribute: str) -> int | None:
         name = self.document.name(element, attribute)

@@ -1,0 +1,80 @@
+"""Properties of any robot's file, sound or not: files of robots and dialects, mutated by `tests/fuzz`."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import ModelError
+
+TESTS = Path(__file__).parents[1]
+sys.path.append(str(TESTS / "fuzz"))
+
+import mutations  # noqa: E402
+
+SEEDS = [
+    content
+    for file in (*sorted((TESTS / "engine" / "dialects").glob("*.urdf")), *sorted(engine.ROBOTS.glob("*.urdf")))
+    if len(content := file.read_bytes()) < 20_000
+]
+MOVES = ("parent", "kind", "home_rotation", "home_position", "mass", "first_moment", "inertia", "link_body", "lower",
+         "upper", "velocity_limit", "effort_limit", "damping", "friction")  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    data, chance = draw(st.sampled_from(SEEDS)), random.Random(draw(st.integers(0, 2**64 - 1)))
+    for _ in range(draw(st.integers(1, 3))):
+        data = mutations.of_xml(data, chance)
+    return data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mutated")
+
+
+def errors(found: list[engine.Diagnostic]) -> list[engine.Diagnostic]:
+    return [entry for entry in found if entry.severity == "error"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(mutated())
+def test_load_refuses_what_check_calls_an_error_and_nothing_else(folder: Path, data: bytes) -> None:
+    path = folder / "checked.urdf"
+    path.write_bytes(data)
+    found = engine.check(path)
+    try:
+        model = engine.load(path)
+    except ModelError as refused:
+        assert errors(found)
+        assert list(refused.diagnostics) == found
+    else:
+        assert not errors(found)
+        assert list(model.diagnostics) == found
+    assert [entry.line or 0 for entry in found] == sorted(entry.line or 0 for entry in found)
+    assert all(entry.line is None or 1 <= entry.line <= data.count(b"\n") + 1 for entry in found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(mutated())
+def test_the_repaired_copy_of_any_file_moves_alike(folder: Path, data: bytes) -> None:
+    path, copy = folder / "faulty.urdf", folder / "repaired.urdf"
+    path.write_bytes(data)
+    before = engine.check(path)
+    count, left = engine.repair(path, copy, overwrite=True)
+    assert path.read_bytes() == data
+    assert (count == 0) <= (copy.read_bytes() == data)
+    assert not any(entry.repair for entry in left)
+    assert len(errors(left)) <= len(errors(before))
+    if not errors(before):
+        one, other = engine.load(path), engine.load(copy)
+        for name in MOVES:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
