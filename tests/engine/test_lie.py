@@ -1,5 +1,8 @@
 """The axioms of SE(3), and the conventions stated in engine/lie.py."""
 
+from fractions import Fraction
+from math import factorial
+
 import numpy as np
 import pytest
 
@@ -76,3 +79,61 @@ def test_rotation_to_turns_z_onto_the_axis(axis):
     np.testing.assert_allclose(R[:, 2], axis, atol=1e-8)
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-8)
     assert np.linalg.det(R) == pytest.approx(1)
+
+
+def test_the_terms_of_small_angles_are_exact_to_rounding():
+    for angle in (0.0, 1e-8, 1e-4, 5e-3, 9.99e-3, 1.01e-2, 0.3):
+        t2 = Fraction(angle) ** 2
+        exact = [sum((-t2) ** k / factorial(2 * k + n) for k in range(12)) for n in (1, 2, 3)]
+        small = angle < 1e-2
+        for term, true in zip(lie._sinc_terms(np.array(angle)), exact, strict=True):
+            assert float(term) == pytest.approx(float(true), rel=3e-16 if small else 1e-10)
+
+
+def test_every_function_takes_any_number_of_axes_in_front(rng):
+    V = rng.uniform(-1, 1, (2, 5, 6))
+    R, p = lie.exp(V)
+    rows = [(V[i, j], *lie.exp(V[i, j])) for i in range(2) for j in range(5)]
+    functions = {
+        lie.log: (R, p), lie.Ad: (R, p), lie.ad: (V,), lie.skew: (p,), lie.rpy_from_rotation: (R,),
+        lie.quaternion_from_rotation: (R,), lie.rotation_from_rpy: (V[..., :3],),
+        lie.rotation_from_quaternion: (lie.quaternion_from_rotation(R),),
+    }  # fmt: skip
+    for function, arguments in functions.items():
+        whole = function(*arguments)
+        each = [function(*(x.reshape(10, *x.shape[2:])[k] for x in arguments)) for k in range(10)]
+        np.testing.assert_allclose(whole.reshape(10, *whole.shape[2:]), each, atol=1e-15, err_msg=function.__name__)
+    np.testing.assert_allclose(R.reshape(10, 3, 3), [row[1] for row in rows], atol=1e-15)
+    np.testing.assert_allclose(p.reshape(10, 3), [row[2] for row in rows], atol=1e-15)
+
+
+@pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
+def test_where_roll_and_yaw_are_one_angle_roll_is_nought(pitch):
+    for roll, yaw in ((0.0, 0.7), (0.4, 0.0), (0.3, -1.1)):
+        R = lie.rotation_from_rpy([roll, pitch, yaw])
+        found = lie.rpy_from_rotation(R)
+        assert found[0] == 0.0
+        assert found[1] == pytest.approx(pitch)
+        assert found[2] == pytest.approx(yaw - roll if pitch > 0 else yaw + roll)
+        np.testing.assert_allclose(lie.rotation_from_rpy(found), R, atol=1e-15)
+
+
+def test_rotation_to_is_the_one_of_least_angle(rng):
+    np.testing.assert_array_equal(lie.rotation_to([0, 0, 1]), np.eye(3))
+    for axis in rng.standard_normal((50, 3)):
+        axis /= np.linalg.norm(axis)
+        R = lie.rotation_to(axis)
+        np.testing.assert_allclose(R @ [0, 0, 1], axis, atol=1e-15)
+        turned = lie.log(R, np.zeros(3))[:3]
+        np.testing.assert_allclose(
+            turned, np.arccos(axis[2]) * np.array([-axis[1], axis[0], 0]) / np.hypot(*axis[:2]), atol=1e-12
+        )
+
+
+def test_log_at_half_a_turn_and_at_almost_none():
+    for axis in np.eye(3):
+        R, p = lie.exp([*(np.pi * axis), 1.0, 2.0, 3.0])
+        np.testing.assert_allclose(abs(lie.log(R, p)[:3]), np.pi * axis, atol=1e-12)
+    for angle in (1e-12, 1e-9, 3e-9, 1e-7):
+        V = np.array([angle, 0, 0, 0.5, 0.0, 0.0])
+        np.testing.assert_allclose(lie.log(*lie.exp(V)), V, rtol=1e-7, atol=1e-22)

@@ -44,7 +44,18 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
-EITHER_WAY = {"min", "max", "isinstance", "minimum", "maximum", "allclose", "array_equal", "logical_and", "logical_or"}
+EITHER_WAY = {
+    "min",
+    "max",
+    "hypot",
+    "isinstance",
+    "minimum",
+    "maximum",
+    "allclose",
+    "array_equal",
+    "logical_and",
+    "logical_or",
+}
 """Functions whose first two arguments may change places, or must not for a reason that no test need show."""
 
 
@@ -123,7 +134,7 @@ class _Finder:
                 yield from self._comparisons(node)
             case ast.BinOp() if type(node.op) in OPERATORS and not _of_texts(node):
                 yield self._expression(node, "arithmetic", op=OPERATORS[type(node.op)]())
-            case ast.BinOp(op=ast.MatMult()):
+            case ast.BinOp(op=ast.MatMult()) if ast.unparse(node.left) != ast.unparse(node.right):
                 yield self._expression(node, "swapped", left=node.right, right=node.left)
             case ast.BoolOp():
                 yield self._expression(node, "condition", op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
