@@ -56,7 +56,8 @@ def open_mesh(path: str | Path, apart: bool = False) -> Any:
         resolver: Any = _Beside(path)
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False, **options)
     except Exception as fault:  # readers of a dozen formats, with their own faults each
-        raise ValueError(f"its {kind.upper()} cannot be understood ({_one_line(fault)})") from fault
+        reason = "it is damaged" if isinstance(fault, ImportError) else _one_line(fault)  # of what guesses encodings
+        raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from fault
     _require_finite(scene.geometry.values(), scene.graph)
     return scene
 
@@ -64,7 +65,7 @@ def open_mesh(path: str | Path, apart: bool = False) -> Any:
 def _require_whole(kind: str, content: bytes) -> None:
     if content.startswith(b"version https://git-lfs"):
         raise ValueError("it is a pointer of Git LFS to the file that is meant; fetch that one: git lfs pull")
-    if kind == "stl" and content.lstrip()[:5].lower() != b"solid" and len(content) >= _STL_HEADER:
+    if kind == "stl" and content[:200].lstrip()[:5].lower() != b"solid" and len(content) >= _STL_HEADER:
         (count,) = struct.unpack_from("<I", content, _STL_HEADER - 4)
         room = (len(content) - _STL_HEADER) / _STL_TRIANGLE
         if count > room:

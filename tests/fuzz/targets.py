@@ -94,10 +94,14 @@ def _import(path: Path, data: bytes) -> None:
         if any(entry.severity == "error" for entry in left):
             raise Broken("the repaired copy has an error")
     if choice == 4 and model.nv:
-        q = model.neutral()
-        poses = engine.link_poses(model, q)
-        if not np.all(np.isfinite(poses)):
+        q, rest = model.neutral(), np.zeros(model.nv)
+        if not np.all(np.isfinite(engine.link_poses(model, q))):
             raise Broken("a link's pose is not finite")
+        if not np.all(np.isfinite(engine.inverse_dynamics(model, q, rest, rest))):
+            raise Broken("an effort at rest is not finite")
+        algorithm = "jsiia" if any(joint.leader for joint in model.joints) else "abia"
+        if not np.all(np.isfinite(engine.forward_dynamics(model, q, rest, rest, algorithm, "cpu"))):
+            raise Broken("an acceleration at rest is not finite")
 
 
 def _urdfs(_: Path) -> dict[str, list[bytes]]:
