@@ -58,6 +58,33 @@ def test_the_residual_is_the_distance_from_the_law_over_the_greatest_bias():
     assert residual(system(G, [0.0, 0, 0, 0], [0.5]), 1, 0, np.zeros(4), np.zeros(4)) == 0
 
 
+def test_the_residual_of_many_rows_is_the_worst_of_each(rng):
+    contacts, joints = 3, 2
+    n = 3 * contacts + joints
+    for worst in range(contacts + joints):
+        root = rng.uniform(-1, 1, (n, n))
+        G, b, mu = root @ root.T + np.eye(n), rng.uniform(-1, 1, n), rng.uniform(0.2, 2, contacts)
+        rows = np.stack([rng.uniform(0, 1, joints), rng.uniform(-1, 0, joints), rng.uniform(0, 1, joints)], 1)
+        scale = np.full(n, 0.1)
+        scale[3 * worst : 3 * worst + 3] = 9.0
+        if worst >= contacts:
+            scale[:] = 0.1
+            scale[3 * contacts + worst - contacts] = 9.0
+        impulses, u = scale * rng.uniform(-1, 1, n), scale * rng.uniform(-1, 1, n)
+        off = []
+        for i in range(contacts):
+            k = slice(3 * i, 3 * i + 3)
+            r = 3 / np.trace(G[k, k])
+            corrected = u[k] + [mu[i] * np.hypot(*u[k][1:]), 0, 0]
+            off.append(np.linalg.norm(impulses[k] - project(tuple(impulses[k] - r * corrected), mu[i])) / r)
+        for j in range(joints):
+            k = 3 * contacts + j
+            f, low, high = rows[j]
+            y = u[k] - G[k, k] * impulses[k]
+            off.append(abs(u[k] - np.clip(np.sign(y) * max(abs(y) - G[k, k] * f, 0), low, high)))
+        assert residual(System(G, b, mu, rows), contacts, joints, impulses, u) == pytest.approx(max(off) / max(abs(b)))
+
+
 def upper(D):
     return D[0, 0], D[0, 1], D[0, 2], D[1, 1], D[1, 2], D[2, 2]
 
