@@ -25,7 +25,7 @@ def mimics(folder: Path, seed: int, joints: int = 10, floating: bool = False, sh
     for i in range(1, joints + 1):
         parent = i - 1 if rng.random() < 0.6 else int(rng.integers(0, i))
         mass = f'<origin xyz="{three(0.05)}"/><mass value="{rng.uniform(0.5, 1.5):.3f}"/>{inertia}'
-        text.append(f'<link name="link{i}"><inertial>{mass}</inertial></link>')
+        text.append(f'<link name="link{i}"><inertial>{mass}</inertial>{shape}</link>')
         multiplier, offset, leader = rng.uniform(-2, 2), rng.uniform(-1, 1), _FOLLOWS.get(i)
         mimic = f'<mimic joint="joint{leader}" multiplier="{multiplier:.2f}" offset="{offset:.2f}"/>' if leader else ""
         text.append(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from beside_cpu import BODY, SHAPES, alike, apart, beside, cuda, give, robot, run, told, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
+from mimics import mimics
 from touching_bodies import NAMES, at, bodies, free
 
 import engine
@@ -13,6 +16,7 @@ from engine.bench.suites.contact_bodies import joint, link
 from engine.cuda.runtime import arrays
 
 BALL, ROD, BOX = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>', '<box size="0.2 0.3 0.1"/>'
+BALLS = '<collision><geometry><sphere radius="0.09"/></geometry></collision>'
 CAN = '<cylinder radius="0.1" length="0.2"/>'
 SELF = engine.Scene(ground=None, self_collision=True)
 TOPS = {"sphere": 0.3, "capsule": 0.35, "box": 0.2, "cylinder": 0.15, "mesh": 0.25}
@@ -119,6 +123,26 @@ def test_folded_arms_are_stopped_by_themselves_as_on_the_cpu(tmp_path):
                 np.testing.assert_allclose(mine[name], theirs[name], atol=1e-6)
         np.testing.assert_allclose(arrays.to_host(ours.contact_wrench), cpu.contact_wrench, atol=2e-3)
     assert own > 10
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("integrator", ["rk4", "semi-implicit"])
+def test_joints_that_mimic_others_touch_each_other_as_on_the_cpu(integrator, tmp_path, rng):
+    """On rough ground, and some links without friction."""
+    model = mimics(tmp_path, 3, floating=True, shape=BALLS)
+    slick = [
+        dataclasses.replace(shape, friction=0.0 if k % 3 == 0 else None) for k, shape in enumerate(model.collisions)
+    ]
+    model = dataclasses.replace(model, collisions=tuple(slick))
+    heights = 0.02 * rng.standard_normal((40, 40))
+    scene = engine.Scene(
+        engine.HeightField(heights, 0.2), obstacles=[engine.Obstacle("box", (0.3, 0.3, 0.3))], self_collision=True
+    )
+    pair = beside(model, 3, algorithm="jsiia", integrator=integrator, dt=5e-4, scene=scene)
+    q, v = tumbled(model, 3, rng, 0.02)
+    give(pair, q=q, v=0.5 * v)
+    run(*pair, 200, 1e-6)
+    assert pair[0].contacts.other.max() > 0
 
 
 @pytest.mark.usefixtures("cuda")
