@@ -136,7 +136,7 @@ def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
         with suppress(MemoryError):
             model = _model(case)
             if part.work == "step":
-                _simulation(model, case, part.algorithm, device).step()
+                simulation(case, part.algorithm, device).step()
             else:
                 fd = ForwardDynamics(model, case.batch, part.algorithm, device, case.dtype)
                 if device == "cpu" or case.batch == 1:
@@ -213,7 +213,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
                 timed = call, 1
                 residuals |= {name: left} if np.isfinite(left) else {}
             elif name in residuals:
-                timed = _steps(model, case, name, device)
+                timed = _steps(case, name, device)
             if name in residuals:
                 found.append((name, work, residuals[name]))
                 candidates.append((timer.repeated(timed[0]), timed[1]))
@@ -252,27 +252,30 @@ def _state(model: Model, case: Case) -> State:
     return State(*(x if case.batch > 1 else x[0] for x in at))
 
 
-def _simulation(model: Model, case: Case, algorithm: str, device: str) -> Simulation:
-    return Simulation(model, case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False)
+def simulation(case: Case, algorithm: str, device: str) -> Simulation:
+    """What takes the steps of a case."""
+    return Simulation(
+        _model(case), case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False
+    )  # fmt: skip
 
 
 _Call = Callable[[], Any]
 
 
-def _steps(model: Model, case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
+def _steps(case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
     """What takes steps of robots that start at rest and waits for them, and how many: fewer where they take long."""
-    simulation = _simulation(model, case, algorithm, device)
-    simulation.step()
-    simulation.check()
+    robots = simulation(case, algorithm, device)
+    robots.step()
+    robots.check()
     start = perf_counter()
-    simulation.step()
-    simulation.check()
+    robots.step()
+    robots.check()
     steps = max(1, min(STEPS, int(SECONDS / (perf_counter() - start))))
 
     def call() -> None:
-        simulation.step(steps)
-        simulation.check()
-        simulation.reset()
+        robots.step(steps)
+        robots.check()
+        robots.reset()
 
     return call, steps
 

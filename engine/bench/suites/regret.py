@@ -1,12 +1,14 @@
 """What the automatic choice costs with nothing measured on this machine: the suite `regret`.
 
 Each case is measured with every algorithm on every device. The regret is the time of what the tables that ship have
-chosen, device included, as a multiple of the fastest's.
+chosen, device included, as a multiple of the fastest's. Names by which the CPU takes steps with the same machine code,
+as DCA-ABA and ABIA do where there are few links, count as one, at the shorter of their times: else noise would be their
+regret.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -14,6 +16,7 @@ from rich.table import Table
 
 from engine.bench.results import NONE, Rows
 from engine.bench.suites import measure
+from engine.cpu.stepping.stepper import Code
 from engine.cuda.runtime import device as gpu
 from engine.model import generate
 from engine.selection import capabilities, choice, shipped
@@ -44,7 +47,8 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         for work in WORKS:
             found = {name: seconds for (of, name), seconds in times.items() if of == work}
             name = _chosen(case._replace(work=work), found)
-            row[work] = {"chosen": name, "regret": found[name] / min(found.values()), "us": _microseconds(found)}
+            own = min(found[other] for other in _alike(case, work, name, found))
+            row[work] = {"chosen": name, "regret": own / min(found.values()), "us": _microseconds(found)}
         yield row
 
 
@@ -59,6 +63,21 @@ def _chosen(case: Case, found: Container[str]) -> str:
     where, _ = choice.place(model, "auto", "auto", batch, dtype, among, work, shipped.table)
     name, _ = choice.choose(model, "auto", batch, dtype, where, among[where], work, shipped.table, soon=False)
     return f"{name} on {where}"
+
+
+def _alike(case: Case, work: Work, name: str, found: Iterable[str]) -> list[str]:
+    """Those of the names that are the same machine code as `name`, itself among them."""
+    algorithm, _, where = name.partition(" on ")
+    if (work, where) != ("step", "cpu"):
+        return [name]
+    code = _step_code(case, algorithm)
+    others = (other.partition(" on ") for other in found)
+    return [f"{other} on {place}" for other, _, place in others if place == where and _step_code(case, other) == code]
+
+
+def _step_code(case: Case, algorithm: str) -> Code:
+    """Which code the CPU takes steps with."""
+    return Code.of(measure.simulation(case, algorithm, "cpu").settings)
 
 
 def _microseconds(seconds: dict[str, float]) -> dict[str, float]:
