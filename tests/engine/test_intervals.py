@@ -28,6 +28,9 @@ def test_of_fewer_than_seven_nothing_is_claimed():
 def test_of_processes_it_is_students_and_at_least_what_is_usual():
     for n in (5, 9, 30):
         assert intervals._student(n) == pytest.approx(stats.t.ppf(0.995, n), rel={5: 0.01, 9: 2e-3, 30: 1e-4}[n])
+    z, terms = stats.norm.ppf(0.995), ([1, 0, 1, 0], [5, 0, 16, 0, 3, 0], [3, 0, 19, 0, 17, 0, -15, 0])
+    sums = [np.polyval(term, z) / over for term, over in zip(terms, (4, 96, 384), strict=True)]
+    assert intervals._student(2) == pytest.approx(z + sums[0] / 2 + sums[1] / 4 + sums[2] / 8, rel=1e-12)
     assert intervals.of_runs(np.array([])) is None
     usual = np.exp(0.01 * stats.norm.ppf(0.995) * np.sqrt(2))
     assert intervals.of_runs(np.array([3.0])) == pytest.approx((3 / usual, 3.0, 3 * usual))
@@ -59,3 +62,8 @@ def test_curves_cross_where_their_logarithms_do_and_for_good():
     assert 100 < size == pytest.approx(100 * 10 ** (np.log(2) / np.log(8)))
     assert first
     assert curves.crossing({1: 1.0, 10: 1.0}, {1: 1.0, 10: 2.0}) == (1.0, True), "level at first"
+    assert curves.crossing({1: 1.0, 10: 2.0, 100: 2.0}, {1: 2.0, 10: 1.0, 100: 1.0}) == (pytest.approx(10**0.5), False)
+    level = {1: 1.0, 10: 1.0}
+    assert curves.crossing({1: 2.0, 10: 1.0}, level) is None
+    assert curves.crossing({1: 0.5, 10: 1.0}, level) == (10.0, False)
+    assert curves.crossing(level, {1: 0.5, 10: 1.0}) is None
