@@ -39,7 +39,7 @@ ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
     "model": Room(
         ("model/*.py", "lie.py", "parameters.py", "validation.py", "reals.py"),
-        (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "capabilities"),
+        (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities"),
     ),
     "dynamics": Room(
         ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/dynamics.py", "cpu/rigid_body/*.py", "cpu/chains/*.py",
