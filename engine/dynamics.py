@@ -46,7 +46,7 @@ class ForwardDynamics:
     what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
     (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. `external`
     are wrenches on the links, see `forward_dynamics`. A call that raises leaves in `out` whatever it came to. One
-    object serves one thread, and on a GPU one stream, at a time.
+    object serves one thread, and on a GPU one stream, at a time: another that comes is told by a RuntimeError.
     `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None takes as many
     as pay.
 
@@ -74,6 +74,7 @@ class ForwardDynamics:
         self._type, self._nv = np.dtype(dtype), model.nv
         self._on_gpu: on_gpu.Kernels
         self._on_cpu: on_cpu.Kernels | None = None
+        self._busy = False
         self.device, where = choice.place(model, device, algorithm, batch, dtype)
         self._choose(algorithm, batch, where)
         if self.device == "cuda":
@@ -95,22 +96,28 @@ class ForwardDynamics:
     def __call__(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None, external: ArrayLike | None = None
     ) -> Array:
-        if external is not None:
-            tau = _with_external(self.model, self.dtype, external, 1, q, tau=tau)
-        if (kernels := self._on_cpu) is None:
-            there: Array = self._there(self._on_gpu, q, v, tau, out)
-            return there
-        if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
-            axes = getattr(q, "ndim", 0)
-            if axes == 1:
-                answer = np.empty(self._nv, self._type) if out is None else out
-                if kernels.one(q, v, tau, answer) == FITS:
-                    return answer
-            elif axes == 2 and isinstance(q, np.ndarray):
-                answer = np.empty((len(q), self._nv), self._type) if out is None else out
-                if kernels.many(q, v, tau, answer) == FITS:
-                    return answer
-        return self._here(kernels, q, v, tau, out)
+        if self._busy:
+            raise RuntimeError("another thread is in these ForwardDynamics; make one for each thread")
+        self._busy = True
+        try:
+            if external is not None:
+                tau = _with_external(self.model, self.dtype, external, 1, q, tau=tau)
+            if (kernels := self._on_cpu) is None:
+                there: Array = self._there(self._on_gpu, q, v, tau, out)
+                return there
+            if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
+                axes = getattr(q, "ndim", 0)
+                if axes == 1:
+                    answer = np.empty(self._nv, self._type) if out is None else out
+                    if kernels.one(q, v, tau, answer) == FITS:
+                        return answer
+                elif axes == 2 and isinstance(q, np.ndarray):
+                    answer = np.empty((len(q), self._nv), self._type) if out is None else out
+                    if kernels.many(q, v, tau, answer) == FITS:
+                        return answer
+            return self._here(kernels, q, v, tau, out)
+        finally:
+            self._busy = False
 
     def _here(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
         """The answer on the CPU to whatever came, or what is wrong with it."""

@@ -46,9 +46,9 @@ class Simulation:
     `integrator` is "semi-implicit" (Euler: the new velocity moves the coordinates), "rk4" (classical Runge-Kutta;
     fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping and
     gains taken at the end of the step: stable for any of them). In free flight, Euler's momentum of a body that turns
-    at ω grows by √(1 + ω² dt²) a step; "rk4" keeps it. `dt` is in s; `suggested_step` gives it and the
-    integrator. `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the
-    model in masses, gravity, damping, friction or effort limits.
+    at ω grows by √(1 + ω² dt²) a step; "rk4" keeps it. `dt` is in s; `suggested_step` gives it and the integrator.
+    `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the model in masses,
+    gravity, damping, friction or effort limits.
 
     A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are
     numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
@@ -122,6 +122,7 @@ class Simulation:
             if self.device == "cuda"
             else CpuStepper(self.settings, threads)
         )
+        self._busy = False
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
@@ -188,9 +189,8 @@ class Simulation:
     def wrench(self) -> Any:
         """(batch, links, 6): wrenches (n, f) from outside on the links, N m and N, in the order of `model.link_names`.
 
-        Each is given in the link's own frame, about its origin. Like `tau` a live array, held until changed, and at
-        first zero. It is made when it is first asked for, and steps are then compiled anew, to take it; until then they
-        know nothing of it and cost no more.
+        Each is given in the link's own frame, about its origin. Like `tau` a live array, at first zero. It is made when
+        it is first asked for, and steps are then compiled anew, to take it; until then they cost no more.
         """
         return self._stepper.wrench
 
@@ -294,8 +294,14 @@ class Simulation:
         self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
         for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):
             self._require(name, x, ((self.batch, samples, width),))
-        self._stepper.advance(n, self.steps, controls, every, record)
-        self.steps += n
+        if self._busy:
+            raise RuntimeError("another thread is stepping this simulation; make one for each thread")
+        self._busy = True
+        try:
+            self._stepper.advance(n, self.steps, controls, every, record)
+            self.steps += n
+        finally:
+            self._busy = False
         self._raise_divergence(wait=False)
 
     def _require(self, name: str, x: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
@@ -330,10 +336,9 @@ class Simulation:
 
     def _first_divergence(self) -> str:
         """`divergence` of the robot that was the first; on a GPU where all end, from the numbers that it came to."""
-        steps, velocity = self._stepper.divergences()
+        steps, _ = self._stepper.divergences()
         if np.any(steps):
-            robot = int(np.argmin(np.where(steps > 0, steps, np.inf)))
-            return sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
+            return self.divergence(int(np.argmin(np.where(steps > 0, steps, np.inf)))) or ""
         v = arrays.to_host(self.v)
         first, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
         return sentence(self.settings, int(first), self.steps, int(coordinate))
@@ -391,9 +396,8 @@ def _on_gpu(
 def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:
     """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
 
-    With a `scene` those by which it does so there.
-
-    Whether there is such a device here plays no part, see `why_no_gpu`. Raises ValueError for another name.
+    With a `scene` those by which it does so there. Whether there is such a device here plays no part, see `why_no_gpu`.
+    Raises ValueError for another name.
     """
     validation.one_of("device", device, ("auto", *capabilities.DEVICES))
     names = capabilities.ALGORITHMS
@@ -442,6 +446,5 @@ def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | No
     if not row.uneven:
         refused |= np.any(features.uneven(model.parent, parameters.mass), -1)
     if len(robots := np.flatnonzero(refused)):
-        raise ValueError(
-            f"robot {robots[0]} of the parameters: {capabilities.refusal(algorithm, parameters.robot(robots[0]))}"
-        )
+        why = capabilities.refusal(algorithm, parameters.robot(robots[0]))
+        raise ValueError(f"robot {robots[0]} of the parameters: {why}")

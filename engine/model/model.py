@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,13 @@ class Model:
     disabled_collisions: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        self._freeze()
+        order = np.arange(len(self.parent))
+        if np.any(self.parent >= order) or np.any(self.parent < WORLD):
+            raise ModelError(f"{self.name}: a body comes before its parent; order the bodies from the base outwards")
+
+    def _freeze(self) -> None:
+        """Have arrays of the model's own, which nobody writes into."""
         for entry in dataclasses.fields(self):
             value = getattr(self, entry.name)
             if isinstance(value, np.ndarray):
@@ -99,9 +107,14 @@ class Model:
                 frozen = np.array(value, np.int64 if integer else np.float64, order="C")
                 frozen.flags.writeable = False
                 object.__setattr__(self, entry.name, frozen)
-        order = np.arange(len(self.parent))
-        if np.any(self.parent >= order) or np.any(self.parent < WORLD):
-            raise ModelError(f"{self.name}: a body comes before its parent; order the bodies from the base outwards")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self._freeze()  # pickles and copies have arrays that can be written to
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.parent)} bodies, nq {self.nq}, nv {self.nv}>"
