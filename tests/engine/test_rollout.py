@@ -104,3 +104,58 @@ def test_what_cannot_be_rolled_out_is_refused(words, said):
     model = engine.chain(2)
     with pytest.raises(ValueError, match=said):
         engine.rollout(model, model.neutral(), **words)
+
+
+def test_one_control_is_held_for_all_steps_as_if_it_were_given_for_each():
+    model = engine.chain(2)
+    held = engine.rollout(model, model.neutral(), None, [1.0, -2.0], steps=6, every=3)
+    each = engine.rollout(model, model.neutral(), None, [[1.0, -2.0]] * 6, every=3)
+    for name in ("q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(held, name), getattr(each, name))
+    assert held.v[-1].any()
+
+
+def test_controls_that_are_no_numbers_are_refused():
+    model = engine.chain(2)
+    with pytest.raises(TypeError, match="controls are generalized forces, numbers of 2 velocities"):
+        engine.rollout(model, model.neutral(), None, [["a", "b"]])
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_recorder_keeps_what_a_rollout_answers_or_nothing(keep, rng):
+    controls, robots = rng.uniform(-1, 1, (2, 8, 2)), simulation(batch=2)
+    recorder = Recorder(robots, 8, every=2, controls=controls, keep=keep)
+    assert set(recorder.phases().values()) == {0.0}
+    recorder.run(lambda _: None, seconds=1e-9)
+    found = recorder.trajectory()
+    whole = engine.rollout(engine.chain(2), np.stack([engine.chain(2).neutral()] * 2), None, controls, every=2)
+    samples = 5 if keep else 1
+    np.testing.assert_array_equal(found.time, whole.time[:samples])
+    for name in ("q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name)[:, :samples])
+    assert set(recorder.phases()) == set(robots.phases)
+    assert sum(recorder.phases().values()) < 0.1
+
+
+def test_a_controller_whose_states_are_not_kept_is_asked_all_the_same(clock):
+    clock.append(simulation())
+    controller = Pushing()
+    recorder = Recorder(clock[0], 9, controller=controller, keep=False)
+    recorder.run(lambda _: None)
+    assert len(controller.asked) == 3
+    assert recorder.controls is None
+    assert len(recorder.trajectory().time) == 1
+
+
+def test_what_diverges_leaves_the_sound_samples_with_their_controls():
+    arm = simulation()
+    controls = np.zeros((1, 12, 2))
+    controls[0, :, 0], controls[0, 7, 0] = np.arange(12) * 1e-3, 1e300
+    recorder = Recorder(arm, 12, every=2, controls=controls)
+    with pytest.raises(engine.Diverged):
+        recorder.run(lambda _: None, seconds=1.0)
+    trajectory = recorder.trajectory()
+    count = len(trajectory.time)
+    assert 1 < count <= 4
+    np.testing.assert_array_equal(trajectory.tau, controls[0, [0, 1, 3, 5][:count]])
+    assert np.all(np.isfinite(trajectory.v))
