@@ -169,19 +169,30 @@ class Timeline(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave the buttons' names out where there is no room for them."""
+        """Leave out the buttons' names, then words, then the buttons, where there is no room for them."""
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        for style, words in ((named, True), (plain, True), (plain, False)):
+        for style, words, all_shown in (
+            (named, True, True),
+            (plain, True, True),
+            (plain, False, True),
+            (plain, False, False),
+        ):
             for button in self._named:
                 button.setToolButtonStyle(style)
+                button.setVisible(all_shown)
             self.state.setVisible(words)
+            self.memory.setVisible(all_shown)
             if self._row.sizeHint().width() <= self.width():
                 return
 
     def show_time(self, at: float, end: float, live: bool) -> None:
         """The moment that is shown, and the newest of the run, s."""
-        self.time.setText(f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
-        self.state.setText("" if live else "recorded")
+        words = f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s"
+        longer, said = len(words) != len(self.time.text()), "" if live else "recorded"
+        self.time.setText(words)
+        if longer or said != self.state.text():
+            self.state.setText(said)
+            self._fit()
         theme.tint(self.state, "accent")
 
     def show_memory(self, taken: int, budget: int) -> None:

@@ -257,7 +257,7 @@ class TimingPanel(QWidget):
         self._timer.timeout.connect(self._refresh)
         self._timer.start(REFRESH)
 
-    def _heading(self) -> QHBoxLayout:
+    def _heading(self) -> QVBoxLayout:
         for button in (self.choice, self.device_choice):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.choice.setToolTip("The algorithm that the simulation advances by; it can be switched during play")
@@ -266,12 +266,16 @@ class TimingPanel(QWidget):
         theme.tint(self.why, "faint")
         self.why.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        layout = QHBoxLayout()
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.choice)
+        buttons.addWidget(self.device_choice)
+        buttons.addStretch(1)
+        layout = QVBoxLayout()
         layout.setContentsMargins(8, 5, 8, 5)
-        layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self.device_choice, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self.why, 1)
-        layout.addWidget(self.prompt, 1)
+        layout.setSpacing(2)
+        layout.addLayout(buttons)
+        layout.addWidget(self.why)
+        layout.addWidget(self.prompt)
         return layout
 
     def _view(self) -> QTableView:

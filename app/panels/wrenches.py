@@ -22,7 +22,7 @@ from app.acting.forces import SetWrench
 from app.desktop import theme
 
 MOST = 1e6  # N and N m
-NARROW = 64  # px of a number's box at least
+NARROW = 52  # px of a number's box at least
 AXES = ("the world's axes", "the link's axes")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"

@@ -1,4 +1,4 @@
-"""A picture of every feature in both themes, at 1000 × 650, at 1920 × 1080 and at scale 2, to be looked at.
+"""A picture of every feature in both themes, at 1000 × 650, 1280 × 800, 1920 × 1080 and scale 2, to be looked at.
 
 `xvfb-run -a -s "-screen 0 2000x1300x24" python -m tests.app.tour FOLDER` presses what a user presses and writes a PNG
 for each feature and look; `--look dark-1920x1080` and `--only ghost` narrow it.
@@ -24,8 +24,9 @@ LOOKS = {
     for theme in ("dark", "light")
     for name, size, scale in (
         ("1000x650", (1000, 650), 1),
+        ("1280x800", (1280, 800), 1),
         ("1920x1080", (1920, 1080), 1),
-        ("scale-2", (960, 600), 2),
+        ("scale-2", (1000, 650), 2),
     )
 }
 BROKEN = """<robot name="broken">
@@ -75,6 +76,7 @@ class Tour(User):
     def rest(self, seconds: float = 1.2) -> None:
         """Until the picture is drawn in full."""
         self.bench.pause()
+        self.window.refresh()
         self.spin(seconds)
         viewport, waited = self.window.viewport, 0.0
         while waited < PATIENCE and (viewport._screen.busy or viewport.detail[0] > 1.0):
@@ -95,7 +97,8 @@ class Tour(User):
         path = Path(self.scratch.name) / "broken.urdf"
         path.write_text(BROKEN, encoding="utf-8")
         self.window.open(path)
-        self.spin(PATIENCE, lambda: not self.bench.loading)
+        self.spin(PATIENCE, self.window.docks["Diagnostics"].isVisible)
+        self.rest()
         yield
         self.dock("Diagnostics", False)
 
@@ -243,6 +246,20 @@ class Tour(User):
         view.panel.on.click()
         self.dock("Ghost", False)
 
+    def beside(self) -> Iterator[None]:
+        import engine
+        from app.features.beside_view import BesideView
+
+        self.robot("arm7")
+        view = self.window.features[BesideView]
+        view.open(engine.find_robot("arm6"))
+        self.spin(PATIENCE, lambda: self.window.viewport.overlays.companion is not None)
+        self.play(0.5)
+        self.rest()
+        yield
+        view.close()
+        self.dock("Beside", False)
+
     def batch(self) -> Iterator[None]:
         from app.simulation.spread import Spread
 
@@ -293,7 +310,7 @@ class Tour(User):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "plots", "recording", "contact",
-    "ghost", "batch", "compare", "timing", "dialogs",
+    "ghost", "beside", "batch", "compare", "timing", "dialogs",
 )  # fmt: skip
 
 
