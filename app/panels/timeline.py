@@ -182,6 +182,7 @@ class Timeline(QWidget):
                 button.setVisible(all_shown)
             self.state.setVisible(words)
             self.memory.setVisible(all_shown)
+            self._row.invalidate()  # else it answers what it had asked for before
             if self._row.sizeHint().width() <= self.width():
                 return
 

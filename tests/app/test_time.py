@@ -76,6 +76,21 @@ def test_both_transports_show_what_space_would_play(qtbot, window, time_view):
     assert "recording" not in window.run.play.toolTip()
 
 
+@pytest.mark.parametrize(("width", "style", "there"), [
+    (1200, Qt.ToolButtonStyle.ToolButtonTextBesideIcon, True),
+    (440, Qt.ToolButtonStyle.ToolButtonIconOnly, True),
+    (290, Qt.ToolButtonStyle.ToolButtonIconOnly, False),
+])  # fmt: skip
+def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, time_view, width, style, there):
+    load(qtbot, window)
+    bar, branch = time_view.bar, time_view.bar._named[0]
+    bar.resize(1200, bar.height())
+    bar.resize(width, bar.height())
+    assert branch.toolButtonStyle() == style
+    assert branch.isVisibleTo(bar) == bar.memory.isVisibleTo(bar) == there
+    assert bar._row.sizeHint().width() <= width
+
+
 def scrub(qtbot, view: TimeView, share: float) -> None:
     """Press the track there."""
     track = view.bar.track

@@ -163,7 +163,8 @@ class Tour(User):
 
     def link(self) -> Iterator[None]:
         self.robot("arm7")
-        self.dock("Robot")
+        for title in ("Robot", "Forces"):  # both follow the link that is chosen
+            self.dock(title)
         self.window.selection.choose(4)
         for kind in ("frames", "masses"):
             self.window.viewport.overlays.show(kind, True)
@@ -172,7 +173,8 @@ class Tour(User):
         for kind in ("frames", "masses"):
             self.window.viewport.overlays.show(kind, False)
         self.window.selection.choose(-1)
-        self.dock("Robot", False)
+        for title in ("Robot", "Forces"):
+            self.dock(title, False)
 
     def glass(self) -> Iterator[None]:
         self.robot("humanoid")
