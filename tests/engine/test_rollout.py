@@ -147,15 +147,26 @@ def test_a_controller_whose_states_are_not_kept_is_asked_all_the_same(clock):
     assert len(recorder.trajectory().time) == 1
 
 
-def test_what_diverges_leaves_the_sound_samples_with_their_controls():
-    arm = simulation()
+@pytest.mark.parametrize("every", [1, 2])
+def test_what_diverges_leaves_the_sound_samples_with_their_controls(every):
     controls = np.zeros((1, 12, 2))
     controls[0, :, 0], controls[0, 7, 0] = np.arange(12) * 1e-3, 1e300
-    recorder = Recorder(arm, 12, every=2, controls=controls)
+    recorder = Recorder(simulation(), 12, every, controls)
+    assert recorder.controls.shape == (1, 0, 2)
     with pytest.raises(engine.Diverged):
         recorder.run(lambda _: None, seconds=1.0)
+    assert recorder.controls.shape == (1, 7, 2)
     trajectory = recorder.trajectory()
-    count = len(trajectory.time)
-    assert 1 < count <= 4
-    np.testing.assert_array_equal(trajectory.tau, controls[0, [0, 1, 3, 5][:count]])
+    sound = np.arange(0, 8, every)
+    np.testing.assert_allclose(trajectory.time, sound * 1e-3)
+    np.testing.assert_array_equal(trajectory.tau, controls[0, np.maximum(sound - 1, 0)])
     assert np.all(np.isfinite(trajectory.v))
+    with pytest.raises(engine.Diverged) as cut:
+        engine.rollout(engine.chain(2), engine.chain(2).neutral(), None, controls[0], every=every)
+    np.testing.assert_array_equal(cut.value.trajectory.q, trajectory.q)
+
+
+def test_without_more_words_every_state_is_kept():
+    recorder = Recorder(simulation(), 3)
+    recorder.run(lambda _: None)
+    np.testing.assert_allclose(recorder.trajectory().time, [0, 1e-3, 2e-3, 3e-3])
