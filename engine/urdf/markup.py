@@ -134,7 +134,7 @@ class Document:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
         fault, cure = (shortened(in_one_line(text)) for text in (fault, cure))
-        self.found.append(Diagnostic(severity, line, element, fault, cure, repair))
+        self.found.append(Diagnostic(severity, line, shortened(element), fault, cure, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""

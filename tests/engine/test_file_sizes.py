@@ -42,3 +42,12 @@ def test_time_grows_with_the_size(way: str, tmp_path: Path) -> None:
         assert all(len(str(entry)) < 3000 for entry in found)
         times.append(min(rounds))
     assert times[1] < 10 * times[0] + 0.05
+
+
+def test_an_element_that_lies_deep_is_named_in_a_few_words(tmp_path: Path) -> None:
+    path = tmp_path / "deep.urdf"
+    inside = "<visual>" * 200 + '<mass value="${x}"/>' + "</visual>" * 200
+    path.write_text(f'<robot name="r"><link name="a">{inside}</link></robot>', encoding="utf-8")
+    found = [entry for entry in engine.check(path) if entry.element.startswith("<mass> of <visual>")]
+    assert found
+    assert all(len(entry.element) <= 1000 for entry in found)
