@@ -237,4 +237,4 @@ def _name(run: engine.Run) -> str:
     """How the list of runs calls one."""
     if run.left is None:
         return f"Run {run.number}"
-    return f"Run {run.number}, from {run.left[1]:.2f} s of {run.left[0]}"
+    return f"Run {run.number}, from run {run.left[0]} at {run.left[1]:.2f} s"

@@ -34,7 +34,7 @@ WINDOW = 10.0
 MOST = 32  # curves
 EACH = 8  # curves of one entry of the menu for whole groups
 PICTURE_SCALE = 2
-LIST_WIDTH, LIST_LEAST = 250, 124  # px
+LIST_WIDTH, LIST_LEAST = 250, 150  # px
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
     ("Joint &velocities", "joint", ("velocity",)),

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolBu
 
 from app.desktop import theme
 
+AROUND = 2  # px between the timeline's edge and what is in it
 HEIGHT, MARGIN = 30, 10  # px of the track, and beside its ends
 LINE = 12.0  # px, from the top to the bar
 APART = 72  # px between two times that are written
@@ -140,7 +141,7 @@ class Timeline(QWidget):
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(2, 2, 2, 2)
+        layout.setContentsMargins(AROUND, AROUND, AROUND, AROUND)
         layout.setSpacing(0)
         layout.addWidget(self.track)
         row = QHBoxLayout()
@@ -183,22 +184,25 @@ class Timeline(QWidget):
             self.state.setVisible(words)
             self.memory.setVisible(all_shown)
             self._row.invalidate()  # else it answers what it had asked for before
-            if self._row.sizeHint().width() <= self.width():
+            if self._row.sizeHint().width() <= self.width() - 2 * AROUND:
                 return
 
     def show_time(self, at: float, end: float, live: bool) -> None:
         """The moment that is shown, and the newest of the run, s."""
-        words = f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s"
-        longer, said = len(words) != len(self.time.text()), "" if live else "recorded"
-        self.time.setText(words)
-        if longer or said != self.state.text():
-            self.state.setText(said)
-            self._fit()
+        self._write(self.time, f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
+        self._write(self.state, "" if live else "recorded")
         theme.tint(self.state, "accent")
+
+    def _write(self, label: QLabel, text: str) -> None:
+        """Others have to make room for what has become longer."""
+        longer = len(text) != len(label.text())
+        label.setText(text)
+        if longer:
+            self._fit()
 
     def show_memory(self, taken: int, budget: int) -> None:
         """Bytes that the recording takes, and may take."""
-        self.memory.setText(f"{taken / 2**20:.1f} MB")
+        self._write(self.memory, f"{taken / 2**20:.1f} MB")
         self.memory.setToolTip(
             f"Memory of the recording: at most {budget / 2**20:.0f} MB, then its oldest moments go\n"
             "Time › Memory of the recording changes that"
