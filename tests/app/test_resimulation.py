@@ -1,0 +1,108 @@
+"""A run in the workbench, dragged, driven by a file and by hand: from any frame it runs again to the bit."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_worker import until
+
+import engine
+from app.simulation.messages import Configured, Loaded
+from app.simulation.spread import Spread
+from app.workbench import Workbench
+
+SECONDS, FRAMES = 6.0, 50
+CONTROLLER = """
+import numpy as np
+
+RATE = 20
+
+def control(t, q, v):
+    return 0.4 * np.sin(9 * t + np.arange({nv})) * (np.arange({nv}) >= {free}) - 0.02 * v
+"""
+COMPARED = ("q", "v", "tau", "target", "wrench")
+
+
+def wait_for(bench, kind):
+    """The events up to the first of a kind."""
+    found = []
+    until(lambda: found.extend(bench.poll()) or any(isinstance(event, kind) for event in found))
+
+
+def drag_about(bench, rng, seconds):
+    """Play that long while a hand pulls at links, lets go, and moves targets."""
+    links = [k for k, body in enumerate(bench.model.link_body) if body >= 0]
+    bench.play()
+    bench.forces.grab(links[-1], np.zeros(3), np.array([0.3, 0.0, 0.4]), 1.0)
+    until(lambda: not bench.poll() and (frame := bench.frame()) is not None and frame.pull is not None)  # there is code
+    bench.set_speed(2.0)
+    due, held = 0.0, True
+    while bench.time < seconds:
+        told = bench.poll()
+        assert bench.playing, told
+        bench.frame()
+        if bench.time >= due:
+            due, kind = bench.time + 0.3, rng.integers(4)
+            place = rng.normal(size=3) * 0.3 + [0.0, 0.0, 0.4]
+            if kind == 0:
+                bench.forces.let_go()
+            elif kind == 1:
+                bench.forces.grab(int(rng.choice(links)), 0.02 * rng.normal(size=3), place, 1.0)
+                held = True
+            elif kind == 2 and held:
+                bench.forces.pull(place)
+            else:
+                row = int(rng.choice([k for k, each in enumerate(bench.coordinates) if each.holdable]))
+                bench.set_drive(row, float(rng.uniform(-0.4, 0.4)))
+        time.sleep(0.002)
+    bench.pause()
+    end = -1.0
+    while bench.time != end:
+        end = bench.time
+        time.sleep(0.1)
+        bench.frame()
+
+
+@pytest.mark.parametrize(
+    ("name", "robots", "device"),
+    [("quadruped", 1, "cpu"), ("quadruped", 3, "cpu"), ("arm7", 1, "cuda")],
+    ids=["contact", "batch with contact", "GPU"],
+)
+def test_fifty_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device, rng, tmp_path, request, monkeypatch):
+    if device == "cuda":
+        monkeypatch.setattr("engine.recording.setup.Simulation", request.getfixturevalue("pretended_gpu"))
+    bench = Workbench()
+    try:
+        bench.open(engine.find_robot(name))
+        wait_for(bench, Loaded)
+        bench.take_settings(replace(bench.settings, device=device, spread=Spread(robots, pose=0.05, mass=0.1)))
+        wait_for(bench, Configured)
+        file = tmp_path / "controller.py"
+        file.write_text(CONTROLLER.format(nv=bench.model.nv, free=6 if bench.floats else 0))
+        bench.controller.load(str(file))
+        drag_about(bench, rng, SECONDS)
+        recording = bench.replay.recording
+        (run,) = recording.runs
+        assert recording.span(run)[1] >= SECONDS
+        frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+        assert frames[-1].setup.device == device
+    finally:
+        bench.close()
+    pulled = [frame for frame in frames if frame.checkpoint.wrench is not None and np.any(frame.checkpoint.wrench)]
+    assert len(pulled) > FRAMES
+    assert len({frame.checkpoint.tau.tobytes() for frame in frames}) > FRAMES
+    assert len({frame.checkpoint.target.tobytes() for frame in frames}) > 5
+    assert (name == "arm7") or sum(frame.touches is not None for frame in frames) > FRAMES
+    assert frames[-1].checkpoint.q.shape[0] == robots
+    chosen = rng.choice(np.arange(len(frames) - 1), FRAMES, replace=False)
+    for number, index in enumerate(chosen.tolist()):
+        again = recording.resimulate(run, index + run.first)
+        for where, computed in again if number < 2 else itertools.islice(again, 10):
+            for part in COMPARED:
+                one, other = getattr(computed, part), getattr(frames[where - run.first].checkpoint, part)
+                assert (one is None) == (other is None)
+                np.testing.assert_array_equal(one, other, err_msg=f"{part} of frame {where} from {index}")
