@@ -2,6 +2,7 @@
 // waits for the others or ends.
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <ucontext.h>
@@ -42,6 +43,8 @@ inline unsigned long long atomicMin(unsigned long long* where, unsigned long lon
     return before;
 }
 inline long long clock64() { return 0; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }
 // The instructions of the GPU's that kernels spell out: a first guess of 1/x, into r; and the clock, of which there is none.
 #define asm(...) (r = 1 / x)
 #define volatile(...) ("")
@@ -65,8 +68,44 @@ inline void enter() { body(), running->ended = true; }
 }  // namespace on_host
 inline void __syncthreads() { swapcontext(&on_host::running->context, &on_host::scheduler); }
 
-template <class... A> void launch(void (*kernel)(A...), int grid, int block, void** arguments) {
+// Threads that have one robot together, LANES of them, as if there were no others in their warp.
+namespace on_host {
+static unsigned lanes = 1;
+static long long given[1024];
+static int asked[1024];
+inline unsigned first_lane() { return threadIdx.x / lanes * lanes; }
+template <class T> struct All {
+    T of[32];
+};
+// x of all lanes, once they are all here with the same question.
+template <class T> All<T> shared_by_all(T x, int question) {
+    std::memcpy(&given[threadIdx.x], &x, sizeof x), asked[threadIdx.x] = question;
+    if (lanes > 1) __syncthreads();
+    All<T> all;
+    for (unsigned k = 0; k < lanes; ++k) {
+        if (asked[first_lane() + k] != question) std::abort();
+        std::memcpy(&all.of[k], &given[first_lane() + k], sizeof x);
+    }
+    if (lanes > 1) __syncthreads();
+    return all;
+}
+}  // namespace on_host
+inline unsigned __activemask() { return (on_host::lanes < 32 ? (1u << on_host::lanes) - 1 : ~0u) << on_host::first_lane() % 32; }
+inline unsigned __ballot_sync(unsigned, bool x) {
+    const auto all = on_host::shared_by_all(x, 1);
+    unsigned found = 0;
+    for (unsigned k = 0; k < on_host::lanes; ++k) found |= unsigned(all.of[k]) << (on_host::first_lane() + k) % 32;
+    return found;
+}
+template <class T> T __shfl_sync(unsigned, T x, int lane) { return on_host::shared_by_all(x, 2).of[lane % on_host::lanes]; }
+template <class T> T __shfl_xor_sync(unsigned, T x, int d) {
+    return on_host::shared_by_all(x, 3).of[threadIdx.x % on_host::lanes ^ d];
+}
+inline void __syncwarp(unsigned) { on_host::shared_by_all(0, 4); }
+
+template <class... A> void launch(void (*kernel)(A...), int grid, int block, void** arguments, int lanes) {
     using namespace on_host;
+    on_host::lanes = lanes;
     static std::vector<Thread> threads;
     threads.resize(block);
     gridDim.x = grid, blockDim.x = block;

@@ -106,8 +106,9 @@ class Module:
 
 def text(source: str, kernels, preamble: str) -> str:
     """The C++ text of kernels for the host."""
+    lanes = "LANES" if "constexpr int LANES" in preamble else "1"
     launches = "\n".join(
-        f'extern "C" void launch{k}(int grid, int block, void** x) {{ launch(&{name}, grid, block, x); }}'
+        f'extern "C" void launch{k}(int grid, int block, void** x) {{ launch(&{name}, grid, block, x, {lanes}); }}'
         for k, name in enumerate(kernels)
     )
     place = (compiler.FOLDER / source).as_posix()

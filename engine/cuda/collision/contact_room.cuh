@@ -1,8 +1,9 @@
-// Where the numbers of one robot's contacts stand, in memory of its own: slots like those of the tree, the threads of a
-// block side by side. engine/cuda/constraints/contacts.py adds to the preamble what can touch: CONTACTS at a time, of SHAPES with POINTS; JOINT_ROWS,
-// the velocities on which friction or limits can act; DEPTH, the most velocities between a body and the root.
+// Where the numbers of one robot's contacts stand: slots like those of the tree, the robots of a block side by side.
+// engine/cuda/constraints/contacts.py adds to the preamble what can touch: CONTACTS at a time, of SHAPES with POINTS; JOINT_ROWS,
+// the velocities on which friction or limits can act; DEPTH, the most velocities between a body and the root; and FEW, the
+// contacts up to which a step works in shared memory.
 //
-// The matrices are sized for all rows there can be; only those of the contacts that there are, are touched.
+// Matrices are sized for all rows there can be; only those of the contacts that there are, are touched.
 #pragma once
 
 #include "rigid_body/ltdl.cuh"
@@ -10,10 +11,6 @@
 #if ANY_PAIRS
 #include "collision/solid_tables.cuh"
 #endif
-
-constexpr int ROWS = (SOME_RUB ? 3 : 1) * CONTACTS + JOINT_ROWS;  // at most: three of a contact with friction, else one
-constexpr int LONGEST = ROWS > NV ? ROWS : NV;  // of the vectors and the matrix that the solver works in
-constexpr int LAWS = JOINT_ROWS + CONTACTS;  // rows of a joint's law: a contact without friction is one
 
 // A contact: the number of its point and shape, those of pairs coming after, and its gap; in the world its place and normal; in the
 // frame of the body that carries it the place, and the rows n, t₁, t₂. Where there are pairs, what of two shapes touches; where
@@ -35,20 +32,51 @@ namespace near {
 constexpr int NORMAL = 0, PLACE = 3, GAP = 6, NUMBERS = 7;
 }
 
-// The room. From one step to the next the MEMORY of contacts and that of joints stay. Then the contacts; M, L and 1/D, whose right-hand side is the free acceleration; velocities (NV,) each; the rows
-// W = J L⁻¹, their entries from the root on; numbers for each row; those for each contact; the laws of joint rows and whose
-// they are; G, its lower triangle; what the solver works in.
-namespace room_at {
-constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + memory::NUMBERS * CONTACTS, FOUND = JOINT_MEMORY + NV,
-              NEAREST = FOUND + contact::NUMBERS * CONTACTS, FACTOR = NEAREST + near::NUMBERS * SPHERE_PLACES,
-              FREE_V = FACTOR + FACTOR_SLOTS, HALF = FREE_V + NV, WAY = HALF + NV, W = WAY + NV,
-              BASE = W + ROWS * DEPTH, B = BASE + ROWS, OFFSET = B + ROWS, OWN = OFFSET + ROWS, IMPULSE = OWN + ROWS,
-              TRIED = IMPULSE + ROWS, U = TRIED + ROWS, BEST = U + ROWS, BEFORE = BEST + ROWS, MU = BEFORE + CONTACTS,
-              LAW = MU + CONTACTS, JOINT_OF = LAW + 3 * LAWS, G = JOINT_OF + JOINT_ROWS,
-              STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, A = PIVOT + LONGEST, VECTORS = A + LONGEST * LONGEST,
-              PAIRS = VECTORS + 14 * LONGEST, PLACED = PAIRS + 22 * LAWS, SIZE = PLACED + placed::NUMBERS * MOVING_SOLIDS;
+// What stays from one step to the next: the MEMORY of contacts, and that of joints.
+namespace kept {
+constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + memory::NUMBERS * CONTACTS, NUMBERS = JOINT_MEMORY + NV;
 }
-static_assert(room_at::SIZE == ROOM_SLOTS, "what contacts.py makes room for");
+
+// The places of at most MOST contacts. What every step works in: the contacts; M, L and 1/D, whose right-hand side is the free
+// acceleration; velocities (NV,) each; the rows W = J L⁻¹, their entries from the root on; numbers for each row; those for each
+// contact; the laws of joint rows and whose they are. FAR from it what a step seldom needs: G, its lower triangle; what the solver
+// works in; the impulses that it has found. Without restitution b needs no second place, nor its offsets one of their own.
+template <int MOST> struct Places {
+    static constexpr int ROWS = (SOME_RUB ? 3 : 1) * MOST + JOINT_ROWS;  // at most: three of a contact with friction, else one
+    static constexpr int LONGEST = ROWS > NV ? ROWS : NV;  // of the vectors and the matrix that the solver works in
+    static constexpr int LAWS = JOINT_ROWS + MOST;         // rows of a joint's law: a contact without friction is one
+    static constexpr int FOUND = 0, NEAREST = FOUND + contact::NUMBERS * MOST,
+                         PLACED = NEAREST + near::NUMBERS * (MOST == CONTACTS ? SPHERE_PLACES : 0),
+                         FACTOR = PLACED + placed::NUMBERS * (MOST == CONTACTS ? MOVING_SOLIDS : 0),
+                         FREE_V = FACTOR + FACTOR_SLOTS, HALF = FREE_V + NV, WAY = HALF + NV, W = WAY + NV,
+                         B = W + ROWS * DEPTH, OWN = B + ROWS, TRIED = OWN + ROWS, U = TRIED + ROWS,
+                         BASE = HAS_RESTITUTION ? U + ROWS : B, OFFSET = HAS_RESTITUTION ? BASE + ROWS : TRIED,
+                         BEFORE = U + (HAS_RESTITUTION ? 3 : 1) * ROWS, MU = BEFORE + HAS_RESTITUTION * MOST,
+                         LAW = MU + MOST, JOINT_OF = LAW + 3 * (ALL_RUB && JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),
+                         SIZE = JOINT_OF + JOINT_ROWS;
+    static constexpr int G = 0, STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, BEST = PIVOT + LONGEST,
+                         CHOSEN = BEST + ROWS, A = CHOSEN + ROWS, VECTORS = A + LONGEST * LONGEST,
+                         PAIRS = VECTORS + 14 * LONGEST, FAR = PAIRS + 22 * LAWS;
+};
+static_assert(Places<CONTACTS>::SIZE == ROOM_SLOTS && Places<FEW>::SIZE == FEW_SLOTS && Places<CONTACTS>::FAR == FAR_SLOTS &&
+              kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");
+
+// A robot's room for at most MOST contacts, each of the memories by itself; what is far from others lies side by side. A team has
+// TEAM_SLOTS for all of a robot's numbers, in which one works at a time.
+constexpr int TEAM_SLOTS = ROOM_SLOTS + FAR_SLOTS;
+template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
+    using Together = Room<Real, 1, MOST>;  // in which a team works
+
+    Slots<Real, PITCH> here, kept;
+    Slots<Real, 1> far;
+
+    __device__ __forceinline__ Room(Real* here, Real* far, Real* kept) : here{here}, kept{kept}, far{far} {}
+    __device__ __forceinline__ Real& operator()(int slot) const { return here(slot); }
+    __device__ __forceinline__ Vector<Real> vector(int slot) const { return here.vector(slot); }
+    __device__ __forceinline__ void store(int slot, Vector<Real> x) const { here.store(slot, x); }
+    // Where the numbers of contact i begin.
+    __device__ __forceinline__ static int contact(int i) { return Places<MOST>::FOUND + contact::NUMBERS * i; }
+};
 
 // A table of shapes and of their points, as contacts.py packs them.
 namespace shape {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collision/height_field.cuh"
+#include "rigid_body/limbs.cuh"
 #if ANY_PAIRS
 #include "collision/shape_contacts.cuh"
 #endif
@@ -47,7 +48,7 @@ __device__ __forceinline__ Nearest<Real> nearest(const Surroundings<Real>& scene
                                                  const Placed<Real>& body, const Room& room) {
     if constexpr (HEIGHT_FIELD) {
         if (scene.of_point(k, point::RADIUS) > 0) {
-            const int row = room_at::NEAREST + near::NUMBERS * number;
+            const int row = Room::NEAREST + near::NUMBERS * number;
             return {room.vector(row + near::PLACE), room.vector(row + near::NORMAL), room(row + near::GAP)};
         }
         const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(k, point::POSITION));
@@ -83,7 +84,7 @@ __device__ __forceinline__ Real worth(const Room& room, int first, int count, Ve
 template <typename Real, class Room>
 __device__ __forceinline__ void put_contact(const Room& room, int slot, int k, int s, const Nearest<Real>& at,
                                             const Placed<Real>& body) {
-    const int c = room_at::FOUND + contact::NUMBERS * slot;
+    const int c = Room::FOUND + contact::NUMBERS * slot;
     room(c + contact::POINT) = Real(k), room(c + contact::SHAPE) = Real(s), room(c + contact::GAP) = at.gap;
     room.store(c + contact::PLACE, at.x), room.store(c + contact::NORMAL, at.n);
     room.store(c + contact::INSIDE, mul_t(body.R, at.x - body.p));
@@ -105,9 +106,16 @@ __device__ __forceinline__ void search(const Surroundings<Real>& scene, int firs
             const Real radius = scene.of_point(first + number, point::RADIUS);
             if (!(radius > 0)) return;
             const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(first + number, point::POSITION));
-            near_sphere(scene, room, room_at::NEAREST + near::NUMBERS * number, centre, radius, Real(NEAR) + 2 * dt * speed);
+            near_sphere(scene, room, Room::NEAREST + near::NUMBERS * number, centre, radius, Real(NEAR) + 2 * dt * speed);
         }
     }
+}
+
+// Whether a contact may act within the step.
+template <typename Real>
+__device__ __forceinline__ bool comes_near(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
+    const Real closing = -dot(at.n, body.velocity + cross(body.omega, at.x - body.p));
+    return at.gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
 }
 
 // The contacts of shape s from slot `total` on; answers how many there are. Of more than KEPT points the deepest is kept, then
@@ -116,12 +124,9 @@ template <typename Real, class Room>
 __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
                                               const Room& room, int total) {
     const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
-    const int place = room_at::FOUND + contact::NUMBERS * total;
+    const int place = Room::FOUND + contact::NUMBERS * total;
     search(scene, first, many, body, dt, room);
-    const auto comes = [&](const Nearest<Real>& at) {
-        const Real closing = -dot(at.n, body.velocity + cross(body.omega, at.x - body.p));
-        return at.gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
-    };
+    const auto comes = [&](const Nearest<Real>& at) { return comes_near(at, body, dt); };
     int kept = 0;
     if (many <= KEPT) {
 #pragma unroll 1
@@ -207,5 +212,71 @@ __device__ __forceinline__ int touches(const Joints& joints, const Robot& robot,
 #if ANY_PAIRS
     total = pairs_in_contact(scene, joints.dt, room, total);
 #endif
+    return total;
+}
+
+// The same by lanes: the shapes of the trunk by the first one, then those of the limbs, point for point.
+template <typename Real, class Joints, class Robot, class Room>
+__device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
+                                            const Room& room, const Group& group) {
+    const auto& at = joints.at;
+    Placed<Real> body = {};
+    Motion<Real> V = {};
+    int total = 0;
+    const auto place = [&](int i) {
+        const int k = v_start(i), above = parent(i);
+        const Pose<Real> T = pose<Real>(i, at, robot);
+        if (above < 0) {
+            V = six<Real>([&](int j) { return joints.v(i, k + j); }), body.R = T.R, body.p = T.p;
+        } else {
+            if (starts(i)) {
+                const int slot = branch_slot(above);
+                V = at.motion(slot), body.p = at.vector(slot + 6);
+                body.R = {at.vector(slot + 9), at.vector(slot + 12), at.vector(slot + 15)};
+            }
+            V = motion_to_child(T, V);
+            body.p = body.p + mul(body.R, T.p), body.R = matmul(body.R, T.R);
+            if (kind(i) == REVOLUTE) V.o.z += joints.v(i, k);
+            else V.v.z += joints.v(i, k);
+        }
+        if (branches(i)) {
+            const int slot = branch_slot(i);
+            at.store(slot, V), at.store(slot + 6, body.p);
+            at.store(slot + 9, body.R.x), at.store(slot + 12, body.R.y), at.store(slot + 15, body.R.z);
+        }
+        body.omega = mul(body.R, V.o), body.velocity = mul(body.R, V.v);
+    };
+    group.sync();
+    if (group.rank == 0) {
+        place(0);
+#pragma unroll 1
+        for (int s = SHAPE_START[0]; s < SHAPE_START[1]; ++s) total += shape_contacts(scene, s, body, joints.dt, room, total);
+    }
+    group.sync();
+    total = group.first(total);
+#pragma unroll 1
+    for (int n = 0; n < LIMB_MOST; ++n) {
+        const int i = LIMB_FIRST[group.rank] + n;
+        const bool own = i < LIMB_FIRST[group.rank + 1];
+        if (own) place(i);
+        const int end = own ? SHAPE_START[i + 1] : 0;
+#pragma unroll 1
+        for (int s = own ? SHAPE_START[i] : 0; group.any_of_all(s < end); ++s) {
+            const int first = s < end ? int(scene.of_shape(s, shape::FIRST)) : 0;
+            const int many = s < end ? int(scene.of_shape(s, shape::COUNT)) : 0;
+#pragma unroll 1
+            for (int number = 0; group.any_of_all(number < many); ++number) {
+                Nearest<Real> there = {};
+                const bool near = number < many;
+                if (near) there = nearest<Real>(scene, first + number, number, body, room);
+                const bool comes = near && comes_near(there, body, joints.dt);
+                int all = 0;
+                const int slot = total + group.before(comes, all);
+                if (comes) put_contact(room, slot, first + number, s, there, body);
+                total += all;
+            }
+        }
+    }
+    group.sync();
     return total;
 }

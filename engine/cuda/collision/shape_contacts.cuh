@@ -15,7 +15,7 @@ template <typename Real, class Room>
 __device__ __noinline__ void place_solids(Surroundings<Real> scene, int i, Placed<Real> body, Room room) {
 #pragma unroll 1
     for (int s = SOLID_START[i]; s < SOLID_START[i + 1]; ++s) {
-        const int at = room_at::PLACED + placed::NUMBERS * s;
+        const int at = Room::PLACED + placed::NUMBERS * s;
         const Matrix<Real> R = matmul(body.R, rounded<Real>(scene.solids.rotation(s)));
         const Vector<Real> arm = mul(body.R, rounded<Real>(scene.solids.middle(s)));
         room.store(at, R.x), room.store(at + 3, R.y), room.store(at + 6, R.z);
@@ -37,7 +37,7 @@ template <typename Real> struct Ball {
 };
 template <typename Real, class Room>
 __device__ __forceinline__ Ball<Real> ball(const Surroundings<Real>& scene, const Room& room, int s) {
-    const int at = room_at::PLACED + placed::NUMBERS * s;
+    const int at = Room::PLACED + placed::NUMBERS * s;
     const Real radius = scene.solids.bound(s);
     if (s >= MOVING_SOLIDS) return {rounded<Real>(scene.solids.middle(s)), {}, {}, radius};
     return {room.vector(at + placed::MIDDLE), room.vector(at + placed::VELOCITY), room.vector(at + placed::OMEGA), radius};
@@ -50,7 +50,7 @@ struct PlacedSolid {
 };
 template <typename Real, class Room>
 __device__ __forceinline__ PlacedSolid placed_solid(const Surroundings<Real>& scene, const Room& room, int s) {
-    const int at = room_at::PLACED + placed::NUMBERS * s;
+    const int at = Room::PLACED + placed::NUMBERS * s;
     if (s >= MOVING_SOLIDS) return {scene.solids.rotation(s), scene.solids.position(s)};
     return {{widened(room.vector(at)), widened(room.vector(at + 3)), widened(room.vector(at + 6))},
             widened(room.vector(at + placed::POSITION))};
@@ -86,7 +86,7 @@ __device__ __noinline__ int pair_in_contact(Surroundings<Real> scene, int k, Rea
         const Vector<Real> x = rounded<Real>(found.at[j]), normal = rounded<Real>(n);
         const Real gap = found.gap[j], closing = -dot(normal, ours.at(x) - theirs.at(x));
         if (!(gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0)))) continue;
-        const int c = room_at::FOUND + contact::NUMBERS * total++;
+        const int c = Room::FOUND + contact::NUMBERS * total++;
         room(c + contact::POINT) = Real(POINTS + k), room(c + contact::SHAPE) = Real(SHAPES + k), room(c + contact::GAP) = gap;
         room(c + contact::FEATURE) = Real(found.feature[j]), room(c + contact::FEATURE + 1) = Real(found.edge[j]);
         room.store(c + contact::PLACE, x), room.store(c + contact::NORMAL, normal);

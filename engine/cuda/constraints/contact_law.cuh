@@ -4,12 +4,15 @@
 #pragma once
 
 #include "collision/contact_room.cuh"
+#include "constraints/team.cuh"
 #include "constraints/active_set.cuh"
 
 template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-30;
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
 // The residual that a step's impulses are asked to reach.
 template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
+// The residual up to which what there is may stay, where one more attempt would gain no more than rounding leaves.
+template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
 constexpr double UNKNOWN = 1e30;  // a residual
 constexpr int ETA_SEARCH = 40;  // steps of the search for a sliding contact's η, at most: Newton's takes some four
 
@@ -21,16 +24,16 @@ template <typename Real, class Room> struct System {
     __device__ __forceinline__ int rows() const { return 3 * contacts + joints; }
     // G, which is symmetric, by its lower triangle.
     __device__ __forceinline__ Real& G(int i, int j) const {
-        return room(room_at::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
+        return room.far(Room::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
     }
-    __device__ __forceinline__ Real& own(int k) const { return room(room_at::OWN + k); }  // G's diagonal
-    __device__ __forceinline__ Real& b(int k) const { return room(room_at::B + k); }
-    __device__ __forceinline__ Real mu(int i) const { return room(room_at::MU + i); }
+    __device__ __forceinline__ Real& own(int k) const { return room(Room::OWN + k); }  // G's diagonal
+    __device__ __forceinline__ Real& b(int k) const { return room(Room::B + k); }
+    __device__ __forceinline__ Real mu(int i) const { return room(Room::MU + i); }
     // f, lo and hi of a joint row.
-    __device__ __forceinline__ Real& law(int j, int which) const { return room(room_at::LAW + 3 * j + which); }
+    __device__ __forceinline__ Real& law(int j, int which) const { return room(Room::LAW + 3 * j + which); }
     // The present iterate: impulses λ and velocities u = G λ + b.
-    __device__ __forceinline__ Real& impulse(int k) const { return room(room_at::TRIED + k); }
-    __device__ __forceinline__ Real& u(int k) const { return room(room_at::U + k); }
+    __device__ __forceinline__ Real& impulse(int k) const { return room(Room::TRIED + k); }
+    __device__ __forceinline__ Real& u(int k) const { return room(Room::U + k); }
 
     // The mean of G's diagonal over the three rows of a contact that begin at k.
     __device__ __forceinline__ Real size(int k) const { return (own(k) + own(k + 1) + own(k + 2)) / 3; }
@@ -51,11 +54,12 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
 }
 
 // How far λ and u are from the law, relative to the greatest |b|; nought only where they obey it.
-template <typename Real, class Room> __device__ __forceinline__ Real residual(const System<Real, Room>& system) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real residual(const System<Real, Room>& system, const Team& team) {
     const int n = system.rows(), first = 3 * system.contacts;
     Real worst = 0, most = TINY<Real>;
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) {
+    for (int i = team.rank; i < system.contacts; i += team.size) {
         const int k = 3 * i;
         const Real size = system.size(k), r = 1 / size, mu = system.mu(i);
         const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)};
@@ -66,15 +70,15 @@ template <typename Real, class Room> __device__ __forceinline__ Real residual(co
         worst = left > worst || !(left == left) ? left : worst;
     }
 #pragma unroll 1
-    for (int k = first; k < n; ++k) {
+    for (int k = first + team.rank; k < n; k += team.size) {
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k);
         const Real left = fabs(u - joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)));
         worst = left > worst || !(left == left) ? left : worst;
     }
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) most = fmax(most, fabs(system.b(k)));
-    return worst / most;
+    for (int k = team.rank; k < n; k += team.size) most = fmax(most, fabs(system.b(k)));
+    return team.greatest(worst) / team.greatest(most);
 }
 
 // λ of one contact with u = D λ + w, exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).

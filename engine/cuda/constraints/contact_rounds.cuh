@@ -13,84 +13,89 @@ template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 
 
 // The matrix that is solved with, (LONGEST, LONGEST), and which row came to each place.
 template <typename Real, class Room> __device__ __forceinline__ Real& entry(const Room& room, int i, int j) {
-    return room(room_at::A + i * LONGEST + j);
+    return room.far(Room::A + i * Room::LONGEST + j);
 }
 
 // A, its leading n × n block, into L and U in place; answers whether every pivot is a number other than nought.
-template <typename Real, class Room> __device__ __noinline__ bool factorise(Room room, int n) {
+template <typename Real, class Room, class Team> __device__ __noinline__ bool factorise(Room room, int n, Team team) {
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
         Real best = fabs(entry<Real>(room, k, k));
         int row = k;
+#pragma unroll 4
         for (int i = k + 1; i < n; ++i) {
             const Real size = fabs(entry<Real>(room, i, k));
             if (size > best) best = size, row = i;
         }
-        room(room_at::PIVOT + k) = Real(row);
+        team.sync();
+        if (team.rank == 0) room.far(Room::PIVOT + k) = Real(row);
         if (!(best > 0)) return false;
         if (row != k) {
-            for (int j = 0; j < n; ++j) {
+            for (int j = team.rank; j < n; j += team.size) {
                 const Real upper = entry<Real>(room, k, j), lower = entry<Real>(room, row, j);
                 entry<Real>(room, k, j) = lower, entry<Real>(room, row, j) = upper;
             }
+            team.sync();
         }
         const Real inverse = 1 / entry<Real>(room, k, k);
 #pragma unroll 1
-        for (int i = k + 1; i < n; ++i) {
-            const Real below = entry<Real>(room, i, k);
-            if (below == 0) continue;
-            const Real share = below * inverse;
-            entry<Real>(room, i, k) = share;
+        for (int j = k + 1 + team.rank; j < n; j += team.size) {
+            const Real right = entry<Real>(room, k, j);
 #pragma unroll 4
-            for (int j = k + 1; j < n; ++j) entry<Real>(room, i, j) -= share * entry<Real>(room, k, j);
+            for (int i = k + 1; i < n; ++i) entry<Real>(room, i, j) -= entry<Real>(room, i, k) * inverse * right;
         }
+        team.sync();
+        for (int i = k + 1 + team.rank; i < n; i += team.size) entry<Real>(room, i, k) *= inverse;
+        team.sync();
     }
     return true;
 }
 
-// The numbers from slot `b` on into the solution, by what `factorise` left.
-template <typename Real, class Room> __device__ __noinline__ void substitute(Room room, int n, int b) {
+// The numbers far from slot `b` on into the solution, by what `factorise` left.
+template <typename Real, class Room, class Team> __device__ __noinline__ void substitute(Room room, int n, int b, Team team) {
+    if (team.rank == 0) {
+#pragma unroll 1
+        for (int k = 0; k < n; ++k) {
+            const int row = int(room.far(Room::PIVOT + k));
+            const Real upper = room.far(b + k), lower = room.far(b + row);
+            room.far(b + k) = lower, room.far(b + row) = upper;
+        }
+    }
+    team.sync();
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
-        const int row = int(room(room_at::PIVOT + k));
-        const Real upper = room(b + k), lower = room(b + row);
-        room(b + k) = lower, room(b + row) = upper;
-    }
-#pragma unroll 1
-    for (int i = 0; i < n; ++i) {
-        Real total = room(b + i);
-#pragma unroll 4
-        for (int k = 0; k < i; ++k) total -= entry<Real>(room, i, k) * room(b + k);
-        room(b + i) = total;
+        const Real x = room.far(b + k);
+        for (int i = k + 1 + team.rank; i < n; i += team.size) room.far(b + i) -= entry<Real>(room, i, k) * x;
+        team.sync();
     }
 #pragma unroll 1
     for (int k = n - 1; k >= 0; --k) {
-        Real total = room(b + k);
-#pragma unroll 4
-        for (int j = k + 1; j < n; ++j) total -= entry<Real>(room, k, j) * room(b + j);
-        room(b + k) = total / entry<Real>(room, k, k);
+        const Real x = room.far(b + k) / entry<Real>(room, k, k);
+        team.sync();
+        if (team.rank == 0) room.far(b + k) = x;
+        for (int i = team.rank; i < k; i += team.size) room.far(b + i) -= entry<Real>(room, i, k) * x;
+        team.sync();
     }
 }
 
 // u where impulse k grows by d.
-template <typename Real, class Room>
-__device__ __forceinline__ void move(const System<Real, Room>& system, int k, Real d) {
-    const int n = system.rows();
-#pragma unroll 4
-    for (int j = 0; j < k; ++j) system.u(j) += system.G(k, j) * d;
-#pragma unroll 4
-    for (int j = k; j < n; ++j) system.u(j) += system.G(j, k) * d;
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void move(const System<Real, Room>& system, int k, Real d, const Team& team) {
+    for (int j = team.rank; j < system.rows(); j += team.size) system.u(j) += system.G(k, j) * d;
 }
 
 // u = G λ + b.
-template <typename Real, class Room> __device__ __noinline__ void velocities(System<Real, Room> system) {
+template <typename Real, class Room, class Team> __device__ __noinline__ void velocities(System<Real, Room> system, Team team) {
     const int n = system.rows();
-    for (int k = 0; k < n; ++k) system.u(k) = system.b(k);
+    team.sync();
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) {
-        const Real impulse = system.impulse(k);
-        if (impulse != 0) move(system, k, impulse);
+    for (int k = team.rank; k < n; k += team.size) {
+        Real total = system.b(k);
+#pragma unroll 4
+        for (int j = 0; j < n; ++j) total += system.G(k, j) * system.impulse(j);
+        system.u(k) = total;
     }
+    team.sync();
 }
 
 // By how much the impulse of joint row k changes, exactly, where it has velocity u and all others are held.
@@ -102,7 +107,7 @@ __device__ __forceinline__ Real joint_change(const System<Real, Room>& system, i
 }
 
 // One Gauss–Seidel sweep; λ and u = G λ + b stay together.
-template <typename Real, class Room> __device__ __noinline__ void sweep(System<Real, Room> system) {
+template <typename Real, class Room, class Team> __device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) {
@@ -112,42 +117,46 @@ template <typename Real, class Room> __device__ __noinline__ void sweep(System<R
         const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
         const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)};
         const Vector<Real> z = one_contact(D, u - mul(D, x), system.mu(i)), d = z - x;
-        if (d.x != 0) move(system, k, d.x);
-        if (d.y != 0) move(system, k + 1, d.y);
-        if (d.z != 0) move(system, k + 2, d.z);
-        system.impulse(k) = z.x, system.impulse(k + 1) = z.y, system.impulse(k + 2) = z.z;
+        team.sync();
+        if (d.x != 0) move(system, k, d.x, team);
+        if (d.y != 0) move(system, k + 1, d.y, team);
+        if (d.z != 0) move(system, k + 2, d.z, team);
+        if (team.rank == 0) system.impulse(k) = z.x, system.impulse(k + 1) = z.y, system.impulse(k + 2) = z.z;
+        team.sync();
     }
 #pragma unroll 1
     for (int k = first; k < n; ++k) {
         const Real d = joint_change(system, k, system.u(k));
-        system.impulse(k) += d;
-        if (d != 0) move(system, k, d);
+        team.sync();
+        if (team.rank == 0) system.impulse(k) += d;
+        if (d != 0) move(system, k, d, team);
+        team.sync();
     }
 }
 
 // Row `place` of A: the rows of G from k on, weighted.
-template <typename Real, class Room>
-__device__ __forceinline__ void combine(const System<Real, Room>& system, int place, int k, Real a, Real b, Real c) {
-    const int n = system.rows();
-#pragma unroll 2
-    for (int j = 0; j < n; ++j)
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void combine(const System<Real, Room>& system, int place, int k, Real a, Real b, Real c,
+                                        const Team& team) {
+    for (int j = team.rank; j < system.rows(); j += team.size)
         entry<Real>(system.room, place, j) = a * system.G(k, j) + b * system.G(k + 1, j) + c * system.G(k + 2, j);
 }
 
 // Row k of A: that of G, or nought; and a number added to its diagonal.
-template <typename Real, class Room>
-__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own) {
-    const int n = system.rows();
-#pragma unroll 4
-    for (int j = 0; j < n; ++j) entry<Real>(system.room, k, j) = of_G ? system.G(k, j) : Real(0);
-    entry<Real>(system.room, k, k) += own;
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own, const Team& team) {
+    for (int j = team.rank; j < system.rows(); j += team.size)
+        entry<Real>(system.room, k, j) = (of_G ? system.G(k, j) : Real(0)) + (j == k ? own : Real(0));
 }
 
 // Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says.
-template <typename Real, class Room>
-__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu, Real regular) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu, Real regular,
+                                                  const Team& team) {
     const Room& room = system.room;
-    const auto right = [&](int c) -> Real& { return room(room_at::STEP + k + c); };
+    const auto ask = [&](Real x, Real y, Real z) {
+        if (team.rank == 0) room.far(Room::STEP + k) = x, room.far(Room::STEP + k + 1) = y, room.far(Room::STEP + k + 2) = z;
+    };
     const auto A = [&](int i, int j) -> Real& { return entry<Real>(room, k + i, k + j); };
     const Real size = system.size(k), r = 1 / size;
     const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
@@ -155,18 +164,21 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
     const Real t = sqrt(z.y * z.y + z.z * z.z);
     if (z.x <= 0) {
 #pragma unroll 1
-        for (int c = 0; c < 3; ++c) plain_row(system, k + c, false, Real(1));
-        right(0) = -x.x, right(1) = -x.y, right(2) = -x.z;
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, false, Real(1), team);
+        ask(-x.x, -x.y, -x.z);
     } else if (t <= mu * z.x) {
 #pragma unroll 1
-        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, regular * size);
-        right(0) = -u.x, right(1) = -u.y, right(2) = -u.z;
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, regular * size, team);
+        ask(-u.x, -u.y, -u.z);
     } else {
         const Real e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
         const Real d11 = 1 - curve * f * f, d12 = curve * e * f, d22 = 1 - curve * e * e;
-        combine(system, k, k, r, Real(0), Real(0));
-        combine(system, k + 1, k, r * mu * e, r * (1 - d11), -r * d12);
-        combine(system, k + 2, k, r * mu * f, -r * d12, r * (1 - d22));
+        combine(system, k, k, r, Real(0), Real(0), team);
+        combine(system, k + 1, k, r * mu * e, r * (1 - d11), -r * d12, team);
+        combine(system, k + 2, k, r * mu * f, -r * d12, r * (1 - d22), team);
+        ask(-r * u.x, disk * e - x.y, disk * f - x.z);
+        team.sync();
+        if (team.rank > 0) return;
         A(0, 0) += regular;
         A(1, 0) += -mu * e + regular * mu * e;
         A(1, 1) += d11 + regular * (1 - d11);
@@ -174,39 +186,40 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
         A(2, 0) += -mu * f + regular * mu * f;
         A(2, 1) += d12 - regular * d12;
         A(2, 2) += d22 + regular * (1 - d22);
-        right(0) = -r * u.x, right(1) = disk * e - x.y, right(2) = disk * f - x.z;
     }
 }
 
 // A semismooth Newton step, with u = G λ + b; answers whether it was possible. `regular` times 1/r is added to G's diagonal in
 // the matrix alone.
-template <typename Real, class Room> __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
     const Room& room = system.room;
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular);
+    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular, team);
 #pragma unroll 1
     for (int k = first; k < n; ++k) {  // a joint slides, or its velocity is prescribed
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
         const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
-        plain_row(system, k, !slides, slides ? Real(1) : regular * g);
-        room(room_at::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
+        plain_row(system, k, !slides, slides ? Real(1) : regular * g, team);
+        if (team.rank == 0) room.far(Room::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
     }
-    if (!factorise<Real>(room, n)) return false;
-    substitute<Real>(room, n, room_at::STEP);
-    for (int k = 0; k < n; ++k) system.impulse(k) += room(room_at::STEP + k);
-    velocities(system);
+    team.sync();
+    if (!factorise<Real>(room, n, team)) return false;
+    substitute<Real>(room, n, Room::STEP, team);
+    for (int k = team.rank; k < n; k += team.size) system.impulse(k) += room.far(Room::STEP + k);
+    velocities(system, team);
     return true;
 }
 
 // The residual of the present iterate, which goes into BEST if that is the least so far.
-template <typename Real, class Room>
-__device__ __noinline__ Real judged(System<Real, Room> system, Real least) {
-    const Real left = residual(system);
+template <typename Real, class Room, class Team>
+__device__ __noinline__ Real judged(System<Real, Room> system, Real least, Team team) {
+    const Real left = residual(system, team);
     if (left < least) {
-        for (int k = 0; k < system.rows(); ++k) system.room(room_at::BEST + k) = system.impulse(k);
+        for (int k = team.rank; k < system.rows(); k += team.size) system.room.far(Room::BEST + k) = system.impulse(k);
     }
     return left;
 }
@@ -214,20 +227,20 @@ __device__ __noinline__ Real judged(System<Real, Room> system, Real least) {
 // At most `many` rounds from the present impulses; answers the residual of the best of them. `damping` times the residual, times
 // 1/r, stands on G's diagonal in Newton's matrix, so that impulses which are not unique stay near the last ones. `swept`: the
 // first round has had its sweep.
-template <typename Real, class Room>
-__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping, bool swept) {
-    velocities(system);
-    Real left = judged(system, Real(UNKNOWN)), least = fmin(left, Real(UNKNOWN));
+template <typename Real, class Room, class Team>
+__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping, bool swept, Team team) {
+    velocities(system, team);
+    Real left = judged(system, Real(UNKNOWN), team), least = fmin(left, Real(UNKNOWN));
 #pragma unroll 1
-    for (int turn = 0; turn < many && !(least <= CONTACT_TOLERANCE<Real>); ++turn) {
-        for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system);
-        left = judged(system, least), least = fmin(left, least);
+    for (int turn = 0; turn < many && !(least <= (turn < 2 ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>)); ++turn) {
+        for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system, team);
+        left = judged(system, least, team), least = fmin(left, least);
         Real before = UNKNOWN;
 #pragma unroll 1
         for (int k = 0; k < NEWTON_STEPS && !(least <= CONTACT_TOLERANCE<Real> || left >= before); ++k) {
             before = left;
-            if (!newton_step(system, fmax(REGULAR<Real>, damping * left))) return least;
-            left = judged(system, least), least = fmin(left, least);
+            if (!newton_step(system, fmax(REGULAR<Real>, damping * left), team)) return least;
+            left = judged(system, least, team), least = fmin(left, least);
         }
     }
     return least;

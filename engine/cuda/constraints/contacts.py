@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, meeting
 from engine.cuda.rigid_body import joint_space
+from engine.cuda.rigid_body.limbs import LANES, limbs
 from engine.cuda.runtime import arrays, header
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
-from engine.step_settings import StepSettings
+from engine.step_settings import INTEGRATORS, StepSettings
 from engine.validation import Array
 
 _CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers of a contact and the like, see contact_room.cuh
 _FEATURE, _OTHER = 2, 12  # what a contact has more in scenes with pairs, and where they are of a robot's own bodies
+_MOST_VELOCITIES = 64  # of robots by lanes: more keep what they seldom need in slots
 _NULL = np.uint64(0)
 _LARGEST_INDEX = 2**31 - 1  # of a block's room, in which kernels count by int
 _PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _ON_OTHER = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
@@ -31,12 +32,13 @@ def touches_something(settings: StepSettings) -> bool:
 
 
 class Contacts:
-    """The contacts of a batch, whose kernel has `threads` in each of `grid` blocks; for `touches_something` alone.
+    """The contacts of a batch; for `touches_something` alone.
 
-    `preamble` is the C++ text that says them to contact_room.cuh, `bytes` the memory that `make` takes.
+    Once they have their `place`, `preamble` is the C++ text that says them to contact_room.cuh, `bytes` the memory that
+    `make` takes.
     """
 
-    def __init__(self, settings: StepSettings, threads: int, grid: int):
+    def __init__(self, settings: StepSettings):
         assert settings.scene is not None
         self._model, self._batch, self._dtype = settings.model, settings.batch, settings.dtype
         self._scene: Scene = settings.scene
@@ -44,26 +46,59 @@ class Contacts:
         self._laws = settings.pairs
         self._pairs = PairTables(settings.model, settings.pairs) if settings.pairs.capacity else None
         self._meeting = meeting(settings.pairs)
-        self._capacity = self._points.capacity + settings.pairs.capacity
         self._order = np.argsort(self._points.body, kind="stable")
+        self._stages = settings.integrator == INTEGRATORS[1]
+        self._scalar = settings.algorithm == "abia"
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
-        room = threads * self._numbers["ROOM_SLOTS"]
-        self._refuse_too_many(room)
-        self._threads, self._room = threads, grid * room
-        self._work = grid * threads * (self._pairs.work if self._pairs else 0)
         self._seen_numbers = _ON_OTHER + 6 * (self._pairs is not None and self._pairs.tells_other)
+        self._refuse_too_many()
+
+    @property
+    def capacity(self) -> int:
+        """The most contacts that a robot may have."""
+        return self._points.capacity + self._laws.capacity
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes a robot is solved by: several where it has limbs that touch a plane by few points."""
+        found = self._points
+        runs = limbs(self._model) if self._scalar and isinstance(self._scene.ground, Plane) else None
+        plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not self._pairs
+        few = np.all(np.diff(found.first)[found.body > 0] <= KEPT)
+        return LANES if runs and plain and few and not self._stages and self._model.nv <= _MOST_VELOCITIES else 1
+
+    @property
+    def may_be_few(self) -> bool:
+        """Whether a step that finds few contacts may work in a smaller room."""
+        return not self._stages and isinstance(self._scene.ground, Plane) and not self._pairs
+
+    def place(self, robots: int, grid: int, few: int, lanes: int) -> None:
+        """Stand where a kernel has `robots` in each of `grid` blocks, with `lanes` for each.
+
+        Room for `few` contacts is in shared memory.
+        """
+        self._few, self._lanes = few, lanes
+        numbers = self._numbers
+        rooms = 2 if few < self.capacity else 1  # of robots, but where they are few, and of teams
+        room = robots * (numbers["KEPT_SLOTS"] + numbers["FAR_SLOTS"] + rooms * numbers["ROOM_SLOTS"])
+        self._refuse_beyond(room)
+        self._robots, self._grid, self._room = robots, grid, grid * room
+        self._work = grid * robots * (self._pairs.work if self._pairs else 0)
         self.preamble = self._preamble()
-        size, capacity = np.dtype(self._dtype).itemsize, self._capacity
+        size, capacity = np.dtype(self._dtype).itemsize, self.capacity
         told = 4 * (1 + capacity * (2 if self._pairs else 1)) + size * (2 + capacity * self._seen_numbers)
         self.bytes = size * self._room + 8 * self._work + self._batch * told
 
-    def _refuse_too_many(self, room: int) -> None:
-        C, name = self._capacity, self._model.name
+    def _refuse_too_many(self) -> None:
+        C, name = self.capacity, self._model.name
         if C > thresholds.MOST:
             raise ValueError(
                 f"{name} may have {C} contacts at a time, and at most {thresholds.MOST} are solved together; "
                 "give fewer shapes"
             )
+
+    def _refuse_beyond(self, room: int) -> None:
+        C, name = self.capacity, self._model.name
         if room > _LARGEST_INDEX:
             raise ValueError(
                 f"{name} may have {C} contacts at a time, more than a GPU's indices reach; give fewer shapes, or use "
@@ -74,7 +109,7 @@ class Contacts:
         """Take the memory and copy the tables."""
         import cupy
 
-        batch, capacity, dtype = self._batch, self._capacity, self._dtype
+        batch, capacity, dtype = self._batch, self.capacity, self._dtype
         tables = self._shape_table(), self._point_table(), self._ground_table()
         self._tables = tuple(arrays.to_device(np.ascontiguousarray(x, dtype)) for x in tables)
         self._memory = arrays.empty((self._room,), dtype)
@@ -121,7 +156,7 @@ class Contacts:
         kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
         left = tuple(np.array(arrays.to_host(x)) for x in self._told)
-        number, C, width = left[0], self._capacity, self._remembered
+        number, C, width = left[0], self.capacity, self._remembered
         beyond = np.arange(C) >= number[:, None]
         kept[:, : width * C][np.repeat(beyond, width, 1)] = 0
         for told in left[1:-2]:
@@ -143,9 +178,9 @@ class Contacts:
 
     @property
     def _kept(self) -> Any:
-        """(blocks, … C + nv, threads), a view of MEMORY and JOINT_MEMORY; see contact_room.cuh."""
-        blocks = self._memory.reshape(-1, self._numbers["ROOM_SLOTS"], self._threads)
-        return blocks[:, : self._remembered * self._capacity + self._model.nv]
+        """(blocks, … C + nv, robots), a view of what is `kept`; see contact_room.cuh."""
+        blocks = self._memory.reshape(-1, self._room // self._grid // self._robots, self._robots)
+        return blocks[:, : self._numbers["KEPT_SLOTS"]]
 
     @property
     def _remembered(self) -> int:
@@ -157,27 +192,44 @@ class Contacts:
         other = (self._other,) if self._pairs else ()
         return self._number, self._link, *other, self._seen, self._residual, self._worst
 
-    @cached_property
+    def room(self, contacts: int) -> int:
+        """The numbers that a step of a robot with at most so many contacts works in: `Places` in contact_room.cuh."""
+        C, J, nv, rows = contacts, self._joint_rows, self._model.nv, self._matrix
+        N, all_rub = self._rows(C), bool(np.all(self._friction > 0))
+        bounces, whole = bool(np.any(self._restitution > 0)), contacts == self.capacity
+        contact = _CONTACT + (_FEATURE + _OTHER * bool(self._meeting) if self._pairs else 0)
+        places = _SPHERE_PLACE * self._spheres + _PLACED * (self._pairs.moving if self._pairs else 0)
+        found = contact * C + places * whole + rows.numbers + 3 * nv + N * int(rows.level.max())
+        return found + (4 + 2 * bounces) * N + (1 + bounces) * C + 3 * (J if all_rub and J > C else J + C) + J
+
+    def _rows(self, contacts: int) -> int:
+        return (3 if np.any(self._friction > 0) else 1) * contacts + self._joint_rows
+
+    @property
+    def _matrix(self) -> joint_space.Rows:
+        """The rows of M."""
+        return joint_space.rows(self._model, self._meeting)
+
+    @property
+    def _spheres(self) -> int:
+        """The most spheres of a shape that a height field is searched for."""
+        if not isinstance(self._scene.ground, HeightField):
+            return 0
+        first = self._points.first
+        return int(np.max(np.diff(first) * (self._points.radius[first[:-1]] > 0), initial=0))
+
+    @property
     def _numbers(self) -> dict[str, int]:
         """The counts, by the names that kernels have for them."""
-        found, rows = self._points, joint_space.rows(self._model, self._meeting)
-        C, nv, depth, matrix = self._capacity, self._model.nv, int(rows.level.max()), rows.numbers
-        J = self._joint_rows
-        N, laws = (3 if np.any(self._friction > 0) else 1) * C + J, J + C
-        spheres = 0
-        if isinstance(self._scene.ground, HeightField):
-            count = np.diff(found.first)
-            spheres = int(np.max(count * (found.radius[found.first[:-1]] > 0), initial=0))
-        contact = _CONTACT + (_FEATURE + _OTHER * bool(self._meeting) if self._pairs else 0)
-        kept = self._remembered * C + nv + contact * C + _SPHERE_PLACE * spheres
-        room = kept + matrix + 3 * nv + N * depth + 8 * N + 2 * C + 3 * laws + J
+        rows, C, J, nv = self._matrix, self.capacity, self._joint_rows, self._model.nv
+        N = self._rows(C)
         longest = max(N, nv)
-        solver = N * (N + 1) // 2 + (16 + longest) * longest + 22 * laws
-        solver += _PLACED * (self._pairs.moving if self._pairs else 0)
         return {
-            "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": depth, "KEPT": KEPT, "SPHERE_PLACES": spheres,
-            "SHAPES": len(found.body), "POINTS": len(found.radius),
-            "FACTOR_SLOTS": matrix, "ROOM_SLOTS": room + solver, "HALVINGS": thresholds.HALVINGS,
+            "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": int(rows.level.max()), "KEPT": KEPT,
+            "SPHERE_PLACES": self._spheres, "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
+            "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": self._remembered * C + nv, "ROOM_SLOTS": self.room(C),
+            "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
+            "FEW": self._few, "FEW_SLOTS": self.room(self._few), "HALVINGS": thresholds.HALVINGS,
         }  # fmt: skip
 
     @property
@@ -185,13 +237,18 @@ class Contacts:
         """Of the shapes and then of the pairs."""
         return np.concatenate([self._points.friction, self._laws.friction])
 
+    @property
+    def _restitution(self) -> Array:
+        """The same."""
+        return np.concatenate([self._points.restitution, self._laws.restitution])
+
     def _preamble(self) -> str:
-        restitution = np.concatenate([self._points.restitution, self._laws.restitution])
+        runs = (limbs(self._model) if self._lanes > 1 else None) or (0, 0)
         one, other = self._bodies
         flags = {
             "SOME_RUB": bool(np.any(self._friction > 0)),
             "ALL_RUB": bool(np.all(self._friction > 0)),
-            "HAS_RESTITUTION": bool(np.any(restitution > 0)),
+            "HAS_RESTITUTION": bool(np.any(self._restitution > 0)),
             "HAS_RIMS": bool(np.any(self._points.rim > 0)),
             "MAY_HOLD": bool(self._meeting) or not np.all(_hangs_from_free(self._model)[one]),
             "HEIGHT_FIELD": isinstance(self._scene.ground, HeightField),
@@ -208,16 +265,18 @@ class Contacts:
             "SHAPE_BODY": one,
             "SHAPE_OTHER": other,
             "SHAPE_TIP": np.array([self._tip(*pair) for pair in zip(one.tolist(), other.tolist(), strict=True)]),
-            "COMMON": _common(joint_space.rows(self._model, self._meeting).parent),
+            "COMMON": _common(self._matrix.parent),
+            "PATH": _paths(self._matrix),
+            "LIMB_FIRST": np.array(runs),
         }
         if self._pairs:
             tables["SOLID_START"] = np.searchsorted(self._pairs.body[: self._pairs.moving], bodies)
         return "\n".join(
             [
-                *header.numbers(self._numbers),
+                *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max())}),
                 *header.flags(flags),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
-                *(self._pairs.preamble(self._threads) if self._pairs else NO_PAIRS_PREAMBLE),
+                *(self._pairs.preamble(self._robots) if self._pairs else NO_PAIRS_PREAMBLE),
                 *(_table(name, values) for name, values in tables.items()),
             ]
         )
@@ -280,6 +339,16 @@ def _common(parent: np.ndarray) -> np.ndarray:
         common[k, k] = 1 + (common[above, above] if above >= 0 else 0)
         common[:k, k] = common[k, :k]
     return common
+
+
+def _paths(rows: joint_space.Rows) -> np.ndarray:
+    """(nv, depth): the velocities on the path from the root to each of them, which comes last; then zeros."""
+    paths = np.zeros((len(rows.parent), int(rows.level.max())), np.int64)
+    for k, above in enumerate(rows.parent):
+        if above >= 0:
+            paths[k] = paths[above]
+        paths[k, rows.level[k] - 1] = k
+    return paths
 
 
 def _table(name: str, values: np.ndarray) -> str:

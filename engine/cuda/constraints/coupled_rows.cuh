@@ -12,7 +12,7 @@ __device__ __forceinline__ void add_joint(const Room& room, const Force<Real> (&
 #pragma unroll
     for (int r = 0; r < N; ++r) {
         along_axes(j, F[r], [&](int which, Real value) {
-            room(room_at::W + (k + r) * DEPTH + ROW_LEVEL[first + which] - 1) += own_rate(j, value);
+            room(Room::W + (k + r) * DEPTH + ROW_LEVEL[first + which] - 1) += own_rate(j, value);
         });
     }
 }
@@ -32,14 +32,14 @@ __device__ __forceinline__ int climb(const Memory& at, const Robot& robot, Force
 // answers whether anything moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>
 __device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
-    const int c = contact_slot(i), s = shape_of(room, i), tip = SHAPE_TIP[s];
+    const int c = room.contact(i), s = shape_of(room, i), tip = SHAPE_TIP[s];
     const Vector<Real> x = room.vector(c + contact::INSIDE);
     Force<Real> F[N];
 #pragma unroll
     for (int r = 0; r < N; ++r) {
         const Vector<Real> d = room.vector(c + contact::FRAME + 3 * r);
         F[r] = {cross(x, d), d};
-        for (int l = 0; l < ROW_LEVEL[tip]; ++l) room(room_at::W + (k + r) * DEPTH + l) = 0;
+        for (int l = 0; l < ROW_LEVEL[tip]; ++l) room(Room::W + (k + r) * DEPTH + l) = 0;
     }
     int one = SHAPE_BODY[s], other = -1;
     if constexpr (OWN_PAIRS) {
@@ -66,13 +66,13 @@ __device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& 
         int l = ROW_LEVEL[tip] - 1;
 #pragma unroll 1
         for (int v = tip; v >= 0; v = ROW_PARENT[v], --l) {
-            const Real value = room(room_at::W + (k + r) * DEPTH + l);
-            base += value * room(room_at::FREE_V + v);
+            const Real value = room(Room::W + (k + r) * DEPTH + l);
+            base += value * room(Room::FREE_V + v);
             if (HAS_RESTITUTION && r == 0) before += value * at(V + v);
             if (MAY_HOLD && r == 0) most = fmax(most, fabs(value));
         }
-        room(room_at::BASE + k + r) = base;
-        if (HAS_RESTITUTION && r == 0) room(room_at::BEFORE + i) = before;
+        room(Room::BASE + k + r) = base;
+        if (HAS_RESTITUTION && r == 0) room(Room::BEFORE + i) = before;
     }
     return !MAY_HOLD || most > Real(HELD);
 }

@@ -18,23 +18,22 @@ constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
-// The residual above which the interior point is called: in single precision its gain below this is rounding's.
-template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
 template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
-// What the method works on: a system and the paths of its rows. HALF holds D^(−1/2).
-template <typename Real, class Room> struct Interior {
+// What the method works on: a system, the paths of its rows, and who does. HALF holds D^(−1/2).
+template <typename Real, class Room, class Team> struct Interior {
     System<Real, Room> system;
     RowsOf rows;
+    Team team;
 
     __device__ __forceinline__ Real& vec(int which, int k) const {
-        return system.room(room_at::VECTORS + which * LONGEST + k);
+        return system.room.far(Room::VECTORS + which * Room::LONGEST + k);
     }
-    __device__ __forceinline__ Real& pair(int which, int j) const { return system.room(room_at::PAIRS + which * LAWS + j); }
+    __device__ __forceinline__ Real& pair(int which, int j) const { return system.room.far(Room::PAIRS + which * Room::LAWS + j); }
     __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.room, i, j); }
     // The entry of H at level l of row i, where the path is at velocity v.
     __device__ __forceinline__ Real H(int i, int l, int v) const {
-        return vec(scaled::D, i) * system.room(room_at::W + i * DEPTH + l) * system.room(room_at::HALF + v);
+        return vec(scaled::D, i) * system.room(Room::W + i * DEPTH + l) * system.room(Room::HALF + v);
     }
     __device__ __forceinline__ Vector<Real> three(int which, int k) const {
         return {vec(which, k), vec(which, k + 1), vec(which, k + 2)};
@@ -46,49 +45,60 @@ template <typename Real, class Room> struct Interior {
     __device__ __forceinline__ Vector<Real> resisted(int k, Vector<Real> x) const {
         return x.x * three(scaled::OMEGA, k) + (x.y * three(scaled::OMEGA + 1, k) + x.z * three(scaled::OMEGA + 2, k));
     }
+    // f(k) for the lane's share of k from `first` up to `end`; all is done when it is left.
+    template <class F> __device__ __forceinline__ void share(int first, int end, const F& f) const {
+        team.sync();
+#pragma unroll 1
+        for (int k = first + team.rank; k < end; k += team.size) f(k);
+        team.sync();
+    }
     // out ← Hᵀ x, x of rows.
     __device__ __forceinline__ void to_velocities(int x, int out) const {
-        for (int v = 0; v < NV; ++v) vec(out, v) = 0;
-#pragma unroll 1
-        for (int i = 0; i < system.rows(); ++i) {
-            const int first = rows.tip(system.room, i);
-            const Real factor = vec(x, i);
-            for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l) vec(out, v) += factor * H(i, l, v);
-        }
+        share(0, NV, [&](int v) {
+            const int level = ROW_LEVEL[v];
+            Real total = 0;
+            for (int i = 0; i < system.rows(); ++i) {
+                if (COMMON[v * NV + rows.tip(system.room, i)] == level) total += vec(x, i) * H(i, level - 1, v);
+            }
+            vec(out, v) = total;
+        });
     }
     // out ← H z, z of velocities.
     __device__ __forceinline__ void to_rows(int z, int out) const {
-#pragma unroll 1
-        for (int i = 0; i < system.rows(); ++i) {
+        share(0, system.rows(), [&](int i) {
             const int first = rows.tip(system.room, i);
             Real total = 0;
             for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l) total += H(i, l, v) * vec(z, v);
             vec(out, i) = total;
-        }
+        });
     }
     // K ← factor · 1.
     __device__ __forceinline__ void begin_matrix(Real factor) const {
-        for (int i = 0; i < NV; ++i)
-            for (int j = 0; j < NV; ++j) K(i, j) = i == j ? factor : Real(0);
+        share(0, NV * NV, [&](int e) { K(e / NV, e % NV) = e / NV == e % NV ? factor : Real(0); });
+    }
+    // The columns of K for the lane's share of the path from `first` on: f(w, level), the same lane's each time.
+    template <class F> __device__ __forceinline__ void columns(int first, const F& f) const {
+#pragma unroll 1
+        for (int w = first, e = ROW_LEVEL[first] - 1; w >= 0; w = ROW_PARENT[w], --e) {
+            if (e % team.size == team.rank) f(w, e);
+        }
     }
     // K += factor · hᵀ h for row i.
     __device__ __forceinline__ void add_row(int i, Real factor) const {
         const int first = rows.tip(system.room, i), last = ROW_LEVEL[first] - 1;
-#pragma unroll 1
-        for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l) {
-            const Real x = factor * H(i, l, v);
-            for (int w = first, e = last; w >= 0; w = ROW_PARENT[w], --e) K(v, w) += x * H(i, e, w);
-        }
+        columns(first, [&](int w, int e) {
+            const Real x = factor * H(i, e, w);
+            for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l) K(v, w) += x * H(i, l, v);
+        });
     }
     // K += Hᵀ Ω H for the contact whose rows begin at k.
     __device__ __forceinline__ void add_contact(int k) const {
         const int first = rows.tip(system.room, k), last = ROW_LEVEL[first] - 1;
-#pragma unroll 1
-        for (int w = first, e = last; w >= 0; w = ROW_PARENT[w], --e) {
+        columns(first, [&](int w, int e) {
             const Vector<Real> x = resisted(k, {H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
             for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l)
                 K(v, w) += H(k, l, v) * x.x + H(k + 1, l, v) * x.y + H(k + 2, l, v) * x.z;
-        }
+        });
     }
 };
 
@@ -118,23 +128,23 @@ template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real
 
 // The scaling, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, and that guess.
 template <typename Real> struct Scales { Real size, wide; };
-template <typename Real, class Room> __device__ __noinline__ Scales<Real> scales(Interior<Real, Room> in) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
     using namespace scaled;
     const auto& system = in.system;
     const Room& room = system.room;
     const int n = system.rows(), first = 3 * system.contacts;
     Real size = TINY<Real>, wide = 1;
-    for (int v = 0; v < NV; ++v) room(room_at::HALF + v) = sqrt(room(room_at::FACTOR + diagonal(v)));
-    for (int k = 0; k < n; ++k) {
-        in.vec(D, k) = sqrt(1 / (k < first ? system.size(k - k % 3) : system.own(k)));
-        size = fmax(size, fabs(system.b(k) * in.vec(D, k)));
-    }
+    in.share(0, NV, [&](int v) { room(Room::HALF + v) = sqrt(room(Room::FACTOR + diagonal(v))); });
+    in.share(0, n, [&](int k) { in.vec(D, k) = sqrt(1 / (k < first ? system.size(k - k % 3) : system.own(k))); });
+    for (int k = 0; k < n; ++k) size = fmax(size, fabs(system.b(k) * in.vec(D, k)));
     in.begin_matrix(Real(FIRST_GUESS));
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) in.vec(B, k) = system.b(k) * in.vec(D, k) / size, in.add_row(k, Real(1));
+    for (int k = 0; k < n; ++k) in.add_row(k, Real(1));
+    in.share(0, n, [&](int k) { in.vec(B, k) = system.b(k) * in.vec(D, k) / size; });
     in.to_velocities(B, DZ);
-    if (factorise<Real>(room, NV)) {
-        substitute<Real>(room, NV, room_at::VECTORS + DZ * LONGEST);
+    if (factorise<Real>(room, NV, in.team)) {
+        substitute<Real>(room, NV, Room::VECTORS + DZ * Room::LONGEST, in.team);
         in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
             const Vector<Real> x = in.three(B, 3 * i) - in.three(STEP, 3 * i);
@@ -145,17 +155,16 @@ template <typename Real, class Room> __device__ __noinline__ Scales<Real> scales
 }
 
 // The first iterate.
-template <typename Real, class Room>
-__device__ __forceinline__ void first_iterate(const Interior<Real, Room>& in, const Scales<Real>& scales) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void first_iterate(const Interior<Real, Room, Team>& in, const Scales<Real>& scales) {
     using namespace scaled;
     const auto& system = in.system;
     const int first = 3 * system.contacts;
-    for (int i = 0; i < system.contacts; ++i) {
+    in.share(0, system.contacts, [&](int i) {
         in.put_three(IMPULSE, 3 * i, {scales.wide, 0, 0});
         in.put_three(W, 3 * i, {1, 0, 0});
-    }
-#pragma unroll 1
-    for (int j = 0; j < system.joints; ++j) {
+    });
+    in.share(0, system.joints, [&](int j) {
         const Real e = in.vec(D, first + j), f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2);
         const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
         in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / scales.size;
@@ -167,12 +176,13 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Room>& in, co
         in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
         in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
         in.vec(IMPULSE, first + j) = Real(below) - Real(above);
-    }
+    });
     in.to_velocities(IMPULSE, Z);
 }
 
 // ν: the mean of the products of all pairs.
-template <typename Real, class Room> __device__ __forceinline__ Real mean_gap(const Interior<Real, Room>& in) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real mean_gap(const Interior<Real, Room, Team>& in) {
     const auto& system = in.system;
     Real total = 0, count = Real(system.contacts);
     for (int k = 0; k < 3 * system.contacts; ++k) total += in.vec(scaled::IMPULSE, k) * in.vec(scaled::W, k);
@@ -186,8 +196,8 @@ template <typename Real, class Room> __device__ __forceinline__ Real mean_gap(co
 }
 
 // Ω of the contact whose rows begin at k, and De Saxcé's share of its r.
-template <typename Real, class Room>
-__device__ __forceinline__ void cone_equations(const Interior<Real, Room>& in, int k, Real mu, Real smooth) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void cone_equations(const Interior<Real, Room, Team>& in, int k, Real mu, Real smooth) {
     using namespace scaled;
     const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
@@ -202,8 +212,8 @@ __device__ __forceinline__ void cone_equations(const Interior<Real, Room>& in, i
 }
 
 // c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought.
-template <typename Real, class Room>
-__device__ __forceinline__ void cone_target(const Interior<Real, Room>& in, int k, Real mu, Real aim) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ void cone_target(const Interior<Real, Room, Team>& in, int k, Real mu, Real aim) {
     using namespace scaled;
     const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
@@ -212,18 +222,20 @@ __device__ __forceinline__ void cone_target(const Interior<Real, Room>& in, int 
 }
 
 // The damper that the friction of joint row j is, and that the row is as a whole.
-template <typename Real, class Room> __device__ __forceinline__ Real friction_damping(const Interior<Real, Room>& in, int j) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real friction_damping(const Interior<Real, Room, Team>& in, int j) {
     const Real on = in.pair(pair::ON, j);
     return on / (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
 }
-template <typename Real, class Room> __device__ __forceinline__ Real damping(const Interior<Real, Room>& in, int j) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real damping(const Interior<Real, Room, Team>& in, int j) {
     const Real below = in.pair(pair::X + 4, j) / in.pair(pair::X + 5, j);
     return friction_damping(in, j) + below + in.pair(pair::X + 6, j) / in.pair(pair::X + 7, j);
 }
 
 // c of joint row j, which is row k: what its impulse gains where du is nought.
-template <typename Real, class Room>
-__device__ __forceinline__ Real joint_target(const Interior<Real, Room>& in, int j, int k, Real aim) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real joint_target(const Interior<Real, Room, Team>& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
     const Real u = in.vec(scaled::U, k), apart = in.vec(scaled::IMPULSE, k) - (x(0) - x(2)) / 2 - x(4) + x(6);
     Real c = -friction_damping(in, j) * (u - aim / x(0) + aim / x(2));
@@ -233,8 +245,8 @@ __device__ __forceinline__ Real joint_target(const Interior<Real, Room>& in, int
 }
 
 // The steps of joint row j's impulse and pairs; answers how far they may go.
-template <typename Real, class Room>
-__device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j, int k, Real aim) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real joint_step(const Interior<Real, Room, Team>& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
     const auto d = [&](int which) -> Real& { return in.pair(pair::DX + which, j); };
     const Real u = in.vec(scaled::DU, k) + in.vec(scaled::U, k);
@@ -257,8 +269,8 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room>& in, int j
 }
 
 // The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they may go.
-template <typename Real, class Room>
-__device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k, Real mu, Real smooth) {
+template <typename Real, class Room, class Team>
+__device__ __forceinline__ Real cone_step(const Interior<Real, Room, Team>& in, int k, Real mu, Real smooth) {
     using namespace scaled;
     const Vector<Real> w = in.three(W, k), impulse = in.three(IMPULSE, k), own = in.three(DU, k);
     const Vector<Real> step = in.three(STEP, k) - in.resisted(k, own);
@@ -273,61 +285,63 @@ __device__ __forceinline__ Real cone_step(const Interior<Real, Room>& in, int k,
 }
 
 // Newton's matrix, factorised; answers whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth.
-template <typename Real, class Room> __device__ __noinline__ bool equations(Interior<Real, Room> in, Real smooth) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ bool equations(Interior<Real, Room, Team> in, Real smooth) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
     in.to_rows(Z, U);
-    for (int k = 0; k < n; ++k) {
+    in.share(0, n, [&](int k) {
         in.vec(U, k) += in.vec(B, k), in.vec(CORRECTION, k) = 0;
         in.vec(R, k) = k < first ? in.vec(U, k) - in.vec(W, k) : Real(0);
-    }
+    });
     in.begin_matrix(Real(1));
+    in.share(0, system.contacts, [&](int i) { cone_equations(in, 3 * i, system.mu(i), smooth); });
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) cone_equations(in, 3 * i, system.mu(i), smooth), in.add_contact(3 * i);
+    for (int i = 0; i < system.contacts; ++i) in.add_contact(3 * i);
 #pragma unroll 1
     for (int k = first; k < n; ++k) in.add_row(k, damping(in, k - first));
-    return factorise<Real>(system.room, NV);
+    in.team.sync();
+    return factorise<Real>(system.room, NV, in.team);
 }
 
 // The step towards products of `aim`; answers how far it may go.
-template <typename Real, class Room> __device__ __noinline__ Real direction(Interior<Real, Room> in, Real smooth, Real aim) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smooth, Real aim) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
-    for (int i = 0; i < system.contacts; ++i) cone_target(in, 3 * i, system.mu(i), aim);
-    for (int j = 0; j < system.joints; ++j) in.vec(STEP, first + j) = joint_target(in, j, first + j, aim);
-    for (int k = 0; k < n; ++k) in.vec(DU, k) = in.vec(STEP, k) + in.vec(IMPULSE, k);
+    in.share(0, system.contacts, [&](int i) { cone_target(in, 3 * i, system.mu(i), aim); });
+    in.share(0, system.joints, [&](int j) { in.vec(STEP, first + j) = joint_target(in, j, first + j, aim); });
+    in.share(0, n, [&](int k) { in.vec(DU, k) = in.vec(STEP, k) + in.vec(IMPULSE, k); });
     in.to_velocities(DU, DZ);
-    for (int v = 0; v < NV; ++v) in.vec(DZ, v) -= in.vec(Z, v);
-    substitute<Real>(system.room, NV, room_at::VECTORS + DZ * LONGEST);
+    in.share(0, NV, [&](int v) { in.vec(DZ, v) -= in.vec(Z, v); });
+    substitute<Real>(system.room, NV, Room::VECTORS + DZ * Room::LONGEST, in.team);
     in.to_rows(DZ, DU);
     Real reach = INFINITE;
-#pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth));
-#pragma unroll 1
-    for (int j = 0; j < system.joints; ++j) reach = fmin(reach, joint_step(in, j, first + j, aim));
-    return reach;
+    in.share(0, system.contacts, [&](int i) { reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth)); });
+    in.share(0, system.joints, [&](int j) { reach = fmin(reach, joint_step(in, j, first + j, aim)); });
+    return -in.team.greatest(-reach);
 }
 
 // From cold, the impulses that leave least, as the present iterate. `least_centring` bounds σ from below, `longest` the share
 // of the way to the boundary. `smoothing` times ν rounds |w_t| off, whose slope turns at once where a contact comes to rest.
-template <typename Real, class Room>
+template <typename Real, class Room, class Team>
 __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest,
-                                            Real smoothing) {
-    const Interior<Real, Room> in = {system, rows};
+                                            Real smoothing, Team team) {
+    const Interior<Real, Room, Team> in = {system, rows, team};
     const int n = system.rows(), first = 3 * system.contacts;
     const Scales<Real> found = scales(in);
     first_iterate(in, found);
     Real least = INFINITE, length = 1;
 #pragma unroll 1
     for (int step = 0;; ++step) {
-        for (int k = 0; k < n; ++k) system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * found.size;
-        velocities(system);
-        const Real left = residual(system);
+        in.share(0, n, [&](int k) { system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * found.size; });
+        velocities(system, team);
+        const Real left = residual(system, team);
         if (left < least) {
             least = left;
-            for (int k = 0; k < n; ++k) system.room(room_at::STEP + k) = system.impulse(k);
+            in.share(0, n, [&](int k) { system.room.far(Room::STEP + k) = system.impulse(k); });
         }
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
         const Real gap = mean_gap(in), smooth = smoothing * gap;
@@ -336,44 +350,46 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
         Real centring = fmax(least_centring, rest * rest * rest);
         centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
         if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second order
-            for (int k = 0; k < first; ++k) in.vec(scaled::CORRECTION, k) = 0;
+            in.share(0, first, [&](int k) { in.vec(scaled::CORRECTION, k) = 0; });
         const Real reach = direction(in, smooth, centring * gap);
         length = fmin(Real(1), fmin(longest, fmax(Real(0.9), 1 - gap)) * reach);
-        for (int k = 0; k < n; ++k) in.vec(scaled::IMPULSE, k) += length * in.vec(scaled::STEP, k);
-        for (int v = 0; v < NV; ++v) in.vec(scaled::Z, v) += length * in.vec(scaled::DZ, v);
-        for (int k = 0; k < first; ++k) in.vec(scaled::W, k) += length * in.vec(scaled::DU, k);
-        for (int j = 0; j < system.joints; ++j)
-            for (int which = 0; which < 8; ++which) in.pair(pair::X + which, j) += length * in.pair(pair::DX + which, j);
+        in.share(0, n, [&](int k) {
+            in.vec(scaled::IMPULSE, k) += length * in.vec(scaled::STEP, k);
+            if (k < first) in.vec(scaled::W, k) += length * in.vec(scaled::DU, k);
+        });
+        in.share(0, NV, [&](int v) { in.vec(scaled::Z, v) += length * in.vec(scaled::DZ, v); });
+        in.share(0, 8 * system.joints, [&](int e) {
+            in.pair(pair::X + e % 8, e / 8) += length * in.pair(pair::DX + e % 8, e / 8);
+        });
     }
-    for (int k = 0; k < n; ++k) system.impulse(k) = system.room(room_at::STEP + k);
+    in.share(0, n, [&](int k) { system.impulse(k) = system.room.far(Room::STEP + k); });
 }
 
-// The impulses that obey the law in the place of a warm start in IMPULSE, which may be `swept`, and u = G λ + b; answers the
+// The impulses that obey the law in the place of a warm start, which may be `swept`, and u = G λ + b; answers the
 // residual that is left.
-template <typename Real, class Room>
-__device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows, bool swept) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows, bool swept, Team team) {
     const int n = system.rows();
     const Room& room = system.room;
-    const auto take = [&](int from, int to) {
-        for (int k = 0; k < n; ++k) room(to + k) = room(from + k);
+    const auto choose = [&] {
+        for (int k = team.rank; k < n; k += team.size) room.far(Room::CHOSEN + k) = room.far(Room::BEST + k);
     };
-    take(room_at::IMPULSE, room_at::TRIED);
-    Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), swept);
-    take(room_at::BEST, room_at::IMPULSE);
+    Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), swept, team);
+    choose();
 #pragma unroll 1
-    for (int attempt = 0; attempt < 3 && !(least <= (attempt == 0 ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>)); ++attempt) {
+    for (int attempt = 0; attempt < 3 && !(least <= BEARABLE<Real>); ++attempt) {
         if (attempt > 0) {
             const bool second = attempt == 2;
             interior_point(system, rows, second ? Real(0.1) : Real(1e-4), second ? Real(0.9) : Real(0.99),
-                           second ? Real(1000) : Real(1));
+                           second ? Real(1000) : Real(1), team);
         } else {
-            for (int k = 0; k < n; ++k) system.impulse(k) = 0;
+            for (int k = team.rank; k < n; k += team.size) system.impulse(k) = 0;
         }
         const Real left = rounds(system, attempt == 0 ? ROUNDS_FROM_NOTHING : SOLVER_ROUNDS,
-                                 Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS), false);
-        if (left < least) least = left, take(room_at::BEST, room_at::IMPULSE);
+                                 Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS), false, team);
+        if (left < least) least = left, choose();
     }
-    take(room_at::IMPULSE, room_at::TRIED);
-    velocities(system);
+    for (int k = team.rank; k < n; k += team.size) system.impulse(k) = room.far(Room::CHOSEN + k);
+    velocities(system, team);
     return least;
 }

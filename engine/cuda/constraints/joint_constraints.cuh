@@ -172,9 +172,10 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
 };
 
 // The modes to begin with.
-template <class Joints> __device__ __forceinline__ void initial_active_set(const Joints& joints) {
+template <class Joints>
+__device__ __forceinline__ void initial_active_set(const Joints& joints, int first = 0, int stride = 1) {
     EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
+    for (int i = first; i < BODIES; i += stride) {
         if (follows(i)) continue;
         for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
             const int k = v_start(i) + j;

@@ -3,10 +3,9 @@
 
 #include "constraints/contact_law.cuh"
 
-// The numbers of contact i, and what carries it.
-__device__ __forceinline__ int contact_slot(int i) { return room_at::FOUND + contact::NUMBERS * i; }
+// What carries contact i.
 template <class Room> __device__ __forceinline__ int shape_of(const Room& room, int i) {
-    return int(room(contact_slot(i) + contact::SHAPE));
+    return int(room(room.contact(i) + contact::SHAPE));
 }
 
 // Rows are those of `frictional` contacts, three each, of the other contacts, one each, and of joints.
@@ -21,7 +20,7 @@ struct RowsOf {
     __device__ __forceinline__ int contact(int k) const { return k < 3 * frictional() ? k / 3 : k - 2 * frictional(); }
     // The velocity at which the path of row k begins.
     template <class Room> __device__ __forceinline__ int tip(const Room& room, int k) const {
-        return k < first_joint() ? SHAPE_TIP[shape_of(room, contact(k))] : int(room(room_at::JOINT_OF + k - first_joint()));
+        return k < first_joint() ? SHAPE_TIP[shape_of(room, contact(k))] : int(room(Room::JOINT_OF + k - first_joint()));
     }
     template <typename Real, class Room> __device__ __forceinline__ System<Real, Room> system(const Room& room) const {
         return {room, frictional(), count - frictional() + joints};

@@ -28,9 +28,9 @@
 #include "rigid_body/tree.cuh"
 
 template <typename Real, class Memory, class Given>
-__device__ __forceinline__ void kinematics(const Memory& at, const Given& given) {
+__device__ __forceinline__ void kinematics(const Memory& at, const Given& given, int first = 0, int stride = 1) {
     EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
+    for (int i = first; i < BODIES; i += stride) {
         const int s = first_slot(i) + JOINT, k = q_start(i);
         if (kind(i) == REVOLUTE) {
             Real sine, cosine;

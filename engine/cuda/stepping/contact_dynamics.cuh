@@ -23,7 +23,7 @@ template <class Room> struct LessForces {
     Room room;
 
     template <typename Real> __device__ __forceinline__ void acceleration(int i, int k, Real force) const {
-        room(room_at::FACTOR + ROW_START[k]) -= own_rate(i, force);
+        room(Room::FACTOR + ROW_START[k]) -= own_rate(i, force);
     }
 };
 
@@ -34,34 +34,57 @@ template <typename Real> __device__ __forceinline__ Vector<Real> turned(Vector<R
 
 // The factors of M̃, and v_f in FREE_V, unless it is `given` there, without the turning of the frames of free joints.
 template <typename Real, class Joints, class Robot, class Room>
-__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room, bool given) {
+__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room, bool given,
+                                               const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
-    if constexpr (FILLS) clear(room, room_at::FACTOR);
-    for (int k = 0; k < NV; ++k) room(room_at::FACTOR + ROW_START[k]) = 0;
+    if constexpr (LANES > 1) {
+        for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
+        limb_bias<Real>(at, joints, robot, group);
+        limb_loads<Real>(at, room.here, Room::W, robot, group,
+                         [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; },
+                         [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); });
+        for (int k = group.rank; k < NV; k += LANES) {
+            const int i = max(0, k - TRUNK_NV + 1);
+            if (i > 0) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
+            room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
+        }
+        group.sync();
+        limb_factor_and_solve<Real>(room, Room::FACTOR, group);
+        for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
+        group.sync();
+        if (group.rank == 0) {
+            constexpr int f = Room::FREE_V;
+            room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
+        }
+        group.sync();
+        return;
+    }
+    if constexpr (FILLS) clear(room, Room::FACTOR);
+    for (int k = 0; k < NV; ++k) room(Room::FACTOR + ROW_START[k]) = 0;
     if (!given) {
         bias<Real>(at, joints, robot);
         forces<Real>(at, LessForces<Room>{room}, robot);
     }
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) {
-        enter(room, room_at::FACTOR, i, c, j, F);
+        enter(room, Room::FACTOR, i, c, j, F);
     });
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
         for (int k = v_start(i); k < v_start(i) + (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++k) {
-            if (kind(i) != FREE) room(room_at::FACTOR + diagonal(k)) += joints.extra(i, k);
-            if (!given) room(room_at::FACTOR + ROW_START[k]) += joints.smooth(i, k);
+            if (kind(i) != FREE) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
+            if (!given) room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
         }
     }
-    factor_and_solve<Real>(room, room_at::FACTOR);
+    factor_and_solve<Real>(room, Room::FACTOR);
     if (!given) {
-        for (int k = 0; k < NV; ++k) room(room_at::FREE_V + k) = at(V + k) + dt * room(room_at::FACTOR + ROW_START[k]);
+        for (int k = 0; k < NV; ++k) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
     }
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
         if (kind(i) != FREE) continue;
-        const int k = v_start(i), f = room_at::FREE_V + k;
+        const int k = v_start(i), f = Room::FREE_V + k;
         if (given) room.store(f + 3, turned(room.vector(f), dt, room.vector(f + 3)));
         else room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V + k), at.vector(V + k + 3)));
     }
@@ -70,17 +93,17 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
 // The impulse of contact i, where one was remembered of its point, in the world; `memories` there are.
 template <typename Real, class Room>
 __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
-    const int c = contact_slot(i);
+    const int c = room.contact(i);
     const Real point = room(c + contact::POINT);
     int m = i < memories ? i : 0;  // most often it is that one
 #pragma unroll 1
     for (int tried = 0; tried < memories; ++tried) {
-        const int slot = room_at::MEMORY + memory::NUMBERS * m;
-        bool same = room(slot) == point;
+        const int slot = kept::MEMORY + memory::NUMBERS * m;
+        bool same = room.kept(slot) == point;
         if constexpr (ANY_PAIRS) {
-            for (int k = 0; k < 2; ++k) same &= room(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
+            for (int k = 0; k < 2; ++k) same &= room.kept(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
         }
-        if (same) return room.vector(slot + memory::IMPULSE);
+        if (same) return room.kept.vector(slot + memory::IMPULSE);
         m = m + 1 < memories ? m + 1 : 0;
     }
     return {0, 0, 0};
@@ -88,8 +111,8 @@ __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int 
 
 // The impulse of contact i in the world, from those of its rows.
 template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, const RowsOf& rows, int i) {
-    const Vector<Real> n = room.vector(contact_slot(i) + contact::NORMAL);
-    const int k = room_at::IMPULSE + rows.first(i);
+    const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL);
+    const int k = Room::TRIED + rows.first(i);
     if (!rows.rubs(i)) return room(k) * n;
     const Tangents<Real> t = tangents(n);
     return room(k) * n + room(k + 1) * t.first + room(k + 2) * t.second;
@@ -99,24 +122,24 @@ template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_
 template <class Room> __device__ __noinline__ void drop(Room room, RowsOf& rows, int i) {
     if (rows.rubs(i)) --rows.rubbing;
     --rows.count;
-    for (int k = contact_slot(i); k < contact_slot(rows.count); ++k) room(k) = room(k + contact::NUMBERS);
+    for (int k = room.contact(i); k < room.contact(rows.count); ++k) room(k) = room(k + contact::NUMBERS);
 }
 
 // Rows of contacts, with the impulses of the step before: J, W and G's diagonal. A contact that no joint moves along its normal is
 // left out, since no impulse of it is known.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                             const Room& room, RowsOf& rows, int memories) {
+                                             const Room& room, RowsOf& rows, int memories, const Group& group) {
 #pragma unroll 1
-    for (int i = 0; i < rows.count;) {
-        const int k = rows.first(i), s = shape_of(room, i), law = room_at::LAW + 3 * (i - rows.frictional());
-        const Vector<Real> n = room.vector(contact_slot(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
-        room(room_at::IMPULSE + k) = dot(n, before);
+    for (int i = group.rank; i < rows.count;) {
+        const int k = rows.first(i), s = shape_of(room, i), law = Room::LAW + 3 * (i - rows.frictional());
+        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
+        room(Room::TRIED + k) = dot(n, before);
         if constexpr (SOME_RUB) {
             if (rows.rubs(i)) {
                 const Tangents<Real> t = tangents(n);
-                room(room_at::IMPULSE + k + 1) = dot(t.first, before), room(room_at::IMPULSE + k + 2) = dot(t.second, before);
-                room(room_at::MU + i) = scene.of_shape(s, shape::FRICTION);
+                room(Room::TRIED + k + 1) = dot(t.first, before), room(Room::TRIED + k + 2) = dot(t.second, before);
+                room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
                 if (!jacobian<Real, 3>(joints.at, robot, room, i, k)) {
                     drop(room, rows, i);
                     continue;
@@ -134,7 +157,7 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
                 half_rows<Real, 1>(room, k, SHAPE_TIP[s]);
             }
         }
-        ++i;
+        i += LANES;
     }
 }
 
@@ -142,123 +165,204 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
 template <typename Real, class Room> __device__ __forceinline__ Real work(const Room& room, int n) {
     Real total = 0;
     for (int k = 0; k < n; ++k)
-        total += room(room_at::IMPULSE + k) * (room(room_at::U + k) + room(room_at::B + k) - 2 * room(room_at::OFFSET + k));
+        total += room(Room::TRIED + k) * (room(Room::U + k) + room(Room::B + k) - 2 * room(Room::OFFSET + k));
     return total;
 }
 
 // Where sweeps from the impulses of the step before do not do: the law solved, with less restitution where that would gain
 // energy, and HALF anew. `solved`: at full restitution they do. Answers the residual.
 template <typename Real, class Room>
-__device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved) {
+__device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved,
+                                        Team team) {
     const int n = rows.all();
-    delassus<Real>(room, rows);
+    delassus<Real>(room, rows, team);
     Real share = 1, left = 0;
 #pragma unroll 1
     for (int attempt = 0; attempt < HALVINGS + 2; ++attempt) {
-        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows, attempt == 0);
+        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows, attempt == 0, team);
         if (!springs || work<Real>(room, n) <= 0) break;
         share = attempt < HALVINGS ? share / 2 : Real(0);
-        springs = right_side(scene, room, rows, share, dt);
+        team.sync();
+        springs = right_side(scene, room, rows, share, dt, 0, 1);
     }
-    half_impulses<Real>(room, rows, n, room_at::IMPULSE);
+    half_impulses<Real>(room, rows, n, Room::TRIED, team);
     return left;
 }
 
-// What is displaced so that overlaps are taken back, into WAY: M̃⁻¹ Jᵀ π for 0 ≤ π ⟂ G_nn π + β gap ≥ 0. `formed`: G stands there.
-template <typename Real, class Room>
-__device__ __noinline__ void take_back(Room room, RowsOf rows, bool formed) {
-    if (!formed) delassus<Real>(room, rows);
+// What is displaced so that overlaps are taken back, into WAY: M̃⁻¹ Jᵀ π for 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
+template <typename Real, class Room> __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
+    delassus<Real>(room, rows, team);
     const int last = rows.first_joint();
-    for (int k = 0; k < last; ++k) room(room_at::OFFSET + k) = 0;
+    if (team.rank == 0) {
 #pragma unroll 1
-    for (int i = 0; i < rows.count; ++i) {
-        const Real gap = room(contact_slot(i) + contact::GAP);
-        const int law = room_at::LAW + 3 * i, k = rows.first(i);
-        room(room_at::B + i) = gap < 0 ? Real(BACK) * gap : gap, room(room_at::TRIED + i) = 0;
-        room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
-        room(room_at::OWN + i) = room(room_at::OWN + k);
-        for (int j = 0; j <= i; ++j)  // each is read from where it stands or from behind
-            room(room_at::G + i * (i + 1) / 2 + j) = room(room_at::G + k * (k + 1) / 2 + rows.first(j));
+        for (int i = 0; i < rows.count; ++i) {
+            const Real gap = room(room.contact(i) + contact::GAP);
+            const int law = Room::LAW + 3 * i, k = rows.first(i);
+            room(Room::B + i) = gap < 0 ? Real(BACK) * gap : gap, room(Room::TRIED + i) = 0;
+            room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
+            room(Room::OWN + i) = room(Room::OWN + k);
+            for (int j = 0; j <= i; ++j)  // each is read from where it stands or from behind
+                room.far(Room::G + i * (i + 1) / 2 + j) = room.far(Room::G + k * (k + 1) / 2 + rows.first(j));
+        }
     }
-    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false);
-    for (int i = 0; i < rows.count; ++i) room(room_at::OFFSET + rows.first(i)) = room(room_at::BEST + i);
-    half_impulses<Real>(room, rows, last, room_at::OFFSET);
-    to_velocities<Real>(room);
+    team.sync();
+    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
+    for (int k = team.rank; k < last; k += team.size) room(Room::OFFSET + k) = 0;
+    team.sync();
+    for (int i = team.rank; i < rows.count; i += team.size) room(Room::OFFSET + rows.first(i)) = room.far(Room::BEST + i);
+    half_impulses<Real>(room, rows, last, Room::OFFSET, team);
+    if (team.rank == 0) to_velocities<Real>(room);
 }
+
+// f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a copy of its room whose numbers lie side by side
+// and of which it has back the impulses and the velocities.
+template <class Room, class F>
+__device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows, const F& f) {
+    const int lane = threadIdx.x % 32;  // robots stand side by side, LANES for each
+    auto* const scratch = room.far.first + ((__ffs(team.lanes) - 1) / LANES - lane / LANES) * TEAM_SLOTS;
+    const typename Room::Together own(scratch, scratch + Room::SIZE, nullptr);
+#pragma unroll 1
+    for (unsigned left = __ballot_sync(team.lanes, needs && lane % LANES == 0); left; left &= left - 1) {
+        const int r = __ffs(left) - 1;
+        const RowsOf theirs = {__shfl_sync(team.lanes, rows.count, r), __shfl_sync(team.lanes, rows.rubbing, r),
+                               __shfl_sync(team.lanes, rows.joints, r)};
+        const decltype(room.here) there = {room.here.first + (r / LANES - lane / LANES)};
+        for (int slot = team.rank; slot < Room::SIZE; slot += team.size) own(slot) = there(slot);
+        team.sync();
+        f(own, theirs, r);
+        team.sync();
+        for (int slot = Room::HALF + team.rank; slot < Room::W; slot += team.size) there(slot) = own(slot);
+        for (int slot = Room::B + team.rank; slot < Room::LAW; slot += team.size) there(slot) = own(slot);
+        team.sync();
+    }
+}
+
+// Where contacts are found: the first FEW where steps with no more work, all others where the rest of the steps do.
+template <typename Real, int PITCH> struct Findings {
+    using Few = Room<Real, PITCH, FEW>;
+    using All = Room<Real, PITCH, CONTACTS>;
+    static constexpr int FOUND = All::FOUND, NEAREST = All::NEAREST, PLACED = All::PLACED;
+    static_assert(Few::FOUND == FOUND && (FEW == 0 || SPHERE_PLACES + MOVING_SOLIDS == 0), "as contacts.py has it");
+
+    Few few;
+    All all;
+
+    __device__ __forceinline__ Slots<Real, PITCH> at(int slot) const {
+        return FEW > 0 && slot < contact::NUMBERS * FEW ? few.here : all.here;
+    }
+    __device__ __forceinline__ Real& operator()(int slot) const { return at(slot)(slot); }
+    __device__ __forceinline__ Vector<Real> vector(int slot) const { return at(slot).vector(slot); }
+    __device__ __forceinline__ void store(int slot, Vector<Real> x) const { at(slot).store(slot, x); }
+};
 
 // What robots touch, and what one of them keeps of it.
 template <typename Real, int PITCH> struct Touching {
     static constexpr bool ANY = true;
-    using Room = Slots<Real, PITCH>;
 
     Surroundings<Real> scene;
-    Room room;
+    Findings<Real, PITCH> found;
     Told<Real> told;
+    Group group;
     size_t robot;
     int number;       // contacts in the last step, whose impulses are remembered
     Real left, worst;  // the residual of the last step, and the greatest of this launch
 
-    __device__ __forceinline__ Real& free_velocity(int k) const { return room(room_at::FREE_V + k); }
+    // Where v_f is handed over that is given.
+    __device__ __forceinline__ Real& free_velocity(int k) const { return found.all(Places<CONTACTS>::FREE_V + k); }
     // How many contacts may act within the step.
     template <class Joints, class Robot>
     __device__ __forceinline__ int find(const Joints& joints, const Robot& own_robot) const {
-        return touches(joints, own_robot, scene, room);
+        Group group = this->group;
+        group.meet();
+        if constexpr (LANES > 1) return limb_touches(joints, own_robot, scene, found, group);
+        else return touches(joints, own_robot, scene, found);
     }
     // Nothing touches: the impulses of the step before are forgotten.
     __device__ __forceinline__ void part() { number = 0, left = 0; }
 
-    // A step under `count` contacts; v_f is `given` in FREE_V, or computed. Answers whether v⁺ is sound; with FREEZES the state
-    // stays as it was where it is not. `tells`: who asks for the contacts will find these.
+    // A step under `count` contacts, in the room for as many. Answers whether v⁺ is sound.
     template <class Joints, class Robot>
     __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool given, bool tells) {
+        if constexpr (FEW > 0) {
+            if (count <= FEW) return step_in(found.few, joints, own_robot, count, given, tells);
+            for (int slot = group.rank; slot < contact::NUMBERS * FEW; slot += LANES) found.all(slot) = found.few(slot);
+            group.sync();
+        }
+        if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, given, tells);
+        return false;
+    }
+
+    // A step under `count` contacts; v_f is `given` in FREE_V, or computed. Answers whether v⁺ is sound; with FREEZES the state
+    // stays as it was where it is not. `tells`: who asks for the contacts will find these.
+    template <class Room, class Joints, class Robot>
+    __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count, bool given,
+                                            bool tells) {
+        using Own = typename Room::Together;
+        Group group = this->group;
+        group.meet();
+        const Team team(LANES > 1 ? group.lanes : __activemask());  // who comes here together leaves together
         const auto& at = joints.at;
         const Real dt = joints.dt;
-        begin_contacts<Real>(joints, own_robot, room, given);
-        for (int v = 0; v < NV; ++v) room(room_at::HALF + v) = 0;
+        begin_contacts<Real>(joints, own_robot, room, given, group);
+        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) = 0;
         RowsOf rows = {count, frictional_first(scene, room, count), 0};
-        contact_rows(joints, own_robot, scene, room, rows, number);
-        rows.joints = joint_rows<Real>(joints, room, rows, number > 0);
+        contact_rows(joints, own_robot, scene, room, rows, number, group);
+        rows.joints = joint_rows<Real>(joints, room, rows, number > 0, group);
         const int n = rows.all();
-        const bool springs = right_side(scene, room, rows, Real(1), dt);
-        for (int v = 0; v < NV; ++v) room(room_at::HALF + v) *= room(room_at::FACTOR + diagonal(v));
-        for (int k = 0; k < n; ++k) room(room_at::TRIED + k) = room(room_at::IMPULSE + k);
-        left = residual_by_paths<Real>(room, rows);
-        for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && !(left <= CONTACT_TOLERANCE<Real>); ++turn) {
-            sweep_by_paths<Real>(room, rows);
-            left = residual_by_paths<Real>(room, rows);
+        group.sync();
+        const bool springs = group.any(right_side(scene, room, rows, Real(1), dt, group.rank, LANES));
+        if constexpr (LANES > 1) half_by_levels<Real>(room, rows, group);
+        group.sync();
+        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) *= room(Room::FACTOR + diagonal(v));
+        group.sync();
+        left = residual_by_paths<Real>(room, rows, group);
+        const Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
+        bool goes = !(left <= CONTACT_TOLERANCE<Real>);
+        for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
+            sweep_by_paths<Real>(room, rows, group, goes);
+            const Real found = residual_by_paths<Real>(room, rows, group);
+            if (goes) left = found;
+            goes = goes && !(left <= CONTACT_TOLERANCE<Real>);
         }
-        for (int k = 0; k < n; ++k) room(room_at::IMPULSE + k) = room(room_at::TRIED + k);
-        const bool solved = left <= CONTACT_TOLERANCE<Real>;
+        const bool solved = left <= enough;
         const bool anew = !solved || (springs && work<Real>(room, n) > 0);
-        if (anew) left = solve_anew(scene, room, rows, dt, springs, solved);
-        remember(rows, tells);
+        team.sync();
+        together(room, team, anew, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
+            const bool spring = __shfl_sync(team.lanes, springs, lane), done = __shfl_sync(team.lanes, solved, lane);
+            const Real found = solve_anew(scene, own, theirs, dt, spring, done, team);
+            if (int(threadIdx.x % 32) / LANES == lane / LANES) left = found;
+        });
+        remember(room, rows, tells, group);
         worst = left > worst ? left : worst;
-        to_velocities<Real>(room);
-        for (int v = 0; v < NV; ++v) room(room_at::FREE_V + v) += room(room_at::WAY + v);
+        to_velocities<Real>(room, group);
+        for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::WAY + v);
         Real deepest = 0;
-        for (int i = 0; i < rows.count; ++i) deepest = fmin(deepest, room(contact_slot(i) + contact::GAP));
+        for (int i = 0; i < rows.count; ++i) deepest = fmin(deepest, room(room.contact(i) + contact::GAP));
         const bool overlaps = deepest < -OVERLAP<Real>;
-        if (overlaps) take_back<Real>(room, rows, anew);
-        return arrive(at, dt, overlaps);
+        team.sync();
+        together(room, team, overlaps, rows,
+                 [&](const Own& own, const RowsOf& theirs, int) { take_back<Real>(own, theirs, team); });
+        return arrive(room, at, dt, overlaps, group);
     }
 
     // The impulses of this step, for the next one and, where it `tells`, for who asks.
-    __device__ __forceinline__ void remember(const RowsOf& rows, bool tells) {
+    template <class Room> __device__ __forceinline__ void remember(const Room& room, const RowsOf& rows, bool tells, const Group& group) {
         number = rows.count;
 #pragma unroll 1
-        for (int i = 0; i < rows.count; ++i) {
-            const int c = contact_slot(i), slot = room_at::MEMORY + memory::NUMBERS * i;
+        for (int i = group.rank; i < rows.count; i += LANES) {
+            const int c = room.contact(i), slot = kept::MEMORY + memory::NUMBERS * i;
             const Vector<Real> world = in_world<Real>(room, rows, i);
-            room(slot) = room(c + contact::POINT);
-            for (int k = 0; k < 2 * ANY_PAIRS; ++k) room(slot + memory::FEATURE + k) = room(c + contact::FEATURE + k);
-            room.store(slot + memory::IMPULSE, world);
-            if (tells) tell(rows, i, world);
+            room.kept(slot) = room(c + contact::POINT);
+            for (int k = 0; k < 2 * ANY_PAIRS; ++k) room.kept(slot + memory::FEATURE + k) = room(c + contact::FEATURE + k);
+            room.kept.store(slot + memory::IMPULSE, world);
+            if (tells) tell(room, rows, i, world);
         }
-        for (int j = 0; j < rows.joints; ++j)
-            room(room_at::JOINT_MEMORY + int(room(room_at::JOINT_OF + j))) = room(room_at::IMPULSE + rows.first_joint() + j);
+        for (int j = group.rank; j < rows.joints; j += LANES)
+            room.kept(kept::JOINT_MEMORY + int(room(Room::JOINT_OF + j))) = room(Room::TRIED + rows.first_joint() + j);
     }
-    __device__ __forceinline__ void tell(const RowsOf& rows, int i, Vector<Real> world) const {
-        const int c = contact_slot(i), s = shape_of(room, i), k = rows.first(i);
+    template <class Room>
+    __device__ __forceinline__ void tell(const Room& room, const RowsOf& rows, int i, Vector<Real> world) const {
+        const int c = room.contact(i), s = shape_of(room, i), k = rows.first(i);
         const size_t place = robot * CONTACTS + i;
         Real* const row = told.seen + place * seen::NUMBERS;
         const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
@@ -266,12 +370,12 @@ template <typename Real, int PITCH> struct Touching {
         store(seen::PLACE, room.vector(c + contact::PLACE)), store(seen::NORMAL, room.vector(c + contact::NORMAL));
         store(seen::IMPULSE, world);
         row[seen::GAP] = room(c + contact::GAP), row[seen::SLIP] = 0;
-        Vector<Real> force = room(room_at::IMPULSE + k) * room.vector(c + contact::FRAME);  // in the body's frame
+        Vector<Real> force = room(Room::TRIED + k) * room.vector(c + contact::FRAME);  // in the body's frame
         if (rows.rubs(i)) {
-            const Real x = room(room_at::U + k + 1), y = room(room_at::U + k + 2);
+            const Real x = room(Room::U + k + 1), y = room(Room::U + k + 2);
             row[seen::SLIP] = sqrt(x * x + y * y);
-            force = force + room(room_at::IMPULSE + k + 1) * room.vector(c + contact::FRAME + 3) +
-                    room(room_at::IMPULSE + k + 2) * room.vector(c + contact::FRAME + 6);
+            force = force + room(Room::TRIED + k + 1) * room.vector(c + contact::FRAME + 3) +
+                    room(Room::TRIED + k + 2) * room.vector(c + contact::FRAME + 6);
         }
         const auto of_shape = [&](int first) {
             return Vector<Real>{scene.of_shape(s, first), scene.of_shape(s, first + 1), scene.of_shape(s, first + 2)};
@@ -280,13 +384,14 @@ template <typename Real, int PITCH> struct Touching {
         const Vector<Real> arm = room.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
 #if ANY_PAIRS
-        tell_other(rows, i, world);
+        tell_other(room, rows, i, world);
 #endif
     }
 #if ANY_PAIRS
     // What contact i touches, and the wrench on that, if it is a link of the robot.
-    __device__ __forceinline__ void tell_other(const RowsOf& rows, int i, Vector<Real> world) const {
-        const int c = contact_slot(i), k = shape_of(room, i) - SHAPES;
+    template <class Room>
+    __device__ __forceinline__ void tell_other(const Room& room, const RowsOf& rows, int i, Vector<Real> world) const {
+        const int c = room.contact(i), k = shape_of(room, i) - SHAPES;
         const size_t place = robot * CONTACTS + i;
         const int other = k < 0 ? -1 : scene.solids.whole(solid_at::OTHER_LINK, k);
         told.other[place] = other;
@@ -297,7 +402,7 @@ template <typename Real, int PITCH> struct Touching {
             if (other < 0) return;
             Vector<Real> force = -world, x = room.vector(c + contact::PLACE);  // of a link that stands still
             if (OWN_PAIRS && SHAPE_OTHER[k + SHAPES] >= 0) {
-                const int frame = c + contact::OTHER_FRAME, first = room_at::IMPULSE + rows.first(i);
+                const int frame = c + contact::OTHER_FRAME, first = Room::TRIED + rows.first(i);
                 x = room.vector(c + contact::OTHER_INSIDE), force = -(room(first) * room.vector(frame));
                 if (rows.rubs(i)) force = force - room(first + 1) * room.vector(frame + 3) - room(first + 2) * room.vector(frame + 6);
             }
@@ -311,25 +416,29 @@ template <typename Real, int PITCH> struct Touching {
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY: velocities of free joints in the frame in
     // which the step ends, also by what overlapped, for the way in that of its middle.
-    template <class Memory> __device__ __forceinline__ bool arrive(const Memory& at, Real dt, bool overlaps) const {
+    template <class Room, class Memory>
+    __device__ __forceinline__ bool arrive(const Room& room, const Memory& at, Real dt, bool overlaps, const Group& group) const {
         bool sound = true;
-        for (int v = 0; v < NV; ++v) {
-            const Real next = room(room_at::FREE_V + v);
-            room(room_at::WAY + v) = overlaps ? next + room(room_at::WAY + v) / dt : next;
+        group.sync();
+        for (int v = group.rank; v < NV; v += LANES) {
+            const Real next = room(Room::FREE_V + v);
+            room(Room::WAY + v) = overlaps ? next + room(Room::WAY + v) / dt : next;
             sound &= fabs(next) < Real(DIVERGED);
         }
-        if (FREEZES && !sound) return false;
+        sound = !group.any(!sound);
+        group.sync();
         EACH_BODY
-        for (int i = 0; i < BODIES; ++i) {
+        for (int i = group.rank; i < (FREEZES && !sound ? 0 : BODIES); i += LANES) {
             if (follows(i)) continue;
-            const int k = v_start(i), way = room_at::WAY + k, next = room_at::FREE_V + k;
+            const int k = v_start(i), way = Room::WAY + k, next = Room::FREE_V + k;
             if (kind(i) == FREE) {
                 room.store(way + 3, turned(room.vector(way), -dt / 2, room.vector(way + 3)));
                 room.store(next + 3, turned(room.vector(way), -dt, room.vector(next + 3)));
             }
             for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = room(next + j);
-            advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room, way), dt);
+            advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, way), dt);
         }
+        group.sync();
         return sound;
     }
 

@@ -14,19 +14,29 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const double* __restrict__ solids, const int* __restrict__ solid_wholes, Real* room, double* work,
                  int* told_number, int* told_link, int* told_other, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
-    const size_t robot = size_t(blockIdx.x) * THREADS + threadIdx.x;
+    constexpr int ROBOTS = THREADS / LANES;
+    const int own = threadIdx.x / LANES;  // of the block's robots
+    const size_t robot = size_t(blockIdx.x) * ROBOTS + own;
     if (robot >= batch) return;
     Surroundings<Real> scene = {shapes, points, ground};
 #if ANY_PAIRS
     scene.solids = {solids, solid_wholes};
     scene.work = {work + size_t(blockIdx.x) * WORK_SLOTS * THREADS + threadIdx.x};
-    static_assert(WORK_PITCH == THREADS, "how the room for pairs is laid out");
+    static_assert(WORK_PITCH == THREADS && LANES == 1, "how the room for pairs is laid out");
 #endif
-    const Touching<Real, THREADS> touch = {
-        scene, {room + size_t(blockIdx.x) * ROOM_SLOTS * THREADS + threadIdx.x},
-        {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, robot, told_number[robot], told_residual[robot],
+    // Of global memory a block has what it keeps, the room for all contacts unless FEW are all, and that of teams.
+    constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
+    extern __shared__ __align__(16) unsigned char shared[];
+    Real* const kept = room + blockIdx.x * EACH * ROBOTS + own;
+    Real* const all = kept + KEPT_SLOTS * ROBOTS;
+    Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + own;
+    Real* const far = all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
+    const Touching<Real, ROBOTS> touch = {
+        scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
+        {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
+        told_residual[robot],
         first > 0 ? told_worst[robot] : Real(0)};
-    advance_robot<Real, THREADS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
+    advance_robot<Real, ROBOTS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
                                          record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,
                                          phases, wrenches, frozen, touch);
 }

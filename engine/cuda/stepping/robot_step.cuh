@@ -4,6 +4,7 @@
 #pragma once
 
 #include "constraints/joint_space.cuh"
+#include "rigid_body/group.cuh"
 #include "stepping/divergence.cuh"
 #include "stepping/joint_motion.cuh"
 #include "stepping/rows.cuh"
@@ -18,9 +19,10 @@ template <class Robot> struct Weightless : Robot {
 };
 
 // Poses, and the modes to begin with.
-template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints) {
-    kinematics<Real>(joints.at, joints);
-    if constexpr (Joints::CONSTRAINED) initial_active_set(joints);
+template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints, const Group& group) {
+    kinematics<Real>(joints.at, joints, group.rank, LANES);
+    if constexpr (Joints::CONSTRAINED) initial_active_set(joints, group.rank, LANES);
+    group.sync();
 }
 
 // Round `number` of a step: v⁺ (of a stage q̈) into `joints.v_next`; answers whether it is the last. After BLOCK_PIVOTS
@@ -65,7 +67,7 @@ template <typename Real, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ void solve(const Joints& joints, const Robot& robot, const Watch& watch,
                                       const Feasible& feasible) {
     watch.lap(phase::INTEGRATION);
-    begin<Real>(joints);
+    begin<Real>(joints, Group());
     watch.lap(phase::KINEMATICS);
 #pragma unroll 1
     for (int number = 0; !round<Real>(joints, robot, watch, number, feasible); ++number) {}
@@ -239,9 +241,9 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
 // `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
 // on the bodies in their own frames.
 //
-// `touch` is what the thread's robot touches, TouchesNothing where that is nothing. Then, if slots are in shared memory, all
+// `touch` is what the robot of LANES threads touches, TouchesNothing where that is nothing. Then, if slots are in shared memory, all
 // threads of a block move the states of its robots together, those without a robot too.
-template <typename Real, int THREADS, bool SHARED, class Touch>
+template <typename Real, int ROBOTS, bool SHARED, class Touch>
 __device__ __forceinline__ void
 advance_robot(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
               const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
@@ -251,13 +253,15 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
     constexpr bool TOGETHER = SHARED && !Touch::ANY;
-    constexpr int PITCH = TOGETHER ? Rows<Real, THREADS>::PITCH : THREADS;
-    const size_t begin_of_block = size_t(blockIdx.x) * THREADS, robot = begin_of_block + threadIdx.x;
+    constexpr int PITCH = TOGETHER ? Rows<Real, ROBOTS>::PITCH : ROBOTS;
+    const Group group;
+    const int own = threadIdx.x / LANES;  // of the block's robots
+    const size_t begin_of_block = size_t(blockIdx.x) * ROBOTS, robot = begin_of_block + own;
     if (!TOGETHER && robot >= batch) return;
     const bool present = !TOGETHER || robot < batch;
-    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * THREADS;
-    const Rows<Real, THREADS> rows = {block, begin_of_block, int(min(size_t(THREADS), batch - begin_of_block))};
-    const Slots<Real, PITCH> at = {block + threadIdx.x};
+    Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * ROBOTS;
+    const Rows<Real, ROBOTS> rows = {block, begin_of_block, int(min(size_t(ROBOTS), batch - begin_of_block))};
+    const Slots<Real, PITCH> at = {block + own};
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
                         : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
@@ -276,19 +280,21 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         if constexpr (HAS_GAINS) rows.template load<NV>(target, GOAL);
         __syncthreads();
     } else {
-        for (int k = 0; k < NQ; ++k) at(Q + k) = q[robot * NQ + k];
-        for (int k = 0; k < NV; ++k) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
+        for (int k = group.rank; k < NQ; k += LANES) at(Q + k) = q[robot * NQ + k];
+        for (int k = group.rank; k < NV; k += LANES) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
         if constexpr (HAS_GAINS) {
-            for (int k = 0; k < NV; ++k) at(GOAL + k) = target[robot * NV + k];
+            for (int k = group.rank; k < NV; k += LANES) at(GOAL + k) = target[robot * NV + k];
         }
     }
+    group.sync();
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
     const Feasible<Real, PITCH> feasible = {LONG ? &at(FEASIBLE) : local};
     int until = every - first % every, number = 0;
     size_t sample = robot * (steps / every + 1);
     const auto record = [&] {
-        if (record_q) for (int k = 0; k < NQ; ++k) record_q[sample * NQ + k] = at(Q + k);
-        if (record_v) for (int k = 0; k < NV; ++k) record_v[sample * NV + k] = at(V + k);
+        group.sync();
+        if (record_q) for (int k = group.rank; k < NQ; k += LANES) record_q[sample * NQ + k] = at(Q + k);
+        if (record_v) for (int k = group.rank; k < NV; k += LANES) record_v[sample * NV + k] = at(V + k);
         ++sample;
     };
     const size_t end = sample + last / every + 1;
@@ -298,15 +304,17 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
-        const Watch watch = {phases, robot == 0 && step == steps - 1};
+        const Watch watch = {phases, robot == 0 && group.rank == 0 && step == steps - 1};
         if (number == 0) {
             if (controls) {
                 const Real* row = controls + ((control_rows > 1 ? robot : 0) * steps + step) * NV;
-                for (int k = 0; k < NV; ++k) at(TAU + k) = row[k];
+                for (int k = group.rank; k < NV; k += LANES) at(TAU + k) = row[k];
             }
             watch.start();
             if constexpr (!HAS_STAGES) {
-                begin<Real>(joints);
+                Group met = group;
+                met.meet();
+                begin<Real>(joints, met);
                 watch.lap(phase::KINEMATICS);
             }
         }
@@ -321,14 +329,15 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
                     touched = found.any, sound = found.sound;
                 }
             }
-            if (!touched) settled = round<Real>(joints, own_robot, watch, number, feasible);
+            if (!touched)
+                settled = group.lead([&] { return round<Real>(joints, own_robot, watch, number, feasible); });
         }
         number = settled ? 0 : number + 1;
         if (settled) {
             if constexpr (!HAS_STAGES) {
                 if (!touched) {
                     if constexpr (FREEZES) sound = is_next_sound(joints);
-                    if (!FREEZES || sound) euler_step(joints);
+                    if (!FREEZES || sound) group.lead([&] { return euler_step(joints), true; });
                 }
             }
             watch.stop();
@@ -355,8 +364,9 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         __syncthreads();
         rows.template store<NQ>(q, Q), rows.template store<NV>(v, V);
     } else {
-        for (int k = 0; k < NQ; ++k) q[robot * NQ + k] = at(Q + k);
-        for (int k = 0; k < NV; ++k) v[robot * NV + k] = at(V + k);
+        group.sync();
+        for (int k = group.rank; k < NQ; k += LANES) q[robot * NQ + k] = at(Q + k);
+        for (int k = group.rank; k < NV; k += LANES) v[robot * NV + k] = at(V + k);
     }
     if constexpr (Touch::ANY) touch.end();
 }

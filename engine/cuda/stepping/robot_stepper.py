@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.cuda.collision.pair_tables import meeting
 from engine.cuda.constraints.contacts import Contacts, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
+from engine.cuda.rigid_body.limbs import LANES
 from engine.cuda.runtime import compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
 from engine.model.layout import CONSTANTS
@@ -18,6 +19,8 @@ from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
+_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1))}
+"""By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
 
 
 class RobotStepper(Stepper):
@@ -100,6 +103,31 @@ def spread(robot_bytes: int, itemsize: int, batch: int, together: bool) -> tuple
     return counts[0], 512 // counts[0], False
 
 
+class _Sharing(NamedTuple):
+    """How robots that touch something are spread where shared memory takes them."""
+
+    robots: int
+    """In a block."""
+    blocks: int
+    lanes: int
+    few: int
+    """Contacts up to which a step works there."""
+
+
+def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
+    """None where shared memory is too small for robots that stand on four feet."""
+    if not contacts.may_be_few:
+        return None
+    properties = device.properties()
+    robot = [itemsize * (slots + contacts.room(few)) for few in range(contacts.capacity + 1)]
+    for robots, blocks in _ON_GROUND[contacts.lanes]:
+        most = min(properties["sharedMemPerMultiprocessor"] // blocks - 1024, properties["sharedMemPerBlockOptin"])
+        few = sum(robots * size <= most for size in robot) - 1
+        if few >= min(4, contacts.capacity):
+            return _Sharing(robots, blocks, contacts.lanes, few)
+    return None
+
+
 class _Shape:
     """What of the settings the kernel is compiled for, and how it is launched."""
 
@@ -121,11 +149,20 @@ class _Shape:
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
         self.joint_table_bytes = table if len(joints) == 1 and table <= _JOINT_TABLE_BYTES else 0
-        self.threads, blocks, in_shared = spread(slots * size, size, settings.batch, not touching)
-        self.grid = -(-settings.batch // self.threads)
-        self.shared = slots * size * (self.threads + (not touching)) if in_shared else 0
-        self.workspace = 0 if in_shared else slots * self.threads * self.grid
-        self.contacts = Contacts(settings, self.threads, self.grid) if touching else None
+        self.contacts = Contacts(settings) if touching else None
+        sharing = _sharing(self.contacts, slots, size) if self.contacts else None
+        if sharing:
+            robots, blocks, lanes, few = sharing
+            in_shared = True
+        else:
+            (robots, blocks, in_shared), lanes, few = spread(slots * size, size, settings.batch, not touching), 1, 0
+        self.threads = robots * lanes
+        self.grid = -(-settings.batch // robots)
+        room = self.contacts.room(few) * robots if self.contacts and few else 0
+        self.shared = (slots * (robots + (not touching)) + room) * size if in_shared else 0
+        self.workspace = 0 if in_shared else slots * robots * self.grid
+        if self.contacts:
+            self.contacts.place(robots, self.grid, few, lanes)
         name = "advance_touching" if touching else "advance"
         self.source = "stepping/contact_step.cu" if touching else "stepping/robot_step.cu"
         self.kernel = f"{name}<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
@@ -137,6 +174,7 @@ class _Shape:
         numbers = {
             "INTEGRATOR": INTEGRATORS.index(settings.integrator),
             "STATE_SLOTS": state,
+            "LANES": lanes,
             "JOINT_TABLE_BYTES": max(16, self.joint_table_bytes),
         }
         indices = ", ".join(map(str, model.q_of_v))

@@ -1,0 +1,29 @@
+// Who works on a robot's contacts: its own thread alone, or the lanes of a warp together on one robot after the other, since few
+// robots at a time need more than their own thread has time for. What a lane writes the others read after `sync`; every
+// number is computed by one lane or by all alike, so that results do not depend on how many there are.
+#pragma once
+
+struct Alone {
+    static constexpr int rank = 0, size = 1;
+
+    __device__ __forceinline__ void sync() const {}
+    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const { return x; }
+};
+
+struct Team {
+    unsigned lanes;
+    int rank, size;
+
+    __device__ __forceinline__ explicit Team(unsigned lanes)
+        : lanes(lanes), rank(__popc(lanes & ((1u << threadIdx.x % 32) - 1))), size(__popc(lanes)) {}
+    __device__ __forceinline__ void sync() const { __syncwarp(lanes); }
+    // The greatest of all lanes' x; no number, if any is none.
+    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const {
+        Real most = x;
+        for (unsigned left = lanes; left; left &= left - 1) {
+            const Real other = __shfl_sync(lanes, x, __ffs(left) - 1);
+            if (other > most || !(other == other)) most = other;
+        }
+        return most;
+    }
+};

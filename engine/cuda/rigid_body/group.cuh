@@ -1,0 +1,87 @@
+// LANES threads next to each other that have one robot, or one that has it alone.
+#pragma once
+
+// A bit for the first lane of every group of a warp.
+constexpr unsigned first_lanes(int lane) { return lane < 32 ? 1u << lane | first_lanes(lane + LANES) : 0; }
+constexpr unsigned FIRST_LANES = first_lanes(0);
+
+// The lanes that have one robot; what one of them writes the others read after `sync`. Groups of a warp that `meet` wait for each
+// other from then on, so that they stay together: they have to come to the same calls.
+struct Group {
+    static constexpr int size = LANES;
+    int rank;
+    unsigned own, lanes;  // those of this group, and of all that have met
+
+    __device__ __forceinline__ Group() : rank(LANES > 1 ? threadIdx.x % LANES : 0), own(0), lanes(0) {
+        if constexpr (LANES > 1) lanes = own = ((1u << LANES % 32) - 1) << (threadIdx.x % 32 - rank);
+    }
+    // Those groups that are here with all their lanes, or else this one by itself.
+    __device__ __forceinline__ void meet() {
+        if constexpr (LANES > 1) {
+            unsigned whole = __activemask();
+#pragma unroll
+            for (int d = 1; d < LANES; d *= 2) whole &= whole >> d;
+            whole &= FIRST_LANES;
+            whole *= (1u << LANES % 32) - 1;
+            lanes = whole & own ? whole : own;
+        }
+    }
+    __device__ __forceinline__ void sync() const {
+        if constexpr (LANES > 1) __syncwarp(lanes);
+    }
+    // What the first of them has.
+    template <typename Real> __device__ __forceinline__ Real first(Real x) const {
+        if constexpr (LANES > 1) return __shfl_sync(lanes, x, threadIdx.x % 32 - rank);
+        else return x;
+    }
+    template <typename Real> __device__ __forceinline__ Real sum(Real x) const {
+        if constexpr (LANES > 1) {
+#pragma unroll
+            for (int d = 1; d < LANES; d *= 2) x += __shfl_xor_sync(lanes, x, d);
+        }
+        return x;
+    }
+    // The greatest; no number, if any is none.
+    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const {
+        if constexpr (LANES > 1) {
+#pragma unroll
+            for (int d = 1; d < LANES; d *= 2) {
+                const Real other = __shfl_xor_sync(lanes, x, d);
+                if (other > x || !(other == other)) x = other;
+            }
+        }
+        return x;
+    }
+    __device__ __forceinline__ bool any(bool x) const {
+        if constexpr (LANES > 1) return (__ballot_sync(lanes, x) & own) != 0;
+        else return x;
+    }
+    // The same of all groups that have met.
+    __device__ __forceinline__ bool any_of_all(bool x) const {
+        if constexpr (LANES > 1) return __ballot_sync(lanes, x) != 0;
+        else return x;
+    }
+    // Of those that have x, how many are before this one, and how many there are.
+    __device__ __forceinline__ int before(bool x, int& all) const {
+        if constexpr (LANES > 1) {
+            const unsigned have = __ballot_sync(lanes, x) & own;
+            all = __popc(have);
+            return __popc(have & ((1u << threadIdx.x % 32) - 1));
+        } else {
+            all = x;
+            return 0;
+        }
+    }
+    // f by the first alone; answers what it does.
+    template <class F> __device__ __forceinline__ bool lead(const F& f) const {
+        if constexpr (LANES > 1) {
+            bool x = false;
+            sync();
+            if (rank == 0) x = f();
+            sync();
+            return first(int(x)) != 0;
+        } else {
+            return f();
+        }
+    }
+};

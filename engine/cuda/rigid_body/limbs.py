@@ -1,0 +1,40 @@
+"""Limbs of a robot for kernels with a lane for each: what limbs.cuh takes as known when it is compiled."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.model import FREE, PRISMATIC, REVOLUTE, Model
+
+LANES = 4
+"""Lanes that have one robot where it has limbs."""
+_SHARE = 0.5
+"""The largest limb, of the robot's bodies, with which lanes are faster than a thread alone."""
+
+
+@lru_cache(maxsize=64)
+def limbs(model: Model) -> tuple[int, ...] | None:
+    """Where the run of bodies of each of `LANES` lanes begins, and the last one ends; None for a robot without limbs.
+
+    A run is one or more subtrees of the first body. That one is free to move, and all others have one coordinate.
+    """
+    scalar = np.isin(model.kind[1:], (REVOLUTE, PRISMATIC)).all()
+    if model.has_mimic or model.kind[0] != FREE or not scalar or np.any(model.parent[1:] < 0):
+        return None
+    n = len(model.parent)
+    starts = [i for i in range(1, n) if model.parent[i] == 0]
+    if not starts or any(not _whole(model, a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)):
+        return None
+    ends = [1]
+    for lane in range(LANES):
+        left = [i for i in [*starts, n] if i > ends[-1]]
+        share = ends[-1] + (n - ends[-1]) / (LANES - lane)
+        ends.append(min(left, key=lambda i: abs(i - share)) if left and lane + 1 < LANES else n)
+    return tuple(ends) if max(np.diff(ends)) <= _SHARE * n else None
+
+
+def _whole(model: Model, first: int, end: int) -> bool:
+    """Whether the bodies from `first` up to `end` are one subtree."""
+    return all(first <= model.parent[i] < end for i in range(first + 1, end))
