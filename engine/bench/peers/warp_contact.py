@@ -29,6 +29,7 @@ class OnGround:
         self, urdf: Path, kp: Array, kd: Array, dt: float, mu: float, batch: int, model: Model, q: Array | None
     ):
         require("mujoco_warp", "MuJoCo Warp")
+        require("warp", "Warp, which MuJoCo Warp needs,")
         theirs, data = mujoco_contact.on_plane(urdf, kp, kd, dt, mu, elliptic=False)
         import warp
 
