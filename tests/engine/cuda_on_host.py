@@ -24,7 +24,8 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++, to comp
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 OPTIONS = ("-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-I{compiler.FOLDER}")
 CHIP = {
-    "major": 9, "minor": 0, "multiProcessorCount": 1, "sharedMemPerBlockOptin": 232448, "sharedMemPerMultiprocessor": 233472,
+    "major": 9, "minor": 0, "multiProcessorCount": 1, "sharedMemPerBlockOptin": 232448,
+    "sharedMemPerMultiprocessor": 233472,
 }  # fmt: skip
 
 
