@@ -379,6 +379,8 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
     for count, shape in zip(counts.tolist(), shapes, strict=True):
         width = shape[-1]
         mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
+        if places.dtype.kind not in "iu":
+            raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which count nothing")
         if not np.all(np.isfinite(mine)):
             raise ValueError(f"{name}_rows has numbers that are not finite")
         if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -103,7 +104,8 @@ class Document:
         default = self.root.nsmap.get(None) if self.root.prefix is None else None
         if default:
             for element in self.root.iter(f"{{{default}}}*"):
-                element.tag = etree.QName(element).localname
+                with suppress(ValueError):  # a malformed name, which the parser lets pass and the tree does not
+                    element.tag = etree.QName(element).localname
 
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
         """What a file is that is no XML, where that can be told, and what to do; what the parser has said of it."""
@@ -134,7 +136,7 @@ class Document:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
         fault, cure = (shortened(in_one_line(text)) for text in (fault, cure))
-        self.found.append(Diagnostic(severity, line, shortened(element), fault, cure, repair))
+        self.found.append(Diagnostic(severity, line, shortened(in_one_line(element)), fault, cure, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""

@@ -264,7 +264,7 @@ def _codec(name: str) -> str:
     """Python's name of an encoding; as it came where there is none."""
     try:
         return codecs.lookup(name).name
-    except LookupError:
+    except (LookupError, ValueError):  # of a name with zeros in it
         return name
 
 

@@ -246,7 +246,7 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
             document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
         elif leader.type in SCALAR:
             mimics[joint.name] = joint.mimic
-        elif leader.element.get("type") in TYPES:
+        elif str(leader.element.get("type")).strip().lower() in (*TYPES, "ball"):  # else its type was told
             fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
             cure = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
             document.error(joint.mimic.element, fault, cure)

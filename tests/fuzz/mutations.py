@@ -8,6 +8,7 @@ import json
 import random
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lxml import etree
@@ -123,7 +124,7 @@ def _attribute(element: Any, chance: Chance) -> None:
     if way == 0:
         element.attrib.pop(name, None)
     elif way == 1:
-        element.set(name, _of_text(element.get(name, ""), chance))
+        _named(lambda text: element.set(name, text), _of_text(element.get(name, ""), chance))
     elif way == 2:
         words = element.get(name, "").split() or [""]
         words[chance.randrange(len(words))] = chance.choice(NUMBERS)
@@ -131,16 +132,14 @@ def _attribute(element: Any, chance: Chance) -> None:
     elif way == 3:
         tree = element.getroottree().getroot()
         others = [each.get(name) for each in tree.iter("*") if each.get(name) is not None]
-        element.set(name, chance.choice(others or ["a"]))
+        _named(lambda text: element.set(name, text), chance.choice(others or ["a"]))
     else:
         _named(lambda text: element.set(name, text), chance.choice(NUMBERS if chance.randrange(3) else WORDS))
 
 
 def _named(change: Callable[[str], None], text: str) -> None:
-    try:
+    with suppress(ValueError):  # lxml writes neither control characters nor names that it read from malformed XML
         change(text)
-    except ValueError:  # lxml writes no control characters, and takes prefixes only with their names
-        change("x")
 
 
 def _of_text(text: str, chance: Chance) -> str:
