@@ -110,7 +110,7 @@ class _Reader:
         material = self.document.one(element, "material")
         color = self._material(material) if material is not None else None
         geometry = self.document.one(element, "geometry")
-        solid, *more = geometry.iterchildren("*") if geometry is not None and len(geometry) else (None,)
+        solid, *more = (geometry is not None and [*geometry.iterchildren("*")]) or [None]
         if solid is None:
             self.document.warning(element, "no shape inside <geometry>", "it is left out")
             return None
