@@ -48,8 +48,8 @@ def repeat_run(args: argparse.Namespace) -> int:
         return DONE
     by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
     print(
-        f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; the robot's file, the "
-        f"processor or the GPU is another than it was{by}",
+        f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; perhaps the "
+        f"robot's file, the processor, its threads or the GPU is another than it was{by}",
         file=sys.stderr,
     )
     return NO

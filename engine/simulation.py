@@ -326,6 +326,7 @@ class Simulation:
     def divergence(self, robot: int = 0) -> str | None:
         """When a robot diverged, in which joint first, and what to do, in a sentence; None where it did not.
 
+        On a GPU where a divergence ends the run, `Diverged` alone tells it.
         A frozen robot is named by its fastest joint where its velocities lost their bounds all at once, and on a GPU.
         Waits for the steps. Raises ValueError where there is no such robot.
         """

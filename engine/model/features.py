@@ -43,8 +43,10 @@ def found(feature: Feature, model: Model) -> str | None:
         return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
     if feature == "uneven":
         bodies = np.flatnonzero(uneven(model.parent, model.mass))
+        if not len(bodies):
+            return None
         return (
-            f"{_body(model, int(bodies[0]))} is {UNEVEN:g} times as heavy as what carries it" if len(bodies) else None
+            f"{_body(model, int(bodies[0]))} is {UNEVEN:g} times as heavy as one of the {REACH} that carry it, or more"
         )
     kind, word = _KINDS[feature]
     bodies = np.flatnonzero(model.kind == kind)

@@ -17,7 +17,9 @@ Array = NDArray[np.floating]
 def of_link(mesh: str | None) -> tuple[Array, ...]:
     """`hulls` of a link's collision mesh. Raises ValueError, too, for one that `engine.load` did not find."""
     if mesh is None or not Path(mesh).is_absolute():
-        raise ValueError(f"the collision mesh {mesh} was not found; robots touch by its hull")
+        raise ValueError(
+            f"the collision mesh {mesh} was not found, or lies outside the robot's folders; robots touch by its hull"
+        )
     return hulls(mesh)
 
 

@@ -65,7 +65,11 @@ def open_mesh(path: str | Path, apart: bool = False) -> Any:
 def _require_whole(kind: str, content: bytes) -> None:
     if content.startswith(b"version https://git-lfs"):
         raise ValueError("it is a pointer of Git LFS to the file that is meant; fetch that one: git lfs pull")
-    if kind == "stl" and content[:200].lstrip()[:5].lower() != b"solid" and len(content) >= _STL_HEADER:
+    if (
+        kind == "stl"
+        and content[:200].removeprefix(b"\xef\xbb\xbf").lstrip()[:5].lower() != b"solid"
+        and len(content) >= _STL_HEADER
+    ):
         (count,) = struct.unpack_from("<I", content, _STL_HEADER - 4)
         room = (len(content) - _STL_HEADER) / _STL_TRIANGLE
         if count > room:

@@ -58,7 +58,7 @@ class Resources:
 
     def _candidates(self, name: str) -> Iterator[tuple[Path, bool]]:
         """Where the file may lie, and whether that is inside the robot's folders."""
-        scheme, separator, rest = name.partition("://")
+        scheme, separator, rest = name.removeprefix("file://" * name.startswith("file://package://")).partition("://")
         if scheme == "package" and separator:
             package, _, within = rest.lstrip("/").partition("/")
             for folder in self.packages(package):
@@ -68,7 +68,12 @@ class Resources:
 
     def _judged(self, path: Path, *more: Path) -> tuple[Path, bool]:
         plain = Path(os.path.normpath(path))
-        return plain, any(plain.is_relative_to(folder) for folder in (*more, *self.folders))
+        return plain, any(plain.is_relative_to(folder) for folder in (*more, *self.folders)) or self._packaged(plain)
+
+    def _packaged(self, path: Path) -> bool:
+        """Whether a path lies in a package that would be found by its name, as xacro's $(find) writes it in full."""
+        around = (folder for folder in path.parents if _is_file(folder / "package.xml"))
+        return any(folder in self.packages(folder.name) for folder in around)
 
 
 def _below_root(folder: Path) -> bool:

@@ -221,3 +221,12 @@ def test_what_acts_and_is_not_finite_is_refused_and_nobody_diverges(name, value)
         simulation.step()
     assert not np.any(simulation.diverged)
     assert simulation.time == 0
+
+
+@pytest.mark.parametrize("algorithm", ["abia", "dca"])
+def test_a_velocity_that_was_no_number_before_the_step_is_told(algorithm):
+    simulation = engine.Simulation(engine.chain(3), 2, algorithm=algorithm, device="cpu", on_divergence="freeze")
+    simulation.v[0] = np.nan
+    simulation.step(5)
+    np.testing.assert_array_equal(simulation.diverged, [True, False])
+    assert "joint" in simulation.divergence(0)

@@ -45,6 +45,22 @@ def test_a_mesh_cannot_lie_outside_the_robots_folders(name: str, read: bool, tmp
     assert Path(str(given.visuals[0].mesh)).is_absolute() or "package" in name
 
 
+@pytest.mark.parametrize(
+    "name", ["file://{}/arms/meshes/m.stl", "{}/arms/meshes/m.stl", "file://package://arms/meshes/m.stl"]
+)
+@pytest.mark.parametrize("packaged", [True, False])
+def test_a_mesh_may_lie_in_another_package_as_xacro_writes_it(name: str, packaged: bool, tmp_path: Path) -> None:
+    for package in ("arms", "cell"):
+        (tmp_path / package / "meshes").mkdir(parents=True)
+        (tmp_path / package / "urdf").mkdir()
+        if packaged:
+            (tmp_path / package / "package.xml").touch()
+    (tmp_path / "arms" / "meshes" / "m.stl").touch()
+    visual = f'<visual><geometry><mesh filename="{name.format(tmp_path)}"/></geometry></visual>'
+    model = engine.load(write(tmp_path / "cell" / "urdf" / "r.urdf", link("a", INERTIAL + visual)))
+    assert Path(str(model.visuals[0].mesh)).is_absolute() == (packaged or "package://" in name)
+
+
 def test_a_mesh_that_is_missing_is_not_read_from_where_the_program_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,3 +104,11 @@ def test_a_table_lies_on_an_obstacle_between_its_legs(tmp_path):
     simulation.step(200)
     assert simulation.contacts.number[0] == 4
     assert simulation.q[0, 2] == pytest.approx(0.1, abs=1e-5)
+
+
+def test_a_mesh_in_words_may_begin_with_a_byte_order_mark(tmp_path):
+    cube = trimesh.creation.box((1, 2, 3))
+    path = tmp_path / "marked.stl"
+    path.write_bytes(b"\xef\xbb\xbf" + trimesh.exchange.stl.export_stl_ascii(cube).encode())
+    (corners,) = hulls(str(path))
+    np.testing.assert_allclose(np.ptp(corners, axis=0), (1, 2, 3))

@@ -327,7 +327,7 @@ def _freeze(block, before, divergences, start, steps):
     for k in range(block.q.shape[0]):
         robot, worst, speed = min(start + k, divergences.steps.shape[0] - 1), -1, -1.0
         for j in range(block.v.shape[1]):
-            if not abs(block.v[k, j]) < DIVERGED and abs(before.v[k, j]) > speed:
+            if not abs(block.v[k, j]) < DIVERGED and not abs(before.v[k, j]) <= speed:
                 worst, speed = j, abs(before.v[k, j])
         if worst >= 0 and divergences.steps[robot] == 0:
             divergences.steps[robot] = steps

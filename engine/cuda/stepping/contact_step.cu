@@ -1,4 +1,4 @@
-// Simulation steps of robots on the ground, a thread a robot; see advance_robot in robot_step.cuh for the first parameters, and
+// Simulation steps of robots in a scene, LANES threads a robot; see advance_robot in robot_step.cuh for the first parameters, and
 // contact_room.cuh and contact_dynamics.cuh for what robots touch and where that is told.
 #include "stepping/robot_step.cuh"
 #include "stepping/contact_dynamics.cuh"

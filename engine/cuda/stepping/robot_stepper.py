@@ -24,7 +24,7 @@ _ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1))}
 
 
 class RobotStepper(Stepper):
-    """Robots advanced by ABIA or JSIIA, a thread a robot; and which may touch a ground."""
+    """Robots advanced by ABIA or JSIIA, a thread a robot, or several where they touch something and have limbs."""
 
     def __init__(self, settings: StepSettings):
         import cupy
