@@ -94,7 +94,8 @@ class BesideView(QObject):
         window.closing.connect(self._end)
 
     def _refresh(self) -> None:
-        self.menu.setEnabled(self._bench.model is not None)
+        for entry in (self.menu, self.open_action):  # the action's keys work without the menu
+            entry.setEnabled(self._bench.model is not None)
         self.close_action.setEnabled(self.model is not None)
 
     # Opening and closing.
@@ -182,7 +183,8 @@ class BesideView(QObject):
     def _take_robot(self, _: Loaded) -> None:
         """Another robot is the first now: the one beside finds its place anew."""
         self._viewport.overlays.set_companion(None)
-        self._place()
+        self._placed = False
+        self._take_meshes()
 
     # Showing.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -9,6 +11,7 @@ from windows import wait
 
 import engine
 from app.features.beside_view import GAP, BesideView, apart
+from app.gl.scene import Scene
 from app.simulation.running import gains_of
 from app.simulation.spread import Spread
 
@@ -176,3 +179,22 @@ def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
     wait(qtbot, lambda: "nothing stands beside" in window.statusBar().currentMessage())
     assert "bad.urdf" in window.statusBar().currentMessage()
     assert view.model is None
+
+
+def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
+    action = window.features[BesideView].open_action
+    assert not action.isEnabled()
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: not window.workbench.loading and window.workbench.model is not None)
+    wait(qtbot, action.isEnabled)
+
+
+def test_it_is_placed_anew_once_its_meshes_are_read(beside, monkeypatch):
+    window, put = beside
+    view = put("scara")
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Scene, "ready", property(lambda _: False))
+        view._take_robot(SimpleNamespace(path=window.workbench.path))
+        assert not view._placed
+    view._take_meshes()
+    assert view._placed
