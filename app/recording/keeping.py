@@ -17,6 +17,7 @@ import shutil
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +33,7 @@ SHARE = 0.1  # of the time, that writing may take
 PARTING = 2.0  # s that `close` writes at most
 LARGEST = 8 * 2**20  # bytes of a part, about
 FRAMES = 1000  # of a part
+ATTEMPTS = 3  # to write frames while the oldest go
 ROBOT, LOCK, CUT_SHORT = "robot.urdf", "lock", "cut short"
 """Files beside the parts: a robot that has no other file, the lock, and what tells that the end of a run is missing."""
 
@@ -69,8 +71,28 @@ class _RobotsRuns:
         self._written: dict[engine.Run, _Written] = {}
         self._parts: deque[tuple[Path, int]] = deque()  # and their bytes
         self._count = 0
+        self.whole = False
+        """Whether all was written when it was last tried."""
 
-    def write(self, keeper: Keeper) -> bool:
+    def attempt(self, keeper: Keeper) -> str:
+        """Write what is new; why that cannot be, in a sentence, else empty."""
+        self.whole, fault = False, ""
+        for _ in range(ATTEMPTS):
+            try:
+                self.whole = self._write(keeper)
+            except IndexError as error:  # the oldest frames may go meanwhile
+                fault = f"runs are not kept: {error}"
+            except MemoryError:
+                return "runs are not kept: they do not fit into memory"
+            except (OSError, ValueError) as error:
+                return f"runs are not kept: {error}"
+            except Exception as error:  # else the thread would end, and nobody would hear of it
+                return f"runs are not kept: {type(error).__name__}: {error}"
+            else:
+                return ""
+        return fault
+
+    def _write(self, keeper: Keeper) -> bool:
         """Write what is new; whether there was time for all of it. Raises OSError and ValueError."""
         if self.origin is None or self.origin.model is not self.model:
             return True
@@ -83,12 +105,15 @@ class _RobotsRuns:
                 begin = written.following if written.last < end else None
         return True
 
-    def end(self, complete: bool) -> None:
+    def end(self) -> None:
         """Nothing is written any more."""
-        if self._folder is not None and not complete:
-            (self._folder / CUT_SHORT).touch()
-        if self._lock is not None:
-            self._lock.unlock()
+        if self._lock is None:
+            return
+        with suppress(OSError):  # somebody has taken the folder away
+            if not self.whole:
+                (self._folder / CUT_SHORT).touch()
+        self._lock.unlock()
+        with suppress(OSError):
             prune(self._root)
 
     def _wanted(self) -> list[engine.Run]:
@@ -103,6 +128,8 @@ class _RobotsRuns:
 
     def _due(self, run: engine.Run) -> int | None:
         """The frame from which it is to be written; None where nothing is new."""
+        if run.last < run.own:  # a branch in which no step was taken
+            return None
         written = self._written.get(run)
         if written is None:
             return 0
@@ -190,27 +217,24 @@ class Keeper:
             began = time.monotonic()
             self._write()
             pause = max(PERIOD, (time.monotonic() - began) / SHARE)
-        while not (complete := self._write() and not self._before) and not self.fault and not self.time_is_up:
-            pass
-        for runs in (*self._before, self._present):
-            runs.end(complete)
-        self._complete = complete
+        self._write()
+        left = (*self._before, self._present)
+        for runs in left:
+            runs.end()
+        self._complete = all(runs.whole for runs in left)
 
-    def _write(self) -> bool:
-        """Write what is new; whether all is written."""
-        try:
-            while self._before:
-                if not self._before[0].write(self):
-                    return False
-                self._before.popleft().end(complete=True)
-            complete = self._present.write(self)
-        except IndexError:  # the oldest frames go meanwhile
-            return False
-        except (MemoryError, OSError, ValueError) as fault:
-            self.fault = f"runs are not kept: {fault}"
-            return False
-        self.fault = ""
-        return complete
+    def _write(self) -> None:
+        """Write what is new of each robot, of one whatever became of another."""
+        before, faults = list(self._before), []
+        for runs in before:
+            faults.append(runs.attempt(self))
+            if runs.whole:
+                self._before.remove(runs)
+                runs.end()
+        while len(self._before) > KEPT:  # the others are tried again
+            self._before.popleft().end()
+        faults.append(self._present.attempt(self))
+        self.fault = next(filter(None, faults), "")
 
 
 def parts(folder: Path) -> list[Path]:

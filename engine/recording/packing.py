@@ -86,6 +86,17 @@ def bundle(arrays: Iterable[Array]) -> Bundle:
     return b"".join(x.tobytes() for x in arrays), header
 
 
+def bundle_packed(packed: Iterable[Packed]) -> Bundle | tuple[()]:
+    """Packed arrays in one piece; nothing where there are none."""
+    arrays = [x for each in packed for x in each]
+    return bundle(arrays) if arrays else ()
+
+
+def bundle_touches(packed: tuple[Array, ...] | None) -> Bundle | None:
+    """What `pack_touches` gave, in one piece."""
+    return None if packed is None else bundle(packed)
+
+
 def unbundle(bundled: Bundle) -> tuple[Array, ...]:
     """The arrays, which cannot be written to."""
     data, header = bundled

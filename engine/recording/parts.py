@@ -39,17 +39,25 @@ def save_part(
     """
     with recording._lock:
         shared = run._shared if run.left is not None else -1
-        first, newest = max(first, shared + 1, run.first), run.last
+        first, newest = max(first, run.own), run.last
         frames = recording.stored(run, first, most)
     if not frames:
         raise IndexError(f"run {run.number} has no frames from {first} on")
     batch = frames[0].q.shape[0]
     frames = frames[: next((k for k, frame in enumerate(frames) if frame.q.shape[0] != batch), None)]
-    left = None if run.left is None or shared < 0 else [run.left[0], shared]
+    left = None if run.left is None or shared < 0 else [_written(recording, run.left[0]), shared]
     part = {"run": run.number, "first": first, "setup": frames[0].setup, "left": left}
     write_frames(path, frames, run, {**settings, "part": part}, describe, np.savez)
     last = first + len(frames) - 1
     return last, min(last + 1, newest)
+
+
+def _written(recording: Recording, number: int) -> int:
+    """The number of a run that was left; of the one that it left itself, where it has no frame of its own to write."""
+    runs = {run.number: run for run in recording.runs}
+    while (run := runs.get(number)) is not None and run.left is not None and run.last < run.own:
+        number = run.left[0]
+    return number
 
 
 @dataclass

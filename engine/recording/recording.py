@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,9 +15,8 @@ from engine.checkpoint import Checkpoint
 from engine.recording.inputs import Change, Inputs, act, acting, dense, same
 from engine.recording.packing import (
     Array,
-    Bundle,
-    Packed,
-    bundle,
+    bundle_packed,
+    bundle_touches,
     pack,
     pack_touches,
     same_bits,
@@ -105,6 +104,11 @@ class Run:
     def last(self) -> int:
         """The index of the newest frame."""
         return self.first + len(self) - 1
+
+    @property
+    def own(self) -> int:
+        """The index of the first frame that is its own, and not of the run that it left; beyond `last` if none is."""
+        return max(self._shared + 1, self.first)
 
     @property
     def setups(self) -> tuple[Setup, ...]:
@@ -200,7 +204,7 @@ class Recording:
                 run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
                 run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
-                bundled = frame._replace(contact=_bundled(frame.contact), touches=_bundled_touches(frame.touches))
+                bundled = frame._replace(contact=bundle_packed(frame.contact), touches=bundle_touches(frame.touches))
                 sized = bundled._replace(bytes=_size(bundled, before))
                 run._frames.append(tuple(sized))
                 self._bytes, before = self._bytes + sized.bytes, frame.inputs
@@ -321,7 +325,7 @@ class Recording:
             frame = StoredFrame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
                 self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,
-                _bundled(map(pack, checkpoint.contact)), _bundled_touches(pack_touches(simulation.contacts)),
+                bundle_packed(map(pack, checkpoint.contact)), bundle_touches(pack_touches(simulation.contacts)),
                 np.fromiter(phases.values(), float, len(phases)), 0,
             )  # fmt: skip
             frame = frame._replace(bytes=_size(frame, before))
@@ -408,16 +412,6 @@ class Recording:
         with self._lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]
         return tuple((steps, *dense(inputs, setup)) for steps, inputs in stored.changes)
-
-
-def _bundled(packed: Iterable[Packed]) -> Bundle | tuple[()]:
-    """What `Checkpoint.contact` is packed to, in one piece; nothing where there is no scene."""
-    arrays = [x for each in packed for x in each]
-    return bundle(arrays) if arrays else ()
-
-
-def _bundled_touches(packed: tuple[Any, ...] | None) -> Bundle | None:
-    return None if packed is None else bundle(packed)
 
 
 def _taken_out(frame: StoredFrame) -> StoredFrame:

@@ -103,6 +103,26 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     assert replay.frame.time == pytest.approx(end)
 
 
+def test_a_branch_of_a_branch_without_steps_is_kept(qtbot, start):
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    for count in (2, 3):
+        qtbot.keyClick(window, Key.Key_Left)
+        qtbot.keyClick(window, Key.Key_B, Ctrl)
+        wait(qtbot, lambda count=count: len(recording.runs) == count and not window.workbench.replay.active)
+    window.run.step.trigger()
+    first, empty, branch = recording.runs
+    assert (len(empty), branch.left[0]) == (empty.own - empty.first, empty.number)
+    wait(qtbot, lambda: branch.last >= branch.own)
+    window.close()
+    assert window.kept.keeper.fault == ""
+    replay = open_last(qtbot, start())
+    assert [run.left for run in replay.runs] == [None, (1, branch.left[1])]
+    assert_same_frames(frames(recording, first), frames(replay.recording, replay.runs[0]))
+    assert_same_frames(frames(recording, branch), frames(replay.recording, replay.runs[1]))
+
+
 def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_path):
     monkeypatch.setattr(keeping, "PERIOD", 0.05)
     window = start()
@@ -205,6 +225,29 @@ def keep(keeper, name, steps):
     mine._present.recording = recording
     mine.set_robot(Origin(running.model, name, False, ()))
     return mine
+
+
+@pytest.mark.parametrize("fault", [IndexError, OSError, KeyError])
+def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, tmp_path, monkeypatch, fault):
+    save = engine.save_part
+
+    def refuse(path, recording, run, told, *rest):
+        if told["robot"] == "arm7":
+            raise fault("no such thing")
+        return save(path, recording, run, told, *rest)
+
+    monkeypatch.setattr(engine, "save_part", refuse)
+    mine = keep(keeper, "arm7", 5)
+    recording, running = driven("double_pendulum", 5)
+    mine.hand_over(mine._present.recording, running.model, ())
+    mine._present.recording = recording
+    mine.set_robot(Origin(running.model, "double_pendulum", False, ()))
+    began = time.perf_counter()
+    assert not mine.close()
+    assert time.perf_counter() - began < keeping.PARTING / 2
+    assert "runs are not kept: " in mine.fault
+    assert "no such thing" in mine.fault
+    assert [len(keeping.parts(folder)) for folder in (tmp_path / "runs").iterdir()] == [1]
 
 
 def test_only_the_newest_are_kept(keeper, tmp_path):

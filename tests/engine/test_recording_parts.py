@@ -135,3 +135,22 @@ def test_what_is_no_part_is_refused(tmp_path, grown, part):
     engine.save_run(path, recording, recording.runs[0], {**FACTS, "part": part})
     with pytest.raises(ValueError, match=r"run\.npz is no part of a run"):
         engine.recording_of_parts([engine.read_run(path)], engine.load(engine.find_robot("quadruped")))
+
+
+def test_a_branch_of_a_branch_without_steps_is_of_the_run_that_both_left(tmp_path, rng):
+    simulation, recording, parts = standing("quadruped"), engine.Recording(), Parts(tmp_path)
+    recording.begin(simulation)
+    drive(simulation, recording, 0.2, rng)
+    (first,) = recording.runs
+    empty = recording.branch(first, 12)
+    assert (empty.last, empty.own) == (12, 13)
+    simulation.restore(recording.frame(empty, 9).checkpoint)
+    branch = recording.branch(empty, 9)
+    drive(simulation, recording, 0.1, rng)
+    parts.ends[empty] = empty.last, empty.last  # it has nothing to be written
+    parts.write(recording)
+    again = parts.read()
+    read_first, read = again.runs
+    assert read.left == (read_first.number, recording.frame(first, 9).time)
+    assert_same_run(recording, first, again, read_first)
+    assert_same_run(recording, branch, again, read)
