@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 LOOK = 50  # ms between two looks at whether a file is written
+WRITING = 30.0  # s that closing waits for a file which is being written
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class RunExports:
         self._timer.timeout.connect(self._look)
         window.refreshed.connect(self._refresh)
         window.loaded.connect(self._play_opened)
-        window.closing.connect(self.writing.close)
+        window.closing.connect(self._close)
 
     def _refresh(self) -> None:
         run = self._bench.replay.chosen
@@ -133,6 +134,13 @@ class RunExports:
 
     def _stop(self) -> None:
         self.writing.stop()
+
+    def _close(self) -> None:
+        """Have what was to be written be there, but for films, which take long and are given up."""
+        if self._stoppable:
+            self.writing.close()
+        else:
+            self.writing.close(patience=WRITING)
 
     def _look(self) -> None:
         if (report := self.writing.poll()) is None:

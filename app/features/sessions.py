@@ -65,7 +65,7 @@ class Sessions:
 
     def _ask_save(self) -> None:
         if path := ask_path(self._window, "Save the session", f"session{SUFFIX}", KIND, SUFFIX):
-            self._tell(self.save, path, "Saved {}")
+            self._tell(self._save, path)
 
     def _ask_open(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", KIND)
@@ -73,26 +73,39 @@ class Sessions:
             self._try_open(path)
 
     def _try_open(self, path: str) -> None:
-        self._tell(self.open, path, "Opening {}")
+        self._tell(self._start, path)
 
-    def _tell(self, act: Any, path: str, done: str) -> None:
+    def _save(self, path: str) -> str:
+        return "" if self.save(path) else f"Saved {path}"
+
+    def _start(self, path: str) -> str:
+        self.open(path)
+        return f"Opening {path}"
+
+    def _tell(self, act: Callable[[str], str], path: str) -> None:
+        """Do that with a file, and show what it answers, if anything, or what is wrong."""
         try:
-            act(path)
+            done = act(path)
         except OSError as fault:
             self._window.statusBar().showMessage(f"{path}: {fault.strerror or fault}", MESSAGE)
         except NoSession as fault:
             self._window.statusBar().showMessage(f"{path}: {fault}", MESSAGE)
         else:
-            self._window.statusBar().showMessage(done.format(path), MESSAGE)
+            if done:
+                self._window.statusBar().showMessage(done, MESSAGE)
 
-    def save(self, path: str) -> None:
-        """Write what is open, then, in a thread, its recording and that there is one. Raises OSError."""
-        session, replay = self.session(), self._bench.replay
+    def save(self, path: str) -> bool:
+        """Write what is open, then, in a thread, its recording and that there is one; whether that goes on.
+
+        Raises OSError, also while another file is being written.
+        """
+        exports, replay = cast(RunExports, self._window.features[RunExports]), self._bench.replay
+        if exports.writing.running:
+            raise OSError("another file is still being written; save the session once it is there")
+        session, run = self.session(), replay.chosen
         _write(path, session)
-        exports, run = cast(RunExports, self._window.features[RunExports]), replay.chosen
-        played = run is not None and len(run) > 1 and np.ptp(replay.recording.span(run)) > 0
-        if not played or exports.writing.running:
-            return
+        if run is None or len(run) < 2 or np.ptp(replay.recording.span(run)) == 0:
+            return False
         beside = Path(f"{path}{run_files.SUFFIX}")
         session["recording"] = beside.name
         if replay.active and not replay.at_present and replay.frame is not None:
@@ -108,6 +121,7 @@ class Sessions:
             return f"Saved {path}; {told}"
 
         exports.begin(work, f"writing {beside.name} …")
+        return True
 
     def session(self) -> dict[str, Any]:
         """What is open, as JSON has it."""

@@ -68,11 +68,11 @@ class Background(Generic[Report]):
         self.running = not report.over
         return report
 
-    def close(self) -> None:
-        """Ask the thread to end, and wait for that, at most `PATIENCE` s."""
+    def close(self, patience: float = PATIENCE) -> None:
+        """Ask the thread to end, and wait for that, at most `patience` s."""
         self.stop()
         if self._thread is not None:
-            self._thread.join(PATIENCE)
+            self._thread.join(patience)
 
 
 def with_place(error: Exception) -> str:

@@ -25,6 +25,7 @@ from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.session_text import VERSION, NoSession, read
 from app.features.sessions import Sessions
+from app.jobs import background
 from app.panels.plots import PlotsPanel
 from app.simulation.messages import Configured
 from app.simulation.spread import Spread
@@ -178,6 +179,48 @@ def save(qtbot, window, path) -> None:
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     assert "frames written" in window.statusBar().currentMessage()
     window.close()
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """An event until which the writing of runs is held up."""
+    go_on, write = threading.Event(), engine.save_run
+
+    def save_run(*arguments):
+        assert go_on.wait(60)
+        return write(*arguments)
+
+    monkeypatch.setattr(engine, "save_run", save_run)
+    yield go_on
+    go_on.set()
+
+
+def test_a_session_is_saved_when_its_run_is_and_not_while_another_file_is_written(
+    qtbot, opened, tmp_path, monkeypatch, held
+):
+    window = opened(engine.find_robot("double_pendulum"))
+    play(qtbot, window, 0.1)
+    path, other = tmp_path / "mine.catena", tmp_path / "other.catena"
+    for each in (path, other):
+        name_file(monkeypatch, each)
+        qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+        told = window.statusBar().currentMessage()
+        assert told == "writing mine.catena.npz …" if each is path else "another file is still being written" in told
+    assert not other.exists()
+    held.set()
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    assert window.statusBar().currentMessage().startswith(f"Saved {path}; ")
+    assert "recording" in read(str(path))
+
+
+def test_closing_waits_for_the_run_of_a_session(qtbot, opened, tmp_path, held):
+    window = opened(engine.find_robot("double_pendulum"))
+    play(qtbot, window, 0.1)
+    window.features[Sessions].save(str(tmp_path / "mine.catena"))
+    threading.Timer(2 * background.PATIENCE, held.set).start()
+    window.close()
+    assert held.is_set()
+    assert read(str(tmp_path / "mine.catena"))["recording"] == "mine.catena.npz"
 
 
 def play(qtbot, window, seconds: float) -> None:
