@@ -13,6 +13,7 @@ the run is. The folder takes no more room than the recording may in memory: then
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import threading
 import time
@@ -34,6 +35,8 @@ PARTING = 2.0  # s that `close` writes at most
 LARGEST = 8 * 2**20  # bytes of a part, about
 FRAMES = 1000  # of a part
 ATTEMPTS = 3  # to write frames while the oldest go
+NAME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.\d\d\.\d+ (.*)", re.DOTALL)
+"""Of a folder, without its suffix: day, hour and minute at which its runs began, and the robot's name."""
 ROBOT, LOCK, CUT_SHORT = "robot.urdf", "lock", "cut short"
 """Files beside the parts: a robot that has no other file, the lock, and what tells that the end of a run is missing."""
 
@@ -253,14 +256,15 @@ def is_growing(folder: Path) -> bool:
 
 
 def kept(root: Path) -> list[Path]:
-    """The folders of runs to which no window writes, the newest first."""
-    return [each for each in sorted(root.glob(f"*{run_files.KEPT_SUFFIX}"), reverse=True) if not is_growing(each)]
+    """The folders of runs to which no window writes, the newest first; not what others have put or renamed there."""
+    named = (each for each in root.glob(f"*{run_files.KEPT_SUFFIX}") if NAME.fullmatch(each.stem))
+    return [each for each in sorted(named, reverse=True) if not is_growing(each)]
 
 
 def words(folder: Path) -> str:
-    """Whose runs they are, and since when."""
-    day, moment, robot = folder.stem.split(" ", 2)
-    return f"{robot}, of {day} {moment[:5].replace('.', ':')}"
+    """Whose runs they are, of a folder in `kept`, and since when."""
+    day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
+    return f"{robot}, of {day} {hour}:{minute}"
 
 
 def prune(root: Path) -> None:

@@ -256,6 +256,24 @@ def test_only_the_newest_are_kept(keeper, tmp_path):
     assert len(keeping.kept(tmp_path / "runs")) == keeping.KEPT
 
 
+def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
+    root = tmp_path / "runs"
+    assert keep(keeper, "arm7", 3).close()
+    (folder,) = keeping.kept(root)
+    others = [folder.rename(root / "zz.runs"), root / "my best arm run.runs", root / "later run.runs"]
+    for other in others[1:]:
+        other.mkdir()
+    window = start()
+    assert "was kept" not in window.features[LogView].text
+    window.kept._refresh()
+    assert not window.kept.action.isEnabled()
+    for _ in range(keeping.KEPT + 2):
+        assert keep(keeper, "double_pendulum", 3).close()
+    assert all(other.exists() for other in others)
+    assert len(keeping.kept(root)) == keeping.KEPT
+    assert keeping.words(keeping.kept(root)[0]).startswith("double_pendulum, of ")
+
+
 def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
     monkeypatch.setattr(keeping, "ROOM", 100_000)
     for _ in range(4):
