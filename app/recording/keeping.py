@@ -34,6 +34,7 @@ SHARE = 0.1  # of the time, that writing may take
 PARTING = 2.0  # s that `close` writes at most
 LARGEST = 8 * 2**20  # bytes of a part, about
 FRAMES = 1000  # of a part
+LOCKING = 1000  # ms that another window may hold the lock of a new folder, to see whether it grows
 ATTEMPTS = 3  # to write frames while the oldest go
 NAME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.\d\d\.\d+ (.*)", re.DOTALL)
 """Of a folder, without its suffix: day, hour and minute at which its runs began, and the robot's name."""
@@ -163,9 +164,12 @@ class _RobotsRuns:
             stem = f"{datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f} {name}"
             folder = self._root / f"{stem}{run_files.KEPT_SUFFIX}"
             folder.mkdir()
-            self._lock = QLockFile(str(folder / LOCK))
-            self._lock.setStaleLockTime(0)
-            self._lock.tryLock(0)
+            lock = QLockFile(str(folder / LOCK))
+            lock.setStaleLockTime(0)
+            if not lock.tryLock(LOCKING):  # else another window might take it for whole, or for empty
+                shutil.rmtree(folder, ignore_errors=True)
+                raise OSError(f"{folder} cannot be locked")
+            self._lock = lock
             source = self.origin.model.source
             if source is None:
                 (folder / ROBOT).write_text(engine.to_urdf(self.origin.model), "utf-8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QLockFile, Qt
 from test_time import load, play
 from windows import wait, wait_loaded
 
@@ -319,6 +321,33 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     wait(qtbot, lambda: window.kept.keeper.fault != "")
     window.refresh()
     assert "runs are not kept" in window.statusBar().currentMessage()
+
+
+def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_path, monkeypatch):
+    held, mkdir = [], Path.mkdir
+
+    def make(folder, *arguments, **options):
+        mkdir(folder, *arguments, **options)
+        if folder.suffix == run_files.KEPT_SUFFIX:
+            held.append(QLockFile(str(folder / keeping.LOCK)))
+            assert held[-1].tryLock(0)
+            threading.Timer(0.2, held[-1].unlock).start()
+
+    monkeypatch.setattr(Path, "mkdir", make)
+    locked, save = [], engine.save_part
+
+    def look(path, *arguments):
+        locked.append(keeping.is_growing(path.parent))
+        return save(path, *arguments)
+
+    monkeypatch.setattr(engine, "save_part", look)
+    assert keep(keeper, "arm7", 3).close()
+    assert locked == [True]
+    monkeypatch.setattr(keeping, "LOCKING", 20)
+    mine = keep(keeper, "arm7", 3)
+    assert not mine.close()
+    assert mine.fault.endswith("cannot be locked")
+    assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
 def test_a_damaged_part_is_passed_over(qtbot, start, keeper, tmp_path, monkeypatch):
