@@ -376,7 +376,8 @@ class Workbench(JointDriving):
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         if event.model.source is not None:
             file = event.model.source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
-            self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
+            if not run_files.is_passing(file):
+                self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 
     def frame(self, seen: bool = True) -> Snapshot | None:
         """The newest state of the present robot, valid until the next call; None if none is new, or `seen` by nobody.

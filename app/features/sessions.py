@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"
+PASSING = "no session is saved of a generated robot whose last run was opened: its file goes when newer runs are kept"
 
 
 class Sessions:
@@ -64,6 +65,9 @@ class Sessions:
         self.save_action.setEnabled(self._bench.model is not None and bool(self._bench.model.source))
 
     def _ask_save(self) -> None:
+        if run_files.is_passing(self._bench.model.source):
+            self._window.statusBar().showMessage(PASSING, MESSAGE)
+            return
         if path := ask_path(self._window, "Save the session", f"session{SUFFIX}", KIND, SUFFIX):
             self._tell(self._save, path)
 

@@ -56,6 +56,11 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
     }  # fmt: skip
 
 
+def is_passing(path: str) -> bool:
+    """Whether a file is in a folder of kept runs, and goes with them."""
+    return Path(path).parent.suffix == KEPT_SUFFIX
+
+
 def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
     """How a run is told apart from the others that are recorded."""
     if len(runs) == 1:

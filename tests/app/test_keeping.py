@@ -160,7 +160,7 @@ def test_another_robot_leaves_the_run_of_the_one_before(qtbot, start):
     assert replay.frame.time == pytest.approx(end, abs=0.03)
 
 
-def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path):
+def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypatch):
     window = start()
     window.workbench.open(engine.chain(5, 3))
     wait(qtbot, lambda: window.workbench.model is not None)
@@ -169,6 +169,10 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path):
     replay = open_last(qtbot, window := start())
     assert len(window.workbench.model.joints) == 5
     assert replay.frame.time > 0.1
+    assert window.workbench.recent == []
+    monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
+    qtbot.keyClick(window, Key.Key_S, Ctrl)
+    assert "no session is saved of a generated robot" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)
