@@ -92,7 +92,7 @@ class Companion(Attachment):
             self._simulation.step(count)
             self._simulation.check()
         except engine.Diverged as why:
-            self._simulation = None
+            self._simulation, self._like = None, ()  # it is made anew at the next jump, as by a reset
             self.tell(f"{self._asked.model.name}: {why}")
 
     def show(self, frame: Snapshot) -> None:

@@ -109,6 +109,18 @@ def test_a_reset_brings_both_back(qtbot, beside):
     wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
 
 
+def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
+    window, put = beside
+    view = put("double_pendulum")
+    start = state(window).q.copy()
+    window.workbench.companion._companion._simulation.q[:] = np.nan
+    play(qtbot, window, 0.05)
+    wait(qtbot, lambda: state(window) is None and "diverged" in view.panel.note.text())
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
+    assert view.panel.note.text() == ""
+
+
 def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, beside):
     window, put = beside
     put("double_pendulum")
