@@ -57,7 +57,8 @@ class BesideView(QObject):
         self.model: engine.Model | None = None
         """The robot beside; None where there is none."""
         self._scene: Scene | None = None
-        self._placed = False
+        self._placed = self._fit_due = False  # the latter: the camera is to show both once the second is drawn
+        self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
         self._reading: Background[Read] = Background("beside", lambda fault: Read(None, fault))
         self._timer = QTimer(self)
@@ -131,7 +132,7 @@ class BesideView(QObject):
             self._window.statusBar().showMessage(text, MESSAGE)
             return
         self.close()
-        self.model, self._placed = read.model, False
+        self.model, self._placed, self._fit_due = read.model, False, True
         self._scene = Scene(self.model)
         self.panel.show_note(f"{self.model.name} is being made ready …")
         self._window.docks["Beside"].show()
@@ -180,8 +181,12 @@ class BesideView(QObject):
         if self._scene is not None:
             self._scene.close()
 
-    def _take_robot(self, _: Loaded) -> None:
-        """Another robot is the first now: the one beside finds its place anew."""
+    def _take_robot(self, event: Loaded) -> None:
+        """Another robot is the first now: the one beside finds its place anew, and both are shown.
+
+        Where the same file was read again the camera stays.
+        """
+        self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
         self._viewport.overlays.set_companion(None)
         self._placed = False
         self._take_meshes()
@@ -195,9 +200,9 @@ class BesideView(QObject):
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._viewport.overlays.set_companion(None)
             return
-        new = self._viewport.overlays.companion is None
         self._viewport.overlays.set_companion(self._scene.content, state.link_poses)
-        if new:
+        if self._fit_due:
+            self._fit_due = False
             self._viewport.fit()
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):

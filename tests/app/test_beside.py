@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import wait
+from windows import PATIENCE, wait
 
 import engine
 from app.features.beside_view import GAP, BesideView, apart
+from app.features.reloading import Reloading
 from app.gl.scene import Scene
 from app.simulation.running import gains_of
 from app.simulation.spread import Spread
@@ -119,6 +120,31 @@ def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
     assert view.panel.note.text() == ""
+
+
+def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, beside):
+    window, put = beside
+    view = put("double_pendulum")
+    window.viewport.camera.distance *= 3.0
+    distance = window.viewport.camera.distance
+    frame, there = window.workbench.newest, state(window)
+    for frame.companion in (None, there):  # as while it is made anew
+        view._show(frame)
+        assert (window.viewport.overlays.companion is None) == (frame.companion is None)
+    assert window.viewport.camera.distance == distance
+    with qtbot.waitSignal(window.loaded, timeout=PATIENCE):
+        window.features[Reloading].reload()
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    assert window.viewport.camera.distance == distance
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: window.workbench.model.name == "pendulum")
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    drawn, poses = window.viewport.overlays.companion
+    assert window.viewport.camera.distance != distance
+    for corner in drawn.bounds(poses):
+        place = window.viewport.place(corner)
+        assert 0 <= place.x() <= window.viewport.width()
+        assert 0 <= place.y() <= window.viewport.height()
 
 
 def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, beside):
