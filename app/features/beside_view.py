@@ -207,11 +207,11 @@ class BesideView(QObject):
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
-            for column, (model, q, v, name) in enumerate((
-                (self._bench.model, frame.q, frame.v, self._bench.algorithm),
-                (state.model, state.q, state.v, state.algorithm),
+            for column, (model, seconds, q, v, name) in enumerate((
+                (self._bench.model, frame.time, frame.q, frame.v, self._bench.algorithm),
+                (state.model, state.time, state.q, state.v, state.algorithm),
             )):  # fmt: skip
-                self.panel.show_column(column, [*_facts(model), *_energies(model, q, v), name])
+                self.panel.show_column(column, [*_facts(model), f"{seconds:.3f} s", *_energies(model, q, v), name])
             self._tell_link(state.link_poses)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

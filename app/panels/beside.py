@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QHeaderView, QLabel, QPushButton, QTableWidget, QTab
 
 from app.desktop import theme
 
-ROWS = ("links", "degrees of freedom", "moving mass", "kinetic energy", "potential energy", "algorithm")
+ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
 EMPTY = "No robot stands beside this one: File › Open beside"
 HINT = "Click a link of either robot to see what it is"
 

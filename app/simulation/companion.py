@@ -104,7 +104,7 @@ class Companion(Attachment):
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
         if not _free(simulation.model):
             poses[:, :3, 3] += self._asked.place
-        frame.companion = CompanionState(self._asked.model, poses, q, v, simulation.algorithm)
+        frame.companion = CompanionState(self._asked.model, simulation.time, poses, q, v, simulation.algorithm)
 
 
 class CompanionControls:

@@ -82,9 +82,13 @@ class GhostState:
 
 @dataclass(frozen=True, eq=False)
 class CompanionState:
-    """Another robot at the same moment: `link_poses` (links, 4, 4) where it is drawn, `q` (nq,) and `v` (nv,)."""
+    """Another robot: `link_poses` (links, 4, 4) where it is drawn, `q` (nq,) and `v` (nv,).
+
+    `time`, s, is its own, since it began: a robot that goes on from a moment of its recording is at another.
+    """
 
     model: engine.Model
+    time: float
     link_poses: np.ndarray
     q: np.ndarray
     v: np.ndarray

@@ -13,6 +13,7 @@ import engine
 from app.features.beside_view import GAP, BesideView, apart
 from app.features.reloading import Reloading
 from app.gl.scene import Scene
+from app.panels.beside import ROWS
 from app.simulation.running import gains_of
 from app.simulation.spread import Spread
 
@@ -108,6 +109,21 @@ def test_a_reset_brings_both_back(qtbot, beside):
     assert np.abs(state(window).q - start).max() > 1e-3
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
+
+
+def test_the_table_has_the_time_of_each(qtbot, beside):
+    window, put = beside
+    play(qtbot, window, 0.2)
+    view = put("double_pendulum")
+    row = ROWS.index("time")
+    own, other = (view.panel.table.item(row, column) for column in (0, 1))
+    wait(qtbot, lambda: other.text() == "0.000 s")
+    assert own.text() == f"{window.workbench.time:.3f} s" != "0.000 s"
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: own.text() == "0.000 s")
+    play(qtbot, window, 0.1)
+    wait(qtbot, lambda: own.text() == other.text() == f"{window.workbench.time:.3f} s")
+    assert own.text() != "0.000 s"
 
 
 def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
