@@ -308,7 +308,9 @@ class Workbench(JointDriving):
         self._asked = self._worker.configure(self.settings)
 
     def take_settings(self, settings: Settings) -> None:
-        """All of them at once."""
+        """All of them at once; on another ground the neutral pose is put down there."""
+        if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
+            self._start = engine.put_down(self.model, settings.scene, self.model.neutral())
         self._configure(settings)
 
     def pose(self, q: NDArray[np.floating]) -> None:

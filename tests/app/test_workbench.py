@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -314,3 +315,13 @@ def test_what_was_held_by_hand_has_no_effort_left(bench, swinging):
     bench.set_held(True)
     until(lambda: (frame := bench.frame()) and frame.tau[0] == 0.0)
     np.testing.assert_array_equal(bench.newest.target, bench.newest.q)
+
+
+def test_settings_with_another_ground_move_where_a_second_reset_puts_the_robot(bench):
+    opened(bench, str(ROBOTS / "quadruped.urdf"))
+    assert bench.settings.ground
+    scene = engine.Scene(engine.Plane((0.0, 0.0, 1.0), 0.5))
+    bench.take_settings(replace(bench.settings, scene=scene))
+    bench.reset()
+    np.testing.assert_array_equal(bench.initial, engine.put_down(bench.model, scene, bench.model.neutral()))
+    assert bench.initial[2] > 0.4
