@@ -161,10 +161,10 @@ class Overlays(QObject):
         lower, upper = self._companion[0].bounds(self._companion[1])
         return np.minimum(box[0], lower), np.maximum(box[1], upper)
 
-    def seen(self, content: Content, poses: np.ndarray) -> tuple[Content, np.ndarray]:
-        """What is drawn for a robot: itself, its ghost, what stands beside it, and the obstacles."""
-        ghost, world, links = self._ghost, self._world, len(poses)
-        others = [] if self._companion is None else [self._companion]
+    def seen(self, content: Content, poses: np.ndarray, alone: bool = False) -> tuple[Content, np.ndarray]:
+        """What is drawn for a robot: itself, the obstacles and, unless `alone`, its ghost and what is beside it."""
+        ghost, world, links = None if alone else self._ghost, self._world, len(poses)
+        others = [] if alone or self._companion is None else [self._companion]
         if world is not None and world.obstacles is not None and world.poses is not None:
             others.append((world.obstacles, world.poses))
         if ghost is None and not others:
@@ -178,23 +178,23 @@ class Overlays(QObject):
             self._joined = key, joined
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 
-    def extras(self, poses: np.ndarray | None, center: np.ndarray) -> Extras:
-        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is."""
+    def extras(self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False) -> Extras:
+        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is; `alone` as in `seen`."""
         if poses is None or self._model is None:
             return Extras(world=self._world, backdrop=self.backdrop)
         if self._known is None or self._known[0] is not poses:
-            self._known = poses, self._made(poses, center)
+            self._known = poses, self._made(poses, center, alone)
         return self._known[1]
 
-    def _made(self, poses: np.ndarray, center: np.ndarray) -> Extras:
-        tints = None
-        if self._ghost is not None:
-            tints = np.concatenate([np.zeros((len(poses), 4), np.float32), self._ghost[1].astype(np.float32)])
+    def _made(self, poses: np.ndarray, center: np.ndarray, alone: bool) -> Extras:
+        tints, ghost = None, None if alone else self._ghost
+        if ghost is not None:
+            tints = np.concatenate([np.zeros((len(poses), 4), np.float32), ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         chosen = self._chosen
-        if chosen < 0 <= self._chosen_beside and self._companion is not None:
-            chosen = len(poses) * (1 if self._ghost is None else 2) + self._chosen_beside
-        look = Look(chosen, opacity, self._wireframe, tints, 1.0 if self._ghost is None else GHOST)
+        if chosen < 0 <= self._chosen_beside and self._companion is not None and not alone:
+            chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_beside
+        look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
         if not self.kinds and self._chosen < 0:
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)

@@ -278,11 +278,11 @@ class Viewport(QWidget):
         return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
 
     def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
-        """What there is to be seen in a picture of that size; or would be of another state, or a batch of them."""
+        """What there is to be seen in a picture of that size; or would be of the robot alone elsewhere, or a batch."""
         if frame is None:
             return replace(self._view(), size=size)
         center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
-        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center))
+        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center), alone=True)
         if self.follow and self._poses is not None:
             moved = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
             view.camera.target = view.camera.target + moved
@@ -290,11 +290,12 @@ class Viewport(QWidget):
 
     def _seen(
         self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
-        center: NDArray[np.float64], found: Marks | None,
+        center: NDArray[np.float64], found: Marks | None, alone: bool = False,
     ) -> View:  # fmt: skip
-        content, extras = self._scene.content if self._scene is not None else None, self.overlays.extras(poses, center)
+        content = self._scene.content if self._scene is not None else None
+        extras = self.overlays.extras(poses, center, alone)
         if content is not None and poses is not None and batch is None:
-            content, poses = self.overlays.seen(content, poses)
+            content, poses = self.overlays.seen(content, poses, alone)
         return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
 
     def _change(self) -> None:

@@ -200,6 +200,22 @@ def test_a_click_tells_of_its_link(qtbot, beside):
     assert view._link == -1
 
 
+def test_a_film_shows_the_first_one_alone(beside):
+    window, put = beside
+    view = put("double_pendulum")
+    links = len(window.workbench.model.link_names)
+    frame, size, overlays = window.workbench.newest, (160, 120), window.viewport.overlays
+    both = window.viewport.view_of(size)
+    assert len(both.poses) == links + len(view.model.link_names)
+    overlays.choose_beside(0)
+    overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
+    film = window.viewport.view_of(size, frame)
+    np.testing.assert_array_equal(film.poses, frame.link_poses)
+    look = film.extras.look
+    assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)
+    assert film.content is window.viewport._scene.content
+
+
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
     window, put = beside
     view = put("scara")
