@@ -57,10 +57,11 @@ class Recorder(Attachment):
         self.recording.clear()
         if self.opened is not None and self.opened.model is not running.model:
             self.opened = None
+        opened = () if self.opened is None else self.opened.recording.runs
+        self.handed_over(left, running.model, opened)  # while nothing of the new robot is where the old one's runs were
         if self.opened is not None:
             self.recording.take_over(self.opened.recording)
             self.opened.recording.clear()
-        self.handed_over(left, running.model, self.recording.runs)
         self.recording.begin(running.simulation, running.time, running.settings)
 
     def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:

@@ -20,7 +20,7 @@ from app.features.time_view import TimeView
 from app.recording import keeping, run_files
 from app.recording.keeping import Keeper, Origin
 from app.simulation.messages import Settings
-from app.simulation.recorder import Recorder
+from app.simulation.recorder import Opened, Recorder
 from app.simulation.running import for_new, running_of
 
 Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
@@ -215,6 +215,20 @@ def driven(name, steps):
         recorder.after(running, 1)
         recorder._over = False
     return recorder.recording, running
+
+
+def test_runs_from_a_file_are_never_where_those_of_the_robot_before_are_kept_from():
+    recording, before = driven("arm7", 5)
+    of_file, running = driven("double_pendulum", 5)
+    recorder, told = Recorder(), []
+    recorder.recording.take_over(recording)
+    recorder._running = before
+    runs, runs_of_file = recording.runs, of_file.runs
+    recorder.handed_over = lambda left, model, opened: told.append((left.runs, model, opened, recorder.recording.runs))
+    recorder.opened = Opened(running.model, of_file, floating=False)
+    recorder.jumped(running)
+    assert told == [(runs, running.model, runs_of_file, ())]
+    assert recorder.recording.runs[:1] == runs_of_file
 
 
 @pytest.fixture
