@@ -65,9 +65,15 @@ class KeptRuns(QObject):
             self._window.statusBar().showMessage(text, MESSAGE)
 
     def _tell_fault(self) -> None:
-        if self.keeper.fault != self._told:
-            self._told = self.keeper.fault
-            self._window.statusBar().showMessage(self._told)
+        """Show a fault while it lasts; what others tell meanwhile stays."""
+        fault, bar = self.keeper.fault, self._window.statusBar()
+        if fault == self._told:
+            return
+        if fault:
+            bar.showMessage(fault)
+        elif bar.currentMessage() == self._told:
+            bar.clearMessage()
+        self._told = fault
 
     def _close(self) -> None:
         self._bench.pause()

@@ -339,6 +339,14 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     wait(qtbot, lambda: window.kept.keeper.fault != "")
     window.refresh()
     assert "runs are not kept" in window.statusBar().currentMessage()
+    (tmp_path / "runs").unlink()
+    for others in ("", "what another part of the window tells"):
+        window.kept.keeper._wake.set()
+        wait(qtbot, lambda: window.kept.keeper.fault == "")
+        window.statusBar().showMessage(others or window.kept._told)
+        window.refresh()
+        assert window.statusBar().currentMessage() == others
+        window.kept._told = "as if there had been a fault"
 
 
 def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_path, monkeypatch):
