@@ -174,7 +174,10 @@ def _is_sampled(recording: engine.Recording, run: engine.Run) -> bool:
     """Whether its frames are samples that stand for themselves, from a file: there each of them begins."""
     if len(run) < 2:
         return False
-    first, second = (recording.frame(run, index) for index in (run.first, run.first + 1))
+    try:
+        first, second = (recording.frame(run, index) for index in (run.first, run.first + 1))
+    except IndexError:  # the oldest go
+        return False
     return first.begins and second.begins and first.time < second.time
 
 

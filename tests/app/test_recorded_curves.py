@@ -203,6 +203,17 @@ def test_a_sampled_run_does_not_tell_targets(swing):
     np.testing.assert_allclose(value[f"{name} acceleration"][1:], rate, rtol=1e-9)
 
 
+def test_frames_that_go_meanwhile_are_left_out(monkeypatch):
+    model, _, recording = recorded("double_pendulum", lambda model: for_new(model, Settings(automatic=True)), 20)
+
+    def gone(run, index):
+        raise IndexError(f"run {run.number} has no frame {index}")
+
+    monkeypatch.setattr(recording, "frame", gone)
+    time, _ = values_of(model, recording, [f"{model.joint_names[0]} velocity"])
+    assert time.size == 0
+
+
 def test_a_long_run_is_worked_out_from_some_of_its_frames(qtbot, swing, monkeypatch):
     monkeypatch.setattr("app.plotting.recorded_curves.FRAMES", 100)
     assert FRAMES <= 5000
