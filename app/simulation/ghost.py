@@ -173,8 +173,6 @@ def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simula
     single = settings.precision == "float32"
     if single and (why_not := engine.why_no_gpu()) is not None:
         raise ValueError(f"single precision is simulated on a GPU alone: {why_not}")
-    if single and of.settings.scene is not None:
-        raise ValueError("single precision is simulated on a GPU alone, and robots stand on the ground on the CPU")
     made = engine.Simulation(
         of.model, 1, dt=of.dt * float(settings.step), integrator=settings.integrator or of.integrator,
         algorithm=settings.algorithm or of.algorithm, device="cuda" if single else "cpu", dtype=settings.precision,

@@ -15,6 +15,7 @@ import engine
 from app.features.ghost_view import GhostView
 from app.panels.ghost import FAR, NEAR, SCALE, tints
 from app.simulation.ghost import STEPS, GhostSettings
+from app.simulation.ghost import _simulation as ghost_of
 from app.simulation.spread import Spread
 from app.workbench import Workbench
 
@@ -117,6 +118,27 @@ def test_one_of_many_has_none_and_single_precision_wants_a_gpu(bench):
         bench.ghost.set(GhostSettings(precision="float32"))
         until(lambda: any("single precision" in text for text in said))
         assert after(bench, 3).ghost is None
+
+
+def test_a_ghost_of_single_precision_stands_on_the_ground(monkeypatch):
+    model, scene = engine.load(engine.ROBOTS / "quadruped.urdf"), engine.Scene()
+    of = engine.Simulation(model, q=engine.put_down(model, scene, model.neutral())[None], device="cpu", scene=scene)
+    asked = {}
+
+    class Answering:
+        device = "cuda"
+
+        def __init__(self, *_, **how):
+            asked.update(how)
+
+        def step(self, _):
+            pass
+
+    monkeypatch.setattr(engine, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(engine, "Simulation", Answering)
+    assert isinstance(ghost_of(of, GhostSettings(precision="float32")), Answering)
+    assert (asked["device"], asked["dtype"], asked["scene"], asked["algorithm"]) == ("cuda", "float32", scene, "abia")
+    assert asked["algorithm"] in engine.simulation_algorithms(model, "cuda", scene)
 
 
 def test_colours_go_from_near_to_far():
