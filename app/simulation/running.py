@@ -50,9 +50,7 @@ class Running:
         """Steps that the frame which is under way comes after."""
         self.waits_for_frame = False
         self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
-        self._residuals: list[
-            Any
-        ] = []  # the greatest of each call for steps since the last frame, where they were done
+        self._residuals: list[Any] = []  # the greatest of each call for steps since the last frame
         self._placed = False  # by hand, since the last step
         self._own: tuple[int, engine.Model] | None = None
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
