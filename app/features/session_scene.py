@@ -16,14 +16,19 @@ MOST = 1_000_000
 """Heights that a session keeps: those of a height field with more have a file of their own."""
 
 
+def fits(scene: engine.Scene) -> bool:
+    """Whether a session keeps it."""
+    return not isinstance(scene.ground, engine.HeightField) or scene.ground.heights.size <= MOST
+
+
 def write(scene: engine.Scene) -> dict[str, Any] | None:
     """JSON's form of a scene; None for one that is too large for a session."""
+    if not fits(scene):
+        return None
     ground, text = scene.ground, None
     if isinstance(ground, engine.Plane):
         text = {"normal": list(ground.normal), "offset": ground.offset}
     elif ground is not None:
-        if ground.heights.size > MOST:
-            return None
         packed = zlib.compress(np.ascontiguousarray(ground.heights, "<f8").tobytes())
         heights = base64.b64encode(packed).decode()
         text = {"heights": heights, "shape": list(ground.heights.shape), "cell": ground.cell, "origin": ground.origin}

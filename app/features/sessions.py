@@ -80,7 +80,10 @@ class Sessions:
         self._tell(self._start, path)
 
     def _save(self, path: str) -> str:
-        return "" if self.save(path) else f"Saved {path}"
+        if self.save(path):
+            return ""
+        lost = "" if session_scene.fits(self._bench.settings.scene) else " without its ground, which is too large"
+        return f"Saved {path}{lost}"
 
     def _start(self, path: str) -> str:
         self.open(path)

@@ -348,6 +348,18 @@ def test_a_height_field_that_is_too_large_is_left_out():
     assert session_scene.write(engine.Scene(ground=engine.HeightField(np.zeros((1001, 1000)), 0.1))) is None
 
 
+def test_a_session_without_its_ground_says_so(opened, tmp_path, monkeypatch):
+    window = opened(engine.find_robot("quadruped"))
+    name_file(monkeypatch, tmp_path / "mine.catena")
+    save_action = window.features[Sessions].save_action
+    save_action.trigger()
+    assert window.statusBar().currentMessage() == f"Saved {tmp_path / 'mine.catena'}"
+    large = engine.Scene(ground=engine.HeightField(np.zeros((1001, 1000)), 0.1))
+    monkeypatch.setattr(window.workbench, "settings", replace(window.workbench.settings, scene=large))
+    save_action.trigger()
+    assert window.statusBar().currentMessage().endswith("mine.catena without its ground, which is too large")
+
+
 def test_a_recording_that_is_gone_is_told_and_the_rest_opens(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("double_pendulum"))
     play(qtbot, window, 0.2)
