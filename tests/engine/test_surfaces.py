@@ -41,7 +41,7 @@ def gazebo(text: str) -> str:
         ('<contact><lateral_friction value="0.9"/><restitution value="0.5"/></contact>', "", (0.9, 0.5)),
         ('<contact><lateral_friction value="0.9"/></contact>', gazebo("<mu1>0.3</mu1>"), (0.9, None)),
         ("", gazebo("<material>Gazebo/Blue</material>") + gazebo("<mu1>0</mu1>"), (0.0, None)),
-        ("", '<gazebo reference="other"><mu1>0.3</mu1></gazebo><gazebo><mu1>0.3</mu1></gazebo>', (None, None)),
+        ("", "<gazebo><mu1>0.3</mu1></gazebo>", (None, None)),
     ],
 )  # fmt: skip
 def test_what_a_file_says_of_a_link_is_read(load, inside, beside, expected):
@@ -60,6 +60,7 @@ def test_what_a_file_says_of_a_link_is_read(load, inside, beside, expected):
         ('<contact><restitution value="1.5"/></contact>', "", "restitution is 1.5; it is 0 to 1", "of the scene"),
         ('<contact><restitution value="nan"/></contact>', "", "'nan' is not a coefficient of restitution", "the scene"),
         ("", gazebo("<mu1>0.5</mu1><mu2>0.1</mu2>"), "mu2 is 0.1 and mu1 0.5", "mu1 is used"),
+        ("", '<gazebo reference="other"><mu1>0.3</mu1></gazebo>', "there is no link 'other'", "are not used"),
     ],
 )
 def test_what_cannot_be_is_told_once_and_not_used(load, inside, beside, fault, cure):
