@@ -326,9 +326,8 @@ class Simulation:
     def divergence(self, robot: int = 0) -> str | None:
         """When a robot diverged, in which joint first, and what to do, in a sentence; None where it did not.
 
-        On a GPU where a divergence ends the run, `Diverged` alone tells it.
-        A frozen robot is named by its fastest joint where its velocities lost their bounds all at once, and on a GPU.
-        Waits for the steps. Raises ValueError where there is no such robot.
+        A frozen robot is named by its fastest joint where its velocities lost their bounds all at once, and on a GPU,
+        where `Diverged` alone tells of what ends the run. Waits for the steps. ValueError where there is no such robot.
         """
         if validation.whole("robot", robot, 0) >= self.batch:
             raise ValueError(f"robot is {robot} and the batch {self.batch}; robots are numbered from 0")
