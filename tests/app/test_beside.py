@@ -135,7 +135,7 @@ def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
     wait(qtbot, lambda: state(window) is None and "diverged" in view.panel.note.text())
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
-    assert view.panel.note.text() == ""
+    wait(qtbot, lambda: view.panel.note.text() == "")
 
 
 def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, beside):
