@@ -109,14 +109,19 @@ def test_what_is_ticked_after_a_run_is_worked_out_where_it_was_not_sampled(qtbot
     assert len(next(iter(panel.series.values()))) < 20
 
 
-def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
-    window = opened()
+def played(qtbot, window):
+    """The window after 0.6 s that were plotted, and its plots."""
     panel = panel_of(window)
     qtbot.keyClick(window, Key.Key_P)
     tick(panel, "total energy")
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.6)
     window.run.play.trigger()
+    return window, panel
+
+
+def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
+    window, panel = played(qtbot, opened())
     panel.draw()
     (chart,) = panel.charts
     canvas = chart.canvas
@@ -133,13 +138,7 @@ def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
 
 
 def test_a_branch_begins_anew_from_its_moment(qtbot, opened):
-    window = opened()
-    panel = panel_of(window)
-    qtbot.keyClick(window, Key.Key_P)
-    tick(panel, "total energy")
-    window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.6)
-    window.run.play.trigger()
+    window, panel = played(qtbot, opened())
     (line,) = panel.series.values()
     panel.sought.emit(0.3)
     wait(qtbot, lambda: window.workbench.replay.active)
