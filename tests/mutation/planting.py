@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import math
 import os
 import resource
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,10 +46,19 @@ class Run:
             self._note.write_text(report.nodeid, "utf-8")
 
 
+class Passed(Run):
+    """As `Run`, but notes the tests that pass, each as soon as it has, and not those that are skipped."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            with self._note.open("a", encoding="utf-8") as note:
+                note.write(report.nodeid + "\n")
+
+
 def forked(work: Callable[[], int], output: Path, cores: set[int], limit: float) -> int:
     """Start `work` in a forked process, a group of its own on those cores, whose words go to a file; answers its id.
 
-    SIGXCPU ends it after `limit` seconds of processor time, however busy the machine is.
+    SIGXCPU ends it after `limit` seconds of processor time, however busy the machine is; compiling is not counted.
     """
     child = os.fork()
     if child:
@@ -61,7 +72,7 @@ def forked(work: Callable[[], int], output: Path, cores: set[int], limit: float)
         os.nice(19)
         os.sched_setaffinity(0, cores)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         code = work()
     except BaseException as fault:
@@ -89,9 +100,9 @@ def _link(folder: Path, other: Path) -> None:
 
 
 def settle(folder: Path, cache: Path, share: bool = False) -> None:
-    """Have this process write nowhere but to `folder`, with what is compiled already in a cache of its own.
+    """Have this process write nowhere but to `folder`, where it finds the robots, with a cache of its own.
 
-    With `share` the cache is the one that is given, and keeps what is compiled.
+    The cache holds what is compiled already. With `share` it is the one that is given, and keeps what is compiled.
     """
     own = cache if share else folder / "cache"
     if not share:
@@ -101,6 +112,7 @@ def settle(folder: Path, cache: Path, share: bool = False) -> None:
     os.environ.pop("CATENA_CACHE_DIR", None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["PYTHONPATH"] = str(ROOT)
+    (folder / "robots").symlink_to(ROOT / "robots")
     os.chdir(folder)
     sys.path.insert(0, str(ROOT))
 
@@ -134,9 +146,28 @@ def plant(mutant: Mutant, folder: Path) -> None:
         if not name.endswith(mark):
             write(name, content)
 
+    native.written = _not_counted(native.written)
+    native.written_for_code = _not_counted(native.written_for_code)
+    native.machine.compiled = _not_counted(native.machine.compiled)
     native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)
     numba_kernels.Store.name = lambda self, sig: marked(store_name(self, sig), self._function)
     kernel_cache.write = write_unmarked
+
+
+def _not_counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its processor time added to what the process may take."""
+
+    def run(*arguments: Any) -> Any:
+        (soft, hard), began = resource.getrlimit(resource.RLIMIT_CPU), time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+        try:
+            return function(*arguments)
+        finally:
+            if soft != hard:
+                soft += math.ceil(time.process_time() - began)
+            resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+    return run
 
 
 def reached(function: Any) -> tuple[set[tuple[str, str]], set[str]]:

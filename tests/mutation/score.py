@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from functools import lru_cache
 from pathlib import Path
@@ -47,26 +48,49 @@ def key(mutant: Mutant) -> tuple[str, ...]:
     return (mutant.path, mutant.symbol, " ".join(mutant.old.split()), " ".join(mutant.new.split()))
 
 
+class Tally(list[Outcome]):
+    """Outcomes, told as they come, with the counts so far now and then, since a run may be cut off."""
+
+    EVERY = 30.0  # s
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = self._told = time.monotonic()
+
+    def append(self, outcome: Outcome) -> None:
+        super().append(outcome)
+        outcome.show()
+        if (now := time.monotonic()) > self._told + self.EVERY:
+            self._told = now
+            counts = (f"{room} {row['killed']}/{row['tried'] - row['equivalent']}" for room, row in by(self).items())
+            print(f"-- killed after {now - self._began:.0f} s: {', '.join(counts)}", flush=True)
+
+
 def table(outcomes: list[Outcome], sizes: dict[str, int]) -> str:
-    """By rooms: how many mutants there are, were tried, are equivalent, were killed, and the share of the others."""
+    """By rooms and modules: mutants there are, tried, equivalent, killed, and the killed among those not equivalent."""
     heads = ("mutants", "tried", "equivalent", "killed", "score", "by time", "survived")
-    lines = ["", f"{'room':12} " + " ".join(f"{head:>10}" for head in heads)]
-    for room, row in by_room(outcomes).items():
+    lines = ["", f"{'':52} " + " ".join(f"{head:>10}" for head in heads)]
+    of_module = {outcome.mutant.path: outcome.room for outcome in outcomes}
+    modules = sorted(by(outcomes, "module").items(), key=lambda entry: (of_module[entry[0]], entry[0]))
+    for room, row in (*sorted(by(outcomes).items()), *modules):
         cells = [
             sizes.get(room, "–"),
             *(row[head] for head in heads[1:4]),
             f"{row['score']:.1%}",
             *(row[x] for x in heads[5:]),
         ]
-        lines.append(f"{room:12} " + " ".join(f"{cell:>10}" for cell in cells))
+        lines.append(f"{room:52} " + " ".join(f"{cell:>10}" for cell in cells))
     return "\n".join(lines)
 
 
-def by_room(outcomes: list[Outcome]) -> dict[str, dict[str, float]]:
-    """The counts of each room; those that time killed are among the killed."""
+def by(outcomes: list[Outcome], what: str = "room") -> dict[str, dict[str, float]]:
+    """The counts of each room or "module"; those that time killed are among the killed."""
     rows: dict[str, dict[str, float]] = {}
     for outcome in outcomes:
-        row = rows.setdefault(outcome.room, dict.fromkeys(("tried", "equivalent", "killed", "by time", "survived"), 0))
+        row = rows.setdefault(
+            outcome.room if what == "room" else outcome.mutant.path,
+            dict.fromkeys(("tried", "equivalent", "killed", "by time", "survived"), 0),
+        )
         row["tried"] += 1
         if outcome.fate != "survived":
             row["killed"] += 1
@@ -81,7 +105,7 @@ def by_room(outcomes: list[Outcome]) -> dict[str, dict[str, float]]:
 def write(path: Path, outcomes: list[Outcome], sizes: dict[str, int], seed: str) -> None:
     """All that is known, for `read` and for people."""
     told = [{**outcome._asdict(), "mutant": outcome.mutant._asdict()} for outcome in outcomes]
-    document = {"seed": seed, "mutants": sizes, "rooms": by_room(outcomes), "outcomes": told}
+    document = {"seed": seed, "mutants": sizes, "rooms": by(outcomes), "outcomes": told}
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

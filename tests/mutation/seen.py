@@ -1,0 +1,184 @@
+"""What each test takes and comes by: looked up once, kept, taken along to another machine, and chosen from."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import mutants as making
+import planting
+import rooms
+import touched
+from forks import Job, run_jobs
+from rooms import ROOT
+
+Tests = dict[str, tuple[float, set[str]]]
+"""By a test's name, s that it takes and the functions that it comes by, as "file:function"."""
+BY_NUMBA = "engine/cpu/chains/dca_group.py:"
+ELSEWHERE = {
+    "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
+    "engine/controller.py": "engine/controller.py:",
+    "engine/bench/child.py": "engine/bench/child.py:",
+}
+"""Modules that run in other processes, where nobody watches, and what comes by when one is started."""
+PIECE = 8.0
+"""Seconds of tests that one process runs, where a sample's tests are run as the engine is."""
+
+
+def look(files: list[str], work: Path, processes: int, given: Path | None = None) -> Tests:
+    """Watch the tests of those files, once for an engine and a test file; the answer is kept in `work`.
+
+    A file that `save` wrote stands for the test files that are as they were then, whatever has become of the engine.
+    """
+    engine_digest = hashlib.sha256()
+    for path in sorted((ROOT / "engine").glob("**/*.py")):
+        engine_digest.update(path.read_bytes())
+    known = _read(given) if given else {}
+    tests: Tests = {}
+    for file in files:
+        if file in known and known[file][0] == _digest(file):
+            tests |= known[file][1]
+
+    def kept(file: str) -> Path:
+        digest = hashlib.sha256(engine_digest.digest() + (ROOT / file).read_bytes())
+        return work / f"{Path(file).stem}-{digest.hexdigest()[:16]}.json"
+
+    def job(file: str) -> Job:
+        def watch(folder: Path) -> int:
+            planting.settle(folder, work / "cache", share=True)
+            watch = touched.Watch(folder / "touched.json")
+            watch.begin()
+            return planting.run_pytest([file], folder, watch)
+
+        def done(_: int | None, folder: Path) -> None:
+            if (note := folder / "touched.json").exists():
+                note.rename(kept(file))
+            else:
+                print(f"{file} cannot be watched: {(folder / 'output.txt').read_text('utf-8')[-400:]}")
+
+        return Job(watch, 600, done)
+
+    began = time.monotonic()
+    others = [file for file in files if file not in known or known[file][0] != _digest(file)]
+    new = [file for file in others if not kept(file).exists()]
+    run_jobs([job(file) for file in new], processes, work)
+    for file in filter(lambda file: kept(file).exists(), others):
+        told = json.loads(kept(file).read_text("utf-8"))
+        tests |= {name: (seconds, set(symbols)) for name, (seconds, symbols) in told["tests"].items()}
+        for name in told["failed"]:
+            print(f"not counted, since it fails as it is: {name}")
+    print(f"{len(tests)} tests; those of {len(new)} files watched in {time.monotonic() - began:.0f} s", flush=True)
+    return tests
+
+
+def save(path: Path, tests: Tests) -> None:
+    """Write what tests come by into one small file."""
+    symbols = sorted({symbol for _, seen in tests.values() for symbol in seen})
+    places = {symbol: place for place, symbol in enumerate(symbols)}
+    groups: dict[tuple[int, ...], int] = {}
+    rows: dict[str, dict[str, tuple[float, int]]] = {}
+    for name, (seconds, seen) in tests.items():
+        group = groups.setdefault(tuple(sorted(places[symbol] for symbol in seen)), len(groups))
+        file, _, test = name.partition("::")
+        rows.setdefault(file, {})[test] = (seconds, group)
+    files = {file: (_digest(file), of_file) for file, of_file in rows.items()}
+    text = json.dumps({"symbols": symbols, "groups": list(groups), "files": files})
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _read(path: Path) -> dict[str, tuple[str, Tests]]:
+    """By test file its digest and its tests, as `save` wrote them."""
+    told = json.loads(gzip.decompress(path.read_bytes()))
+    groups = [{told["symbols"][place] for place in group} for group in told["groups"]]
+    return {
+        file: (digest, {f"{file}::{test}": (seconds, groups[group]) for test, (seconds, group) in rows.items()})
+        for file, (digest, rows) in told["files"].items()
+    }
+
+
+def _digest(file: str) -> str:
+    path = ROOT / file
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else "gone"
+
+
+def passing(tests: Tests, names: Iterable[str], work: Path, processes: int, until: float) -> Tests:
+    """Of those tests the ones that pass here as the engine is. What they have compiled is kept in `work`."""
+    pieces = dict[tuple[int, str], list[str]]()
+    at, seconds = dict[str, int](), dict[str, float]()
+    for name in sorted(names):
+        file = name.split("::")[0]
+        if seconds.get(file, PIECE) >= PIECE:
+            at[file], seconds[file] = at.get(file, -1) + 1, 0.0
+        seconds[file] += tests[name][0]
+        pieces.setdefault((at[file], file), []).append(name)
+    fine: Tests = {}
+
+    def job(piece: list[str]) -> Job:
+        def meet(folder: Path) -> int:
+            planting.settle(folder, work / "cache", share=True)
+            order = {name: place for place, name in enumerate(piece)}
+            return planting.run_pytest([piece[0].split("::")[0]], folder, planting.Passed(order, folder / "passed.txt"))
+
+        def done(_: int | None, folder: Path) -> None:
+            note = folder / "passed.txt"
+            passed = note.read_text("utf-8").split("\n") if note.exists() else []
+            fine.update((name, tests[name]) for name in passed if name in tests)
+
+        return Job(meet, 600, done)
+
+    began = time.monotonic()
+    run_jobs([job(pieces[key]) for key in sorted(pieces)], processes, work, until)  # a file's pieces compile the same
+    count = sum(map(len, pieces.values()))
+    print(f"{len(fine)} of {count} tests pass as the engine is, in {time.monotonic() - began:.0f} s", flush=True)
+    return fine
+
+
+class Selection:
+    """Which tests a mutant meets: those that come by what it changes, the short ones first."""
+
+    def __init__(self, tests: Tests, most: float):
+        """`most`: seconds that a mutant's tests take together, as they are."""
+        self._most, self._tests = most, tests
+        self._by_symbol: dict[str, set[str]] = {}
+        for name, (_, symbols) in tests.items():
+            for symbol in symbols:
+                self._by_symbol.setdefault(symbol, set()).add(name)
+        self._by_numba = self._come_by(BY_NUMBA)  # last, since Numba compiles for half a minute
+        self._mentions: dict[str, set[str]] = {}
+        for path in sorted(str(path.relative_to(ROOT)) for path in (ROOT / "engine").glob("**/*.py")):
+            for symbol, name in planting.mentions(path):
+                self._mentions.setdefault(name, set()).add(f"{path}:{symbol}")
+
+    def of(self, room: str, mutant: making.Mutant) -> tuple[list[str], bool]:
+        """The tests, and whether any was seen to come by; where none was, the shortest of the room's."""
+        near = set(rooms.tests(room))
+        here = f"{mutant.path}:{mutant.symbol}"
+        found = self._come_by(here)
+        for path, start in ELSEWHERE.items():
+            if mutant.path.startswith(path):
+                found |= self._come_by(start)
+        if not found:
+            for symbol in self._mentions.get(mutant.symbol.split(".")[-1], ()):
+                found |= self._come_by(symbol)
+        found = {name for name in found if name.split("::")[0] in near}
+        most = self._most if found else self._most / 10
+        tests = found or {name for name in self._tests if name.split("::")[0] in near}
+        chosen, seconds = [], 0.0
+        for name in sorted(tests, key=lambda name: (name in self._by_numba, self._tests[name][0], name)):
+            seconds += self._tests[name][0]
+            if chosen and seconds > most:
+                break
+            chosen.append(name)
+        return chosen, bool(found)
+
+    def _come_by(self, symbol: str) -> set[str]:
+        inner = symbol if symbol.endswith(":") else f"{symbol}."
+        return {name for at, names in self._by_symbol.items() if at == symbol or at.startswith(inner) for name in names}
+
+    def seconds(self, names: list[str]) -> float:
+        """What those tests take as they are."""
+        return sum(self._tests[name][0] for name in names)
