@@ -2,7 +2,8 @@
 
 It starts in this order, and for these reasons:
 
-1. Whether there is a screen at all, before Qt: without one, Qt ends the process with a page of plugin names.
+1. Whether there is a screen at all, before Qt: without one, Qt ends the process with a page of plugin names; as it does
+   where it does not reach the screen, which only its last message tells.
 2. OpenGL 3.3 core as the default format and shared contexts, which Qt accepts only before the application object.
 3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
    contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
@@ -21,7 +22,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from PyQt6.QtWidgets import QApplication
+
+HEADLESS = "Without one, use run, info, check, generate or render; --help tells of them."
 SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
 
 
@@ -63,11 +69,7 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
 
 def _open(args: argparse.Namespace, robot_of_run: str) -> int:
     if _no_screen():
-        print(
-            "There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. "
-            "Without one, use run, info, check, generate or render; --help tells of them.",
-            file=sys.stderr,
-        )
+        print(f"There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. {HEADLESS}", file=sys.stderr)
         return 1
     return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run)
 
@@ -77,11 +79,35 @@ def _no_screen() -> bool:
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
 
+def _application() -> QApplication:
+    """The application object, before which Qt ends a process whose screen it does not reach, with a core dump.
+
+    Here such a process ends with a sentence and status 1.
+    """
+    from PyQt6.QtCore import QtMsgType, qInstallMessageHandler
+    from PyQt6.QtWidgets import QApplication
+
+    said: list[str] = []
+
+    def hear(kind: QtMsgType, _: object, text: str | None) -> None:
+        if kind == QtMsgType.QtFatalMsg:
+            reason = (said or [text or "Qt gives no reason"])[0].strip()
+            print(f"No window can be opened on this screen: {reason}. {HEADLESS}", file=sys.stderr, flush=True)
+            os._exit(1)
+        said.append(text or "")
+
+    before = qInstallMessageHandler(hear)
+    application = QApplication(sys.argv[:1])
+    qInstallMessageHandler(before)
+    for text in said:
+        print(text, file=sys.stderr)
+    return application
+
+
 def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool, robot_of_run: str) -> int:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
-    from PyQt6.QtWidgets import QApplication
 
     surface = QSurfaceFormat()
     surface.setVersion(3, 3)
@@ -89,7 +115,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     surface.setDepthBufferSize(24)
     QSurfaceFormat.setDefaultFormat(surface)
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
-    application = QApplication(sys.argv[:1])
+    application = _application()
     application.setApplicationName("Catena")
     application.setOrganizationName("Catena")
     if sys.platform.startswith("linux"):

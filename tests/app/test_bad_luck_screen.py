@@ -1,0 +1,43 @@
+"""Bad luck with the screen: there is none, or none that can be reached."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def started(*words: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    kept = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for name, value in environment.items():
+        kept.pop(name, None)
+        if value is not None:
+            kept[name] = value
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=100, check=False)
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="screens of Linux")
+
+
+@linux
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"DISPLAY": None}, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
+        ({"DISPLAY": ":4711"}, "could not connect to display :4711"),
+        ({"DISPLAY": None, "QT_QPA_PLATFORM": "moon"}, '"moon"'),
+    ],
+    ids=["none", "not reached", "no such platform"],
+)
+def test_without_a_screen_it_ends_with_a_sentence(environment, words):
+    ended = started("main.py", "arm7", WAYLAND_DISPLAY=None, **environment)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (told,) = ended.stderr.splitlines()
+    assert words in told
+    assert "use run, info, check, generate or render" in told
