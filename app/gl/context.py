@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,8 +11,19 @@ from typing import Any
 VERSION = (3, 3)
 
 
+_NUMBERS = re.compile(r"(\d+)\.(\d+)")
+
+
 class NoOpenGL(RuntimeError):
     """There is no way to draw on this machine; the message says what is missing."""
+
+
+def why_too_old(version: str) -> str:
+    """What is wrong with OpenGL's own text of its version, such as "2.1 Mesa 22.3.6"; empty where nothing is."""
+    found = _NUMBERS.search(version)
+    if found is None or tuple(map(int, found.groups())) >= VERSION:
+        return ""
+    return f"its OpenGL is {version}, and {'.'.join(map(str, VERSION))} is needed"
 
 
 @contextmanager

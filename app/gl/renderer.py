@@ -22,6 +22,7 @@ from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
+from app.gl.context import why_too_old
 from app.gl.extras import PLAIN, Extras, Look
 from app.gl.ground_drawer import GroundDrawer
 from app.gl.mesh import Mesh
@@ -106,7 +107,18 @@ class Renderer:
         """Of its budget, that a draft of a batch may use."""
 
     def initialize(self) -> None:
-        """Make all OpenGL objects in the current context; again after the context was lost."""
+        """Make all OpenGL objects in the current context; again after the context was lost.
+
+        Raises RuntimeError where its OpenGL is too old.
+        """
+        try:
+            self._initialize()
+        except Exception as fault:
+            if reason := why_too_old(_string(GL.GL_VERSION)):
+                raise RuntimeError(reason) from fault
+            raise
+
+    def _initialize(self) -> None:
         self._sent, self._canvases = {}, {}
         self._overlays, self._ground_drawer = OverlayDrawer(), GroundDrawer()
         self.software = any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)

@@ -47,15 +47,18 @@ class Picture:
 
 
 def processor_draws() -> bool:
-    """Whether OpenGL here is software, as its name says. An application must be running."""
+    """Whether OpenGL here is software, as its name says, or there is none. An application must be running.
+
+    A window with a QOpenGLWidget stays black as a whole where there is none; `PictureThread` tells it in a sentence.
+    """
     context, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
     if context is None:
         context = QOpenGLContext()
         context.create()
     surface.setFormat(context.format())
     surface.create()
-    if not context.makeCurrent(surface):
-        return False
+    if not context.isValid() or not context.makeCurrent(surface):
+        return True
     try:
         address = context.getProcAddress(b"glGetString")
         name = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint)(int(address))(RENDERER) or b""

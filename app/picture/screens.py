@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from OpenGL.error import Error as GLError
 from PyQt6.QtCore import QRect, Qt, pyqtSignal
 from PyQt6.QtGui import QImage, QPainter, QPaintEvent
 from PyQt6.QtOpenGLWidgets import QOpenGLWidget
@@ -35,6 +38,7 @@ class CardScreen(QOpenGLWidget):
         self.busy = False
         self.detail = self.draft = 0
         self._renderer: Renderer | None = None
+        self._failed = False
         self._view: View | None = None
 
     @property
@@ -57,28 +61,35 @@ class CardScreen(QOpenGLWidget):
 
     def end(self) -> None:
         """Free what drawing needs; it is made again when something is to be drawn."""
-        if self._renderer is not None and self.isValid():
+        renderer, self._renderer, self._failed = self._renderer, None, False
+        if renderer is not None and self.isValid():
             self.makeCurrent()
-            self._renderer.release()
+            with suppress(GLError):  # a context that was lost has taken them along
+                renderer.release()
             self.doneCurrent()
 
     def initializeGL(self) -> None:
-        self._renderer = Renderer()
-        try:
-            self._renderer.initialize()
-        except RuntimeError as fault:
-            self._renderer = None
-            self.failed.emit(str(fault))
+        """The context is new; that of another top-level window before has gone, or is about to."""
+        self._renderer, self._failed = None, False
+        self.context().aboutToBeDestroyed.connect(self.end)
 
     def paintGL(self) -> None:
         self.painted.emit()
-        if self._renderer is None or self._view is None:
-            return
         view = self._view
-        self._renderer.set_scene(view)
-        self._renderer.ground = view.ground
-        self._renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
-        self.shown.emit(self._renderer.draw_seconds)
+        if self._failed or view is None:
+            return
+        try:
+            if self._renderer is None:
+                self._renderer = Renderer()
+            renderer = self._renderer
+            renderer.set_scene(view)
+            renderer.ground = view.ground
+            renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
+        except Exception as fault:  # whatever the driver raised, the window goes on
+            self._failed = True
+            self.failed.emit(str(fault))
+        else:
+            self.shown.emit(renderer.draw_seconds)
 
 
 class ProcessorScreen(QWidget):

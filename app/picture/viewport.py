@@ -19,7 +19,7 @@ from PyQt6.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
-from PyQt6.QtWidgets import QApplication, QLabel, QWidget
+from PyQt6.QtWidgets import QApplication, QWidget
 
 import engine
 from app.gl.batch import Batch, Box
@@ -29,6 +29,7 @@ from app.gl.picking import Hit, pick, ray
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
+from app.picture.drawing_fault import CURE, DrawingFault
 from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
@@ -100,13 +101,11 @@ class Viewport(QWidget):
         self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
-        self._screen.failed.connect(self._failed)
         self._labels = LabelLayer(self)
-        self._fault = QLabel(self)  # why nothing can be drawn
-        self._fault.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._fault.setWordWrap(True)
-        self._fault.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._fault.hide()
+        self._fault = DrawingFault(self)
+        self._fault.again.connect(self._draw_again)
+        self._fault.lasting.connect(self._tell_fault)
+        self._screen.failed.connect(self._fault.tell)
         self._mesh_read.connect(self._take_meshes)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(240, 180)
@@ -131,8 +130,7 @@ class Viewport(QWidget):
         self._contacts = self._marks = None
         self._model = model
         self.overlays.set_robot(None, 1.0)
-        self._fault.clear()
-        self._fault.hide()
+        self._fault.begin_anew()
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
@@ -349,6 +347,7 @@ class Viewport(QWidget):
 
     def _shown(self, seconds: float) -> None:
         """A picture has come: its time is told, and what has changed meanwhile is drawn."""
+        self._fault.forget()
         self._labels.show_view(self._screen.view)
         self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
         self.drawn.emit(seconds)
@@ -359,11 +358,12 @@ class Viewport(QWidget):
         if self._missed:
             QTimer.singleShot(0, self._change)
 
-    def _failed(self, fault: str) -> None:
-        self._fault.setText(f"This computer cannot draw the robot: {fault}")
-        self._fault.show()
-        cure = "update the graphics driver to one with OpenGL 3.3"
-        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
+    def _draw_again(self) -> None:
+        self._screen.end()
+        self._change()
+
+    def _tell_fault(self, fault: str) -> None:
+        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, CURE)])
 
     def _take_meshes(self) -> None:
         scene = self._scene

@@ -1,0 +1,156 @@
+"""Bad luck with OpenGL: none, too old, lost or at fault. The window opens, goes on, and says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtWidgets import QWidget
+from test_bad_luck_screen import linux, started
+from test_viewport import colors
+from windows import wait
+
+import engine
+from app.gl.context import why_too_old
+from app.gl.renderer import Renderer
+from app.picture import drawing_fault
+from app.picture.viewport import Viewport
+
+PROGRAM = """
+import sys
+from PyQt6.QtCore import QCoreApplication, QSettings, Qt, QTimer
+from PyQt6.QtGui import QSurfaceFormat
+from PyQt6.QtWidgets import QApplication
+surface = QSurfaceFormat()
+surface.setVersion(3, 3)
+surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
+QSurfaceFormat.setDefaultFormat(surface)
+QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+app = QApplication([])
+import engine
+from app.window import Window
+window = Window(QSettings(sys.argv[1], QSettings.Format.IniFormat))
+window.show()
+window.open(engine.find_robot("double_pendulum"))
+bench, viewport = window.workbench, window.viewport
+told = []
+viewport.diagnostics.connect(told.extend)
+def look():
+    if bench.model is not None and not bench.loading and not bench.playing:
+        window.run.play.trigger()
+    if viewport._fault.isVisible() and told and bench.time > 0.1:
+        print(viewport._fault.text().replace("\\n", " "), [each.fault for each in told], sep="|", flush=True)
+        image = window.grab().toImage()
+        print(len({image.pixel(x, 40) for x in range(0, image.width(), 3)}) > 3, flush=True)
+        window.close()
+timer = QTimer()
+timer.timeout.connect(look)
+timer.start(20)
+QTimer.singleShot(60000, lambda: app.exit(3))
+sys.exit(app.exec())
+"""
+
+
+@linux
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"QT_XCB_GL_INTEGRATION": "none"}, "it gives no OpenGL 3.3 core context"),
+        ({"MESA_GL_VERSION_OVERRIDE": "2.1"}, "it gives no OpenGL 3.3 core context"),
+    ],
+    ids=["none", "too old"],
+)
+def test_without_opengl_the_window_works_and_says_so(tmp_path, environment, words):
+    ended = started("-c", PROGRAM, str(tmp_path / "settings.ini"), **environment)
+    assert ended.returncode == 0, ended.stderr
+    told, colourful = ended.stdout.splitlines()
+    sentence, findings = told.split("|")
+    assert words in sentence
+    assert "Simulation, plots and files work" in sentence
+    assert findings == f"[{words!r}]"
+    assert colourful == "True"
+
+
+@pytest.mark.parametrize(
+    ("version", "old"), [("2.1 Mesa 22.3.6", True), ("3.3.0 NVIDIA 550", False), ("4.6", False), ("", False)]
+)
+def test_a_version_that_is_too_old_is_told(version, old):
+    assert bool(why_too_old(version)) == old
+
+
+@pytest.fixture(params=[False, True], ids=["as here", "as by a card"])
+def viewport(qtbot, monkeypatch, request):
+    if request.param:
+        monkeypatch.setattr("app.picture.viewport.processor_draws", lambda: False)
+    made = Viewport()
+    qtbot.addWidget(made)
+    made.resize(320, 240)
+    with qtbot.waitExposed(made), qtbot.waitSignal(made.drawn):
+        made.show()
+    with qtbot.waitSignal(made.drawn):
+        made.set_model(engine.load(engine.find_robot("double_pendulum")))
+    yield made
+    made.setParent(None)
+    made.close()
+
+
+def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewport, monkeypatch):
+    before, draw, told = colors(viewport), Renderer.pieces, []
+    viewport.diagnostics.connect(told.extend)
+    left = [2]
+
+    def fail(*arguments):
+        left[0] -= 1
+        if left[0] < 0:
+            return draw(*arguments)
+        raise RuntimeError("the context was lost")
+
+    monkeypatch.setattr(Renderer, "pieces", fail)
+    viewport.camera.orbit(0.5, 0.0)
+    viewport._change()
+    wait(qtbot, lambda: viewport.failed)
+    assert "the context was lost" in viewport._fault.text()
+    wait(qtbot, lambda: not viewport.failed and left[0] < 0)
+    viewport.camera.orbit(-0.5, 0.0)
+    viewport._change()
+    assert np.abs(colors(viewport) - before).max() < 8
+    assert not told
+
+
+def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport, monkeypatch):
+    monkeypatch.setattr(drawing_fault, "PAUSES", (10, 20))
+    told, attempts = [], []
+    viewport.diagnostics.connect(told.append)
+
+    def fail(*_):
+        attempts.append(1)
+        raise MemoryError("no room for it")
+
+    monkeypatch.setattr(Renderer, "pieces", fail)
+    viewport._change()
+    wait(qtbot, lambda: bool(told))
+    count = len(attempts)
+    viewport._change()
+    qtbot.wait(150)
+    assert (len(told), len(attempts)) == (1, count)
+    assert viewport.failed
+
+
+def test_another_window_around_it_makes_the_picture_anew(qtbot, viewport):
+    """As docks that float and full screens do: a card's context goes with the window."""
+    before, others = colors(viewport), []
+    for _ in range(2):
+        other = QWidget()
+        others.append(other)
+        other.resize(330, 250)
+        viewport.setParent(other)
+        viewport.resize(320, 240)
+        with qtbot.waitExposed(other):
+            other.show()
+        viewport.show()
+        wait(qtbot, lambda: colors(viewport).shape == before.shape)
+        assert np.abs(colors(viewport) - before).max() < 8
+        assert not viewport.failed
+    viewport.setParent(None)
+    for other in others:
+        other.close()
