@@ -242,6 +242,10 @@ class Workbench(JointDriving):
             self._start, self.time = start, 0.0
             self.reset()
 
+    def set_self_collision(self, on: bool) -> None:
+        """Let the robot's links touch each other, or pass through."""
+        self._configure(replace(self.settings, scene=replace(self.settings.scene, self_collision=on)))
+
     def set_gravity(self, on: bool) -> None:
         self._configure(replace(self.settings, gravity=on))
 
@@ -275,7 +279,9 @@ class Workbench(JointDriving):
             return {}
         device = self.settings.device
         device = "cpu" if device == "auto" and self._gpu.why_not is not None else device
-        reasons = {name: engine.simulation_refusal(name, self.model, device, self._scene) for name in ALGORITHMS}
+        reasons = {
+            name: engine.simulation_refusal(name, self.model, device, self.settings.touched) for name in ALGORITHMS
+        }
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     @property
@@ -285,17 +291,12 @@ class Workbench(JointDriving):
         for device in ("cpu", "cuda"):
             if self.model is not None and not self._stepping(device):
                 first = engine.SIMULATION_ALGORITHMS[device][0]
-                reasons[device] = engine.simulation_refusal(first, self.model, device, self._scene) or ""
+                reasons[device] = engine.simulation_refusal(first, self.model, device, self.settings.touched) or ""
         return reasons
-
-    @property
-    def _scene(self) -> engine.Scene | None:
-        """What the robot touches."""
-        return self.settings.scene if self.settings.ground else None
 
     def _stepping(self, device: str) -> tuple[str, ...]:
         """The algorithms that simulate the present robot, where it stands, on a device."""
-        return () if self.model is None else engine.simulation_algorithms(self.model, device, self._scene)
+        return () if self.model is None else engine.simulation_algorithms(self.model, device, self.settings.touched)
 
     @property
     def unmeasured(self) -> bool:

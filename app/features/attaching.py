@@ -28,6 +28,7 @@ from app.features.plots_view import PlotsView
 from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
+from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.time_view import TimeView
@@ -52,6 +53,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     BesideView,
     PlotsView,
     GroundView,
+    SelfCollisionView,
     Appearance,
     Reloading,
     Generating,

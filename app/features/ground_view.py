@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ class GroundView:
 
     def _take(self, scene: engine.Scene) -> None:
         try:
-            self._bench.set_scene(scene)
+            self._bench.set_scene(replace(scene, self_collision=self._bench.settings.scene.self_collision))
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
@@ -97,9 +98,8 @@ class GroundView:
         self.menu.setEnabled(self._bench.stands and settings.ground)
         self._mark(settings.scene)
         frame = self._bench.replay.frame
-        present = settings.scene if settings.ground else None
-        scene = present if frame is None else frame.setup.settings.scene
-        if scene is None:
+        scene = settings.touched if frame is None else frame.setup.settings.scene
+        if scene is None or (scene.ground is None and not scene.obstacles):
             self._overlays.set_world(None)
             return
         if self._shown is None or self._shown[0] is not scene:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +163,20 @@ class Settings:
     driven: frozenset[int] = frozenset()
     """The velocities whose joints no gains hold."""
     spread: Spread = ALONE
+
+    @property
+    def touched(self) -> engine.Scene | None:
+        """What the robot may touch: `scene`, of which only itself where it stands on no ground; None for nothing."""
+        if self.ground:
+            return self.scene
+        return replace(self.scene, ground=None, obstacles=()) if self.scene.self_collision else None
+
+    def touching(self, scene: engine.Scene | None) -> Settings:
+        """These, but with `scene` for what is touched."""
+        if scene is not None and (scene.ground is not None or scene.obstacles):
+            return replace(self, ground=True, scene=scene)
+        itself = scene is not None and scene.self_collision
+        return replace(self, ground=False, scene=replace(self.scene, self_collision=itself))
 
 
 @dataclass(frozen=True)

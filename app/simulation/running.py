@@ -318,7 +318,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     """
     kp, kd = gains_of(model, settings)
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
-    spread, scene = settings.spread, settings.scene if settings.ground else None
+    spread, scene = settings.spread, settings.touched
     start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
     many = spread.robots > 1
     return engine.Simulation(
@@ -339,8 +339,7 @@ def again(frame: engine.RecordedFrame, before: Running) -> Running:
     Raises what making a simulation does.
     """
     setup, settings = frame.setup, frame.setup.about or before.settings
-    scene = setup.settings.scene
-    settings = replace(settings, ground=scene is not None, scene=settings.scene if scene is None else scene)
+    settings = settings.touching(setup.settings.scene)
     alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
     running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
     checkpoint = frame.checkpoint

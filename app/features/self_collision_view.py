@@ -1,0 +1,32 @@
+"""Simulation › Self-collision: whether the robot's links touch each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.desktop.actions import check, make_action
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+TIP = "Links touch each other: not neighbours, nor shapes that touch in the neutral pose"
+NO_SHAPES = "The robot's file gives its links no <collision> shapes to touch each other with"
+
+
+class SelfCollisionView:
+    """Lets the user choose, for robots that have shapes to touch with."""
+
+    def __init__(self, window: Window):
+        self._bench = window.workbench
+        self.action = make_action(
+            window, "Self-&collision", self._bench.set_self_collision, tip=TIP, checkable=True
+        )  # fmt: skip
+        window.menus.simulation.put(self.action)
+        window.refreshed.connect(self._refresh)
+
+    def _refresh(self) -> None:
+        model = self._bench.model
+        bare = model is not None and not model.collisions
+        self.action.setEnabled(model is not None and not bare)
+        self.action.setToolTip(NO_SHAPES if bare else TIP)
+        check(self.action, self._bench.settings.scene.self_collision)
