@@ -12,7 +12,8 @@ from PyQt6.QtCore import Qt, QTimer
 from app.desktop.actions import MESSAGE
 from app.desktop.docks import BOTTOM, Dock
 from app.panels.plots import PlotsPanel
-from app.plotting.quantities import Quantity, catalogue
+from app.plotting.catalogue import catalogue
+from app.plotting.quantities import Quantity
 from app.plotting.recorded_curves import RecordedCurves, Wanted, evaluate
 from app.plotting.series import Series
 from app.simulation.messages import Loaded, Snapshot

@@ -166,6 +166,7 @@ class Scene:
     def _index_meshes(self) -> None:
         """Find the unique meshes, and put the shapes in their order."""
         shared: dict[str | mesh.Recipe, int] = {}
+        recipes: dict[tuple[Any, ...], tuple[mesh.Recipe, tuple[float, ...]]] = {}  # of a thousand links most are alike
         index, scales = [], []
         self._meshes: list[Mesh] = []
         self._levels: list[tuple[Level, ...]] = []
@@ -173,7 +174,10 @@ class Scene:
             key: str | mesh.Recipe = shape.mesh or "a mesh without a filename"
             scale: tuple[float, ...] = shape.size
             if shape.shape != "mesh":
-                key, scale = mesh.recipe(shape.shape, shape.size, len(self._shapes))
+                size = shape.shape, shape.size
+                if size not in recipes:
+                    recipes[size] = mesh.recipe(*size, len(self._shapes))
+                key, scale = recipes[size]
             if key not in shared:
                 shared[key] = len(self._meshes)
                 made, coarser = (
@@ -191,14 +195,12 @@ class Scene:
 
     def _place(self) -> None:
         """Work out the copies anew, after meshes have changed."""
-        count = len(self._shapes)
-        local, color = np.empty((count, 4, 4)), np.empty((count, 4), np.float32)
-        for k, shape in enumerate(self._shapes):
-            drawn = self._meshes[self._mesh[k]]
-            local[k] = shape.pose
-            if drawn is not WAITING and drawn is not MISSING:
-                local[k, :3, :3] *= self._scales[k]
-            color[k] = _color(shape, drawn)
+        local = np.array([shape.pose for shape in self._shapes], float).reshape(-1, 4, 4)
+        there = np.array([drawn is not WAITING and drawn is not MISSING for drawn in self._meshes], bool)[self._mesh]
+        local[there, :3, :3] *= self._scales[there][:, None]
+        drawn = map(self._meshes.__getitem__, self._mesh.tolist())
+        colors = [_color(*each) for each in zip(self._shapes, drawn, strict=True)]
+        color = np.array(colors, np.float32).reshape(-1, 4)
         start = np.searchsorted(self._mesh, np.arange(len(self._meshes) + 1))
         link = np.array([shape.link for shape in self._shapes], np.int64)
         hulls = np.array([each.hull for each in self._meshes]).reshape(-1, 26, 3)[self._mesh]

@@ -24,6 +24,7 @@ from app.desktop import theme
 from app.panels.chart import Chart
 from app.panels.plot_saving import PlotSaving
 from app.panels.quantity_list import QuantityList
+from app.plotting.catalogue import Catalogue
 from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.series import Series
@@ -174,7 +175,7 @@ class PlotsPanel(QWidget):
         """The keys of the quantities of each plot, by which `restore` finds them again."""
         return [[quantity.key for quantity in chart.quantities] for chart in self.charts]
 
-    def set_quantities(self, quantities: Sequence[Quantity], plots: Sequence[Sequence[str]] = ()) -> None:
+    def set_quantities(self, quantities: Catalogue, plots: Sequence[Sequence[str]] = ()) -> None:
         """Those of another robot, with plots of those whose keys are given, as far as there are such."""
         self.list.set_quantities(quantities)
         self.set_plots(plots)
@@ -182,9 +183,8 @@ class PlotsPanel(QWidget):
     def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
         """Plots of the quantities with these keys, as far as there are such, instead of those that are there."""
         self._remove_charts()
-        by_key = {quantity.key: quantity for quantity in self.list.model.quantities}
         for keys in plots:
-            found = [by_key[key] for key in keys if key in by_key]
+            found = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             self.current = None
             for quantity in found[: MOST - len(self._series)]:
                 fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may be another
@@ -208,7 +208,7 @@ class PlotsPanel(QWidget):
 
     def plot_group(self, subject: str, kinds: Sequence[str]) -> None:
         """Plot all quantities of these kinds, up to `EACH`."""
-        group = [each for each in self.list.model.quantities if each.subject == subject and each.kind in kinds]
+        group = self.list.model.quantities.of_kinds(subject, kinds)
         missing = [each for each in group if each not in self._series][:EACH]
         if not group:
             self.message.emit(f"this robot has no {' or '.join(kinds)} to plot")

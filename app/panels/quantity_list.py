@@ -9,7 +9,8 @@ from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
 
 from app.desktop import theme
-from app.plotting.quantities import Quantity, found
+from app.plotting.catalogue import Catalogue
+from app.plotting.quantities import Quantity
 
 Role = Qt.ItemDataRole
 HINT = "Search, e.g. elbow torque"
@@ -40,7 +41,7 @@ class QuantityModel(QAbstractListModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.quantities: Sequence[Quantity] = ()
+        self.quantities = Catalogue()
         self.shown: Sequence[Quantity] = ()
         self.tints: Mapping[Quantity, str] = {}
         """The colours of those that are plotted."""
@@ -48,7 +49,7 @@ class QuantityModel(QAbstractListModel):
     def show(self, text: str) -> None:
         """List those in which all words of a text occur."""
         self.beginResetModel()
-        self.shown = found(self.quantities, text)
+        self.shown = self.quantities.found(text)
         self.endResetModel()
 
     def set_tints(self, tints: Mapping[Quantity, str]) -> None:
@@ -112,7 +113,7 @@ class QuantityList(QWidget):
         self.view.installEventFilter(self)
         theme.tint(self.count, "faint")
 
-    def set_quantities(self, quantities: Sequence[Quantity]) -> None:
+    def set_quantities(self, quantities: Catalogue) -> None:
         """Everything there is to choose from."""
         self.model.quantities = quantities
         self._search(self.search.text())

@@ -8,17 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PyQt6.QtCore import QPointF, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import (
-    QCloseEvent,
-    QHideEvent,
-    QImage,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QResizeEvent,
-    QShowEvent,
-    QWheelEvent,
-)
+from PyQt6.QtGui import QCloseEvent, QHideEvent, QImage, QPainter, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QApplication, QWidget
 
 import engine
@@ -34,11 +24,9 @@ from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
 from app.picture.screens import CardScreen, ProcessorScreen, Screen
+from app.picture.steering import SteeredView
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
-
-TURN = np.radians(0.35)  # of the camera for each pixel of a drag
-WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
 
 STILL = 200  # ms in which nothing moved by a pixel, after which the picture is drawn in full
 UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
@@ -46,14 +34,12 @@ MODEST = 4.0  # times as long as a picture takes, between two of them where the 
 SLOWEST = 0.044  # s between two pictures all the same
 EARTH = 9.81  # m/s²: the weight of a robot without gravity is that on Earth
 LYING = 0.4  # of its length, that the size of a robot is at least for its contacts' marks: else it is its height
-CLICK = 4  # px by which the mouse may move in a click
 
 
-class Viewport(QWidget):
+class Viewport(SteeredView):
     """Draws one robot, or a batch of them, of which a click picks one.
 
-    Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms, a double click or F fits. Right drag, or
-    Ctrl and left drag, pulls at a link, see `app.features.dragging`.
+    Right drag, or Ctrl and left drag, pulls at a link, see `app.features.dragging`.
     """
 
     diagnostics = pyqtSignal(list)
@@ -72,7 +58,6 @@ class Viewport(QWidget):
         """Whether the camera keeps its target on the robot's root body as it moves."""
         self.modest = False
         """Whether the simulation lacks time, so that pictures have to leave it some."""
-        self.camera = Camera()
         self.overlays = Overlays()
         self.overlays.changed.connect(self._change)
         self._model: engine.Model | None = None
@@ -82,6 +67,9 @@ class Viewport(QWidget):
         self._marks: Marks | None = None  # of the contacts, where they are shown
         self._marking = False
         self._weight, self._size = 1.0, 1.0  # of the robot, N and m
+        self._bounded: tuple[tuple[object, object], Box] | None = (
+            None  # where the robot ends, and of what that is known
+        )
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._batch: Batch | None = None
@@ -97,7 +85,9 @@ class Viewport(QWidget):
         for timer, slot in ((self._still, self._rest), (self._later, self._move)):
             timer.setSingleShot(True)
             timer.timeout.connect(slot)
-        self._mouse = self._pressed = QPointF()
+        self.steered.connect(self._steered)
+        self.pressed.connect(self._click)
+        self.fit_asked.connect(self.fit)
         self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
@@ -107,7 +97,6 @@ class Viewport(QWidget):
         self._fault.lasting.connect(self._tell_fault)
         self._screen.failed.connect(self._fault.tell)
         self._mesh_read.connect(self._take_meshes)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(240, 180)
 
     @property
@@ -171,7 +160,10 @@ class Viewport(QWidget):
         """The corners of what is drawn of one robot, (3,) each, as it stands; around the origin where there is none."""
         if self._scene is None or self._poses is None:
             return np.full(3, -0.5), np.full(3, 0.5)
-        return self._scene.bounds(self._poses)
+        content, poses = self._scene.content, self._poses
+        if self._bounded is None or self._bounded[0][0] is not content or self._bounded[0][1] is not poses:
+            self._bounded = (content, poses), content.bounds(poses)
+        return self._bounded[1]
 
     @property
     def robot_size(self) -> float:
@@ -219,7 +211,7 @@ class Viewport(QWidget):
         if self._scene is not None and self._batch is not None:
             self.camera.fit(*self._batch.bounds(self._scene.content.reach))
         elif self._scene is not None and self._poses is not None:
-            self.camera.fit(*self.overlays.around(self._scene.bounds(self._poses)))
+            self.camera.fit(*self.overlays.around(self.robot_bounds))
         else:
             self.camera = Camera(parallel=self.camera.parallel)
         self._change()
@@ -260,12 +252,12 @@ class Viewport(QWidget):
     def _settle(self) -> None:
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
         if self._scene is not None and self._poses is not None:
-            self._ground = self._scene.ground(self._poses)
-            lower, upper = self._scene.bounds(self._poses)
+            lower, upper = self.robot_bounds
+            self._ground = min(0.0, float(lower[2]))  # or as low as what hangs below its root
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-3)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
-                self.camera.fit(*self._scene.bounds(self._poses))
+                self.camera.fit(lower, upper)
 
     # What is drawn, and when.
 
@@ -402,15 +394,17 @@ class Viewport(QWidget):
         self._fault.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._mouse = self._pressed = event.position()
+    # What the user does.
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click, not a drag, picks the link that is seen there, or the robot of a batch."""
-        moved = (event.position() - self._pressed).manhattanLength()
-        if self._scene is None or event.button() != Qt.MouseButton.LeftButton or moved > CLICK:
+    def _steered(self) -> None:
+        self._framed = True
+        self._change()
+
+    def _click(self, at: QPointF) -> None:
+        """Pick the link that is seen there, or the robot of a batch."""
+        if self._scene is None:
             return
-        size, place = (self.width(), self.height()), (event.position().x(), event.position().y())
+        size, place = (self.width(), self.height()), (at.x(), at.y())
         if self._batch is None:
             hit = self.under(*place)
             self.clicked.emit(-1 if hit is None else hit.link)
@@ -418,32 +412,3 @@ class Viewport(QWidget):
         robot = self._batch.nearest(self.camera, size, place, self._scene.content.reach)
         if robot is not None:
             self.picked.emit(robot)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        step = event.position() - self._mouse
-        self._mouse = event.position()
-        shifted = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        left, middle = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton
-        if event.buttons() & middle or (event.buttons() & left and shifted):
-            side = min(self.width(), self.height())
-            self.camera.pan(-step.x() / side, step.y() / side)
-        elif event.buttons() & left:
-            self.camera.orbit(-step.x() * TURN, step.y() * TURN)
-        else:
-            return
-        self._framed = True
-        self._change()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        self.camera.zoom(WHEEL ** event.angleDelta().y())
-        self._framed = True
-        self._change()
-
-    def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
-        self.fit()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_F:
-            self.fit()
-        else:
-            super().keyPressEvent(event)

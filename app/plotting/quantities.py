@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
-from app.acting.coordinates import Coordinate, coordinates
+from app.acting.coordinates import Coordinate
 from app.simulation.contacts import ContactForces
 
 Array = np.ndarray
@@ -78,13 +78,6 @@ class Quantity:
     def key(self) -> str:
         """A name that stays the same from run to run."""
         return "/".join((self.subject, self.name, self.kind, self.part))
-
-
-_JOINT_UNITS = {
-    True: (ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, TORQUE),
-    False: (LENGTH, VELOCITY, ACCELERATION, FORCE),
-}
-"""Of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,66 +193,3 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
 }
 EFFORTS, TARGETS, CONTACTS = frozenset(("torque", "force")), frozenset(("target", "error")), "contact"
 """The kinds that need more of a sample than q and v; of contacts, how their names begin."""
-
-
-def catalogue(model: engine.Model) -> tuple[Quantity, ...]:
-    """Everything that can be plotted of a robot: the robot's own first, then of joints, then of links."""
-    return (*_of_robot(model), *_of_joints(model), *_of_links(model))
-
-
-def _vector(subject: str, name: str, kind: str, unit: Unit, index: int, words: str = "") -> Iterator[Quantity]:
-    for part in (*AXES, NORM):
-        yield Quantity(subject, name, kind, part, unit, index, words)
-
-
-def _of_robot(model: engine.Model) -> Iterator[Quantity]:
-    for kind in ("kinetic energy", "potential energy", "total energy"):
-        yield Quantity("robot", "", kind, "", ENERGY)
-    yield Quantity("robot", "", "energy drift", "", ENERGY, words="change error", relative=True)
-    yield from _vector("robot", "", "momentum", MOMENTUM, -1, "linear")
-    yield from _vector("robot", "", "angular momentum", ANGULAR_MOMENTUM, -1, "about the origin")
-    if model.collisions:
-        yield from _vector("robot", "", "contact force", FORCE, -1, "total ground reaction")
-        yield Quantity("robot", "", "contacts", "", COUNT, words="number count")
-        yield Quantity("robot", "", "contact residual", "", RESIDUAL, words="error tolerance")
-
-
-def _of_joints(model: engine.Model) -> Iterator[Quantity]:
-    for k, row in enumerate(coordinates(model)):
-
-        def one(kind: str, unit: Unit, words: str, name: str = row.name, k: int = k) -> Quantity:
-            return Quantity("joint", name, kind, "", unit, k, words)
-
-        position, velocity, acceleration, effort = _JOINT_UNITS[row.angular]
-        yield one("position", position, "angle q coordinate")
-        if row.driveable or row.leader is not None:
-            yield one("velocity", velocity, "speed rate")
-            yield one("acceleration", acceleration, "rate")
-        if row.driveable:
-            yield one("torque" if row.angular else "force", effort, "effort drive motor tau")
-        if row.holdable:
-            yield one("target", position, "setpoint reference")
-            yield one("error", position, "tracking target − position")
-
-
-def _of_links(model: engine.Model) -> Iterator[Quantity]:
-    touching = {collision.link for collision in model.collisions}
-    for k, name in enumerate(model.link_names):
-        yield from _vector("link", name, "position", LENGTH, k, "origin pose")
-        yield from _vector("link", name, "velocity", VELOCITY, k, "linear twist speed")
-        yield from _vector("link", name, "angular velocity", ANGULAR_VELOCITY, k, "omega twist")
-        if k in touching:
-            yield from _vector("link", name, "contact force", FORCE, k, "ground reaction")
-
-
-def found(quantities: Sequence[Quantity], text: str) -> list[Quantity]:
-    """Those in which every word of a text occurs; those whose own name has them all come first."""
-    words = text.casefold().split()
-    by_name, by_words = [], []
-    for each in quantities:
-        name = f"{each.label} {each.unit.label}".casefold()
-        if all(word in name for word in words):
-            by_name.append(each)
-        elif all(word in name or word in each.words or word in each.subject for word in words):
-            by_words.append(each)
-    return by_name + by_words

@@ -19,8 +19,8 @@ from app.features.plots_view import PlotsView
 from app.panels.canvas import ticks
 from app.panels.chart import STYLES
 from app.panels.plots import EACH, MOST, PlotsPanel
+from app.plotting.catalogue import catalogue
 from app.plotting.probe import Samples
-from app.plotting.quantities import catalogue
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 

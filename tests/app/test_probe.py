@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import engine
+from app.plotting.catalogue import catalogue
 from app.plotting.probe import SPACING, Probe
-from app.plotting.quantities import catalogue
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import running_of
 from app.simulation.spread import Spread

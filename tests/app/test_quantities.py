@@ -9,8 +9,9 @@ import pytest
 
 import engine
 from app.acting.coordinates import coordinates
+from app.plotting.catalogue import catalogue
 from app.plotting.probe import Probe
-from app.plotting.quantities import Evaluation, States, catalogue, found
+from app.plotting.quantities import Evaluation, Quantity, States
 from app.simulation.messages import Settings
 from app.simulation.running import for_new, running_of
 
@@ -143,11 +144,38 @@ def test_what_stands_is_carried_by_its_contacts():
 def test_words_find_what_is_looked_for():
     model = engine.load(engine.find_robot("arm7"))
     all_ = catalogue(model)
-    assert [each.label for each in found(all_, "joint4 torque")] == ["joint4 torque"]
-    assert [each.label for each in found(all_, "EFFORT 4")] == ["joint4 torque"]
-    assert {each.kind for each in found(all_, "energy")} == {
+    assert [each.label for each in all_.found("joint4 torque")] == ["joint4 torque"]
+    assert [each.label for each in all_.found("EFFORT 4")] == ["joint4 torque"]
+    assert {each.kind for each in all_.found("energy")} == {
         "kinetic energy", "potential energy", "total energy", "energy drift",
     }  # fmt: skip
-    assert {each.unit.si for each in found(all_, "joint3 °/s")} == {"rad/s", "rad/s²"}
-    assert found(all_, "no such thing") == []
-    assert len(found(all_, "  ")) == len(all_)
+    assert {each.unit.si for each in all_.found("joint3 °/s")} == {"rad/s", "rad/s²"}
+    assert len(all_.found("no such thing")) == 0
+    assert len(all_.found("  ")) == len(all_)
+
+
+def test_a_long_chain_is_listed_and_searched_at_once():
+    """Its 18 000 quantities are made only when they are asked for."""
+    made = []
+
+    class Counted(Quantity):
+        def __init__(self, *values, **others):
+            made.append(values)
+            super().__init__(*values, **others)
+
+    chain = engine.chain(1000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.plotting.catalogue.Quantity", Counted)
+        all_ = catalogue(chain)
+        assert len(all_) > 18_000
+        found = all_.found("joint500 position")
+        assert len(made) == 0
+        assert [each.label for each in found] == ["joint500 position", "joint500 error"]
+        assert all_.named("joint/joint500/position/") == found[0]
+        assert len(made) < 5
+    assert all_.named("joint/joint500/no such kind/") is all_.named("") is None
+
+
+def test_a_key_finds_each_quantity_again():
+    all_ = catalogue(engine.load(engine.find_robot("quadruped")))
+    assert [all_.named(each.key) for each in all_] == list(all_)

@@ -16,7 +16,7 @@ from windows import wait
 import engine
 from app.acting.coordinates import coordinates
 from app.features.time_view import TimeView
-from app.plotting.quantities import catalogue
+from app.plotting.catalogue import catalogue
 from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate
 from app.simulation.contacts import contact_forces
 from app.simulation.messages import Settings

@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QApplication
 
 import engine
 from app.gl.renderer import DETAILS, Renderer
+from app.gl.scene import Content
 from app.gl.view import View
 from app.picture import screens
 from app.picture.pictures import Picture, PictureThread
@@ -366,3 +367,23 @@ def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtb
     with qtbot.waitSignal(viewport.drawn, timeout=10_000):
         viewport.set_model(robot())
     assert not viewport.failed
+
+
+def test_what_a_robot_reaches_is_worked_out_once_for_each_pose(viewport, monkeypatch):
+    """A chain of 1000 links is 2000 shapes; that it loads asks seven times where they end."""
+    asked, bounds = [], Content.bounds
+
+    def counted(content, poses):
+        asked.append(poses)
+        return bounds(content, poses)
+
+    monkeypatch.setattr(Content, "bounds", counted)
+    chain = engine.chain(5)
+    viewport.set_model(chain)
+    viewport.fit()
+    assert viewport.robot_size > 0.1
+    here = [each for each in asked if each is viewport._poses]
+    assert len(here) == 1
+    upper = viewport.robot_bounds[1]
+    viewport.set_poses(engine.link_poses(chain, np.full(5, 0.4)))
+    assert not np.array_equal(viewport.robot_bounds[1], upper)

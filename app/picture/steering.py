@@ -1,0 +1,69 @@
+"""Moving a camera with the mouse, and clicking what it sees."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QPointF, Qt, pyqtSignal
+from PyQt6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+from PyQt6.QtWidgets import QWidget
+
+from app.gl.camera import Camera
+
+TURN = np.radians(0.35)  # of the camera for each pixel of a drag
+WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
+CLICK = 4  # px by which the mouse may move in a click
+
+
+class SteeredView(QWidget):
+    """Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms.
+
+    A double click or F asks for all to be seen.
+    """
+
+    steered = pyqtSignal()
+    """The user has moved the camera."""
+    pressed = pyqtSignal(QPointF)
+    """A place that was clicked with the left button."""
+    fit_asked = pyqtSignal()
+
+    def __init__(self, parent: QWidget | None = None):
+        super().__init__(parent)
+        self.camera = Camera()
+        self._mouse = self._pressed = QPointF()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._mouse = self._pressed = event.position()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click is no drag."""
+        moved = (event.position() - self._pressed).manhattanLength()
+        if event.button() == Qt.MouseButton.LeftButton and moved <= CLICK:
+            self.pressed.emit(event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        step = event.position() - self._mouse
+        self._mouse = event.position()
+        shifted = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        left, middle = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton
+        if event.buttons() & middle or (event.buttons() & left and shifted):
+            side = min(self.width(), self.height())
+            self.camera.pan(-step.x() / side, step.y() / side)
+        elif event.buttons() & left:
+            self.camera.orbit(-step.x() * TURN, step.y() * TURN)
+        else:
+            return
+        self.steered.emit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.camera.zoom(WHEEL ** event.angleDelta().y())
+        self.steered.emit()
+
+    def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
+        self.fit_asked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F:
+            self.fit_asked.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,212 @@
+"""Everything that can be plotted of a robot, to be listed and searched: a chain of 1000 links has 18 000 quantities.
+
+A `Quantity` is made when somebody asks for it. What joints or links that are alike have is one tuple of `Slot`s, so
+that a search looks at each name and each slot once, and not at every quantity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple, overload
+
+import numpy as np
+
+import engine
+from app.acting.coordinates import Coordinate, coordinates
+from app.plotting.quantities import (
+    ACCELERATION,
+    ANGLE,
+    ANGULAR_ACCELERATION,
+    ANGULAR_MOMENTUM,
+    ANGULAR_VELOCITY,
+    AXES,
+    COUNT,
+    ENERGY,
+    FORCE,
+    LENGTH,
+    MOMENTUM,
+    NORM,
+    RESIDUAL,
+    TORQUE,
+    VELOCITY,
+    Quantity,
+    Unit,
+)
+
+
+class Slot(NamedTuple):
+    """What a subject has: a `Quantity` but for its subject, see there."""
+
+    kind: str
+    part: str
+    unit: Unit
+    words: str = ""
+    relative: bool = False
+
+    def of(self, owner: Owner) -> Quantity:
+        """The quantity of that subject."""
+        subject, name, number, _ = owner
+        return Quantity(subject, name, self.kind, self.part, self.unit, number, self.words, self.relative)
+
+
+class Owner(NamedTuple):
+    """The robot, a joint's coordinate or a link, with what can be plotted of it."""
+
+    subject: str
+    name: str
+    number: int
+    slots: tuple[Slot, ...]
+
+
+class Quantities(Sequence[Quantity]):
+    """Quantities in an order, made one by one when they are asked for."""
+
+    def __init__(self, catalogue: Catalogue, places: np.ndarray):
+        """`places` (N,) are numbers of the catalogue's."""
+        self._catalogue, self._places = catalogue, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Quantity: ...
+    @overload
+    def __getitem__(self, place: slice) -> Quantities: ...
+    def __getitem__(self, place: int | slice) -> Quantity | Quantities:
+        if isinstance(place, slice):
+            return Quantities(self._catalogue, self._places[place])
+        return self._catalogue.quantity(int(self._places[place]))
+
+
+class Catalogue(Quantities):
+    """All quantities of a robot: the robot's own first, then of joints, then of links."""
+
+    def __init__(self, owners: Sequence[Owner] = ()):
+        self._owners = owners
+        self._ends = np.fromiter(accumulate(len(each.slots) for each in owners), np.int64, len(owners))
+        super().__init__(self, np.arange(int(self._ends[-1]) if len(owners) else 0))
+
+    def quantity(self, number: int) -> Quantity:
+        """That of a number from 0."""
+        k = int(np.searchsorted(self._ends, number, side="right"))
+        owner = self._owners[k]
+        return owner.slots[number - int(self._ends[k])].of(owner)  # counted from the end of its owner's
+
+    def named(self, key: str) -> Quantity | None:
+        """That with this `Quantity.key`; None where there is none."""
+        subject, *name, kind, part = parts if len(parts := key.split("/")) > 3 else ("", "", "", "")
+        owner = self._by_name.get((subject, "/".join(name)))
+        if owner is None:
+            return None
+        return next((slot.of(owner) for slot in owner.slots if (slot.kind, slot.part) == (kind, part)), None)
+
+    def of_kinds(self, subject: str, kinds: Sequence[str]) -> list[Quantity]:
+        """All of these kinds that subjects of a sort have."""
+        owners = (owner for owner in self._owners if owner.subject == subject)
+        return [slot.of(owner) for owner in owners for slot in owner.slots if slot.kind in kinds]
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], Owner]:
+        return {(owner.subject, owner.name): owner for owner in self._owners}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [owner.name.casefold() for owner in self._owners]
+
+    @cached_property
+    def _of_slot(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:
+        """By quantity its owner and its slot, as numbers; by slot what of the label it gives, and what else is said."""
+        known: dict[int, tuple[int, int]] = {}  # by a tuple's identity, since to hash it takes longer
+        texts: list[tuple[str, str]] = []
+        for owner in self._owners:
+            if id(owner.slots) not in known:
+                known[id(owner.slots)] = len(texts), len(texts) + len(owner.slots)
+                texts += [_texts(owner.subject, slot) for slot in owner.slots]
+        spans = [known[id(owner.slots)] for owner in self._owners]
+        counts = [end - start for start, end in spans]
+        slots = np.concatenate([np.zeros(0, np.int64), *(np.arange(*span) for span in spans)])
+        return np.arange(len(self._owners)).repeat(counts), slots, texts
+
+    def found(self, text: str) -> Quantities:
+        """Those in which every word of a text occurs; those whose own name has them all come first."""
+        words = text.casefold().split()
+        if not words:
+            return self
+        owners, slots, texts = self._of_slot
+        by_name = everywhere = np.ones(len(self), bool)
+        for word in words:
+            in_name = np.array([word in name for name in self._names])[owners]
+            in_label, in_words = (np.array([word in each[k] for each in texts])[slots] for k in (0, 1))
+            by_name = by_name & (in_name | in_label)
+            everywhere = everywhere & (in_name | in_label | in_words)
+        return Quantities(self, np.concatenate([np.flatnonzero(by_name), np.flatnonzero(everywhere & ~by_name)]))
+
+
+def _texts(subject: str, slot: Slot) -> tuple[str, str]:
+    """What of a label a slot gives, with the unit, and what else it may be looked for by."""
+    kind = f"|{slot.kind}|" if slot.part == NORM else f"{slot.kind} {slot.part}"
+    return f"{kind} {slot.unit.label}".casefold(), f"{slot.words} {subject}"
+
+
+def catalogue(model: engine.Model) -> Catalogue:
+    """Everything that can be plotted of a robot."""
+    return Catalogue([Owner("robot", "", -1, _of_robot(model)), *_of_joints(model), *_of_links(model)])
+
+
+def _vector(kind: str, unit: Unit, words: str = "") -> Iterator[Slot]:
+    for part in (*AXES, NORM):
+        yield Slot(kind, part, unit, words)
+
+
+def _of_robot(model: engine.Model) -> tuple[Slot, ...]:
+    slots = [Slot(kind, "", ENERGY) for kind in ("kinetic energy", "potential energy", "total energy")]
+    slots.append(Slot("energy drift", "", ENERGY, "change error", relative=True))
+    slots += _vector("momentum", MOMENTUM, "linear")
+    slots += _vector("angular momentum", ANGULAR_MOMENTUM, "about the origin")
+    if model.collisions:
+        slots += _vector("contact force", FORCE, "total ground reaction")
+        slots += Slot("contacts", "", COUNT, "number count"), Slot("contact residual", "", RESIDUAL, "error tolerance")
+    return tuple(slots)
+
+
+_JOINT_UNITS = {
+    True: (ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, TORQUE),
+    False: (LENGTH, VELOCITY, ACCELERATION, FORCE),
+}
+"""Of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
+
+
+def _of_joints(model: engine.Model) -> Iterator[Owner]:
+    known: dict[tuple[bool, bool, bool, bool], tuple[Slot, ...]] = {}
+    for k, row in enumerate(coordinates(model)):
+        sort = row.angular, row.driveable, row.holdable, row.leader is not None
+        if sort not in known:
+            known[sort] = tuple(_of_coordinate(row))
+        yield Owner("joint", row.name, k, known[sort])
+
+
+def _of_coordinate(row: Coordinate) -> Iterator[Slot]:
+    position, velocity, acceleration, effort = _JOINT_UNITS[row.angular]
+    yield Slot("position", "", position, "angle q coordinate")
+    if row.driveable or row.leader is not None:
+        yield Slot("velocity", "", velocity, "speed rate")
+        yield Slot("acceleration", "", acceleration, "rate")
+    if row.driveable:
+        yield Slot("torque" if row.angular else "force", "", effort, "effort drive motor tau")
+    if row.holdable:
+        yield Slot("target", "", position, "setpoint reference")
+        yield Slot("error", "", position, "tracking target − position")
+
+
+def _of_links(model: engine.Model) -> Iterator[Owner]:
+    touching = {collision.link for collision in model.collisions}
+    plain = (
+        *_vector("position", LENGTH, "origin pose"),
+        *_vector("velocity", VELOCITY, "linear twist speed"),
+        *_vector("angular velocity", ANGULAR_VELOCITY, "omega twist"),
+    )
+    touched = (*plain, *_vector("contact force", FORCE, "ground reaction"))
+    for k, name in enumerate(model.link_names):
+        yield Owner("link", name, k, touched if k in touching else plain)
