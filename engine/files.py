@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import glob
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
@@ -32,26 +33,105 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     """Open a temporary file beside `path` that takes its place once it is whole; an error leaves `path` as it was.
 
     It is whole on the disk before it takes the place, so that a machine that stops keeps the old file or has the new.
+    Where `path` is a link, what it leads to is replaced; pipes and devices, which nothing can replace, are written to.
+    Text is in UTF-8.
 
-    Raises OSError, before anything is written, where `path` is a folder or lies in none.
+    Raises OSError in one sentence, before anything is written where `path` is a folder, lies in none or may not be
+    written to.
     """
-    target = Path(path)
+    encoding = None if "b" in mode else "utf-8"
+    named, target = os.fspath(path), Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file")
+        raise IsADirectoryError(f"{named!r} is a folder; give the name of a file")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {os.fspath(target.parent)!r} to write into; make it first")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
+        raise FileNotFoundError(f"there is no folder {os.fspath(Path(path).parent)!r} to write into; make it first")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{named!r} may not be written to; name another file, or let it be written to")
     try:
-        with os.fdopen(handle, mode) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-        temporary.replace(target)
+        if target.exists() and not target.is_file():
+            with target.open(mode, encoding=encoding) as file:
+                yield file
+            return
+        with _temporary(target) as (handle, temporary):
+            with os.fdopen(handle, mode, encoding=encoding) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                with suppress(OSError):  # disks of other systems know no modes
+                    temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+            temporary.replace(target)
+    except OSError as error:
+        if error.errno is None or isinstance(error, BrokenPipeError) or not _is_of(error, target):
+            raise
+        raise of_file(error, f"{named!r} cannot be written, and stays as it was") from error
+
+
+def of_file(error: OSError, what: str) -> OSError:
+    """The same error, with what it means for a file before the system's words."""
+    told = type(error)(f"{what}: {error.strerror}")
+    told.errno = error.errno
+    return told
+
+
+def _is_of(error: OSError, target: Path) -> bool:
+    """Whether an error is one of writing to the target's folder, and not of another file that was read meanwhile."""
+    return error.filename is None or Path(os.fsdecode(error.filename)).parent == target.parent
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[tuple[int, Path]]:
+    """A new file beside the target, locked while it is written; one that is left goes, and so do those of the dead."""
+    _remove_unfinished(target)
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_UNFINISHED)
+        lock = os.dup(handle) if _locked(handle) else None  # held until it is in its place, or gone
+        if lock is None or os.fstat(handle).st_nlink:  # nobody removed it before it was locked
+            break
+        os.close(handle)
+        os.close(lock)
+    try:
+        yield handle, Path(name)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+_UNFINISHED = ".unfinished"
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:40]}."  # no name is longer than 255 bytes
+
+
+def _remove_unfinished(target: Path) -> None:
+    """Remove what writers of this file left that were killed: nobody holds its lock any more."""
+    pattern = glob.escape(_prefix(target)) + "?" * 8 + _UNFINISHED
+    for path in target.parent.glob(pattern):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDWR)
+            try:
+                if _locked(handle):
+                    path.unlink()
+            finally:
+                os.close(handle)
+
+
+def _locked(handle: int) -> bool | None:
+    """Lock a file, and answer whether nobody else had; None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a disk without locks
+        return None
+    return True
 
 
 def cache_folder() -> Path:

@@ -10,9 +10,12 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
+
+from engine import files
 
 Row = dict[str, Any]
 Rows = Mapping[str, Row]
@@ -63,15 +66,20 @@ class Results:
     def _write(self, content: Row) -> None:
         assert self._file is not None
         self._file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            what = f"{str(self.path)!r} cannot be written on; the rows before are kept, and the same call goes on there"
+            raise files.of_file(error, what) from None
 
     def __enter__(self) -> Results:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a row that could not be written was told of
+                self._file.close()
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Row]]:
