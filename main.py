@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 HEADLESS = ("run", "repeat", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended, as shells have it."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Carry out the command line; answers the exit code."""
-    words = sys.argv[1:] if argv is None else argv
+    _have_standard_streams()
+    try:
+        return _carry_out(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:  # while libraries are loaded; commands hear it themselves
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _carry_out(words: list[str]) -> int:
     if words and (words[0] in HEADLESS or not _is_for_the_window(words[0])):
         from app.picture import render
         from engine import cli
@@ -21,6 +32,23 @@ def main(argv: list[str] | None = None) -> int:
     if words and words[0] == "view":
         return view(words[1:])
     return run_app(words)
+
+
+def _have_standard_streams() -> None:
+    """Give a program that was started without standard streams empty ones, and have those that there are take any text.
+
+    Else files would be opened in their place, and what is printed would end in them.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w" if number else "r", encoding="utf-8"))  # noqa: SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # a terminal without µ, a file whose name is no text
 
 
 def _is_for_the_window(word: str) -> bool:

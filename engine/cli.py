@@ -2,6 +2,7 @@
 
 With ``--json`` a command prints one object on standard output; everything else goes to standard error.
 Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
+130: Ctrl-C ended it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from engine.model import Model, ModelError, generate
 from engine.repeat_command import add_arguments as add_repeat_arguments
 from engine.robot_arguments import (
     DONE,
+    INTERRUPTED,
     NO,
     WRONG_CALL,
     CallError,
@@ -122,7 +124,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         return WRONG_CALL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return NO
+        return INTERRUPTED
 
 
 def info(args: argparse.Namespace) -> int:

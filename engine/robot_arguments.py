@@ -13,6 +13,8 @@ from engine.model import Model
 from engine.urdf.load import load
 
 DONE, NO, WRONG_CALL = 0, 1, 2
+INTERRUPTED = 130
+"""By Ctrl-C, as shells have it."""
 
 
 class CallError(Exception):

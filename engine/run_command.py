@@ -25,7 +25,7 @@ from engine.cuda.runtime import arrays
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
-from engine.robot_arguments import DONE, NO, CallError, console, count, load_robot, seed, warn
+from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, load_robot, seed, warn
 from engine.rollout import Recorder, save
 from engine.scene import HeightField, Plane, Scene, put_down, slope
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
@@ -170,7 +170,7 @@ def run_robot(args: argparse.Namespace) -> int:
         try:
             _run_with_progress(recorder, steps, console(args))
         except (ControllerError, Diverged, KeyboardInterrupt) as error:
-            failure = str(error) or "interrupted"
+            failure = str(error) or _INTERRUPTED
     wall = perf_counter() - start
     failure = failure or _divergences(simulation)
     energies.append(_total_energy(simulation))
@@ -183,7 +183,7 @@ def run_robot(args: argparse.Namespace) -> int:
     _report_run(args, result)
     if failure:
         print(failure, file=sys.stderr)
-    return NO if failure else DONE
+    return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
 
 
 def _divergences(simulation: Simulation) -> str:
@@ -195,6 +195,7 @@ def _divergences(simulation: Simulation) -> str:
     return first + "; ".join(simulation.divergence(robot) or "" for robot in lost[:_TOLD]) + " …" * (len(lost) > _TOLD)
 
 
+_INTERRUPTED = "interrupted"
 _TOLD = 3
 """Robots of a batch whose divergence is told."""
 

@@ -291,7 +291,7 @@ def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypat
 
     monkeypatch.setattr(experiments, "measure", measure)
     monkeypatch.setattr(Plan, "points", lambda _: [(FIG2, 10), (FIG2, 30), (FIG2, 100), (FIG2, 300)])
-    assert main.main(words) == 1
+    assert main.main(words) == 130
     assert f"2 of 4 points are in {tmp_path / 'papers' / 'rows.jsonl'}" in capsys.readouterr().err
     monkeypatch.setattr(page, "write", lambda _folder, measured, _machine: {"claims": [], "rows": measured.rows})
     monkeypatch.setattr(command, "_show", lambda *_: None)

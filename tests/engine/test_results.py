@@ -144,7 +144,7 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
                 raise KeyboardInterrupt
 
     monkeypatch.setitem(command.SUITES, "cpu", command.Suite(run, 4, lambda rows: f"{len(rows)} rows"))
-    assert main.main(["bench", "--rows", str(path)]) == 1
+    assert main.main(["bench", "--rows", str(path)]) == 130
     captured = capsys.readouterr()
     assert "2 rows" in captured.out
     assert "interrupted after 2 rows; the same call goes on from there" in captured.err
@@ -269,7 +269,7 @@ def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_h
         time.sleep(0.01)
     victim.send_signal(signal.SIGINT)
     answer = json.loads(victim.communicate(timeout=10)[0])
-    assert victim.returncode == 1
+    assert victim.returncode == 130
     assert answer["interrupted"]
     assert [row["verdict"] for row in answer["results"][:2]] == ["ok", "ok"]
     assert list(read(path)[1]) == ["chain2"]

@@ -25,9 +25,9 @@ from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, disti
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.results import Results
+from engine.robot_arguments import DONE, INTERRUPTED, NO
 from engine.selection.choice import in_words
 
-DONE, NO = 0, 1
 PIPE = 200
 """Columns of what no terminal shows, so that nothing is cut off."""
 
@@ -115,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
             console.print(line, markup=False)
     if interrupted:
         print("interrupted; the results are those until then", file=sys.stderr)
-    return NO if interrupted or _fails(comparison, asked=args.algorithm is not None) else DONE
+        return INTERRUPTED
+    return NO if _fails(comparison, asked=args.algorithm is not None) else DONE
 
 
 def _fails(comparison: ComparisonResult, asked: bool) -> bool:

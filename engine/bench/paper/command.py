@@ -18,8 +18,8 @@ from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
+from engine.robot_arguments import DONE, INTERRUPTED, NO
 
-DONE, NO = 0, 1
 ROWS = "rows.jsonl"
 DEFAULT = "papers"
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print(f"interrupted; {len(kept.rows)} of {points} points are in {args.out / ROWS}, from where the same "
                   "command goes on", file=sys.stderr)  # fmt: skip
-            return NO
+            return INTERRUPTED
     machine["clocks"] = {**machine["clocks"], "after": facts.clocks()}
     data = page.write(args.out, Measured(plan, kept.rows.values()), machine)
     if args.json:

@@ -41,13 +41,13 @@ from engine.bench.suites import (
 )
 from engine.cuda.runtime import device
 from engine.cuda.runtime.device import NoGpu
+from engine.robot_arguments import DONE, INTERRUPTED, NO
 from engine.selection import shipped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DONE, NO = 0, 1
 ROWS_A_LENGTH = 4 * len(accuracy.TEXTS)
 """Of the suite `accuracy`: two number types, random and straight chains."""
 
@@ -145,7 +145,9 @@ def run(args: argparse.Namespace) -> int:
     if suite.draw is not None and picture is not None and rows:
         plots.save(suite.draw(rows), picture)
     slower = before is not None and _say_changes(args, before, {row["key"]: row for row in rows})
-    return NO if interrupted or slower or any("failure" in row for row in rows) else DONE
+    if interrupted:
+        return INTERRUPTED
+    return NO if slower or any("failure" in row for row in rows) else DONE
 
 
 def _measured(suite: Suite, seconds: float, results: Results, console: Console) -> tuple[list[Row], bool]:

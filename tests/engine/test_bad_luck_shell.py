@@ -1,0 +1,105 @@
+"""Commands whose luck is bad: Ctrl-C at any time, standard streams that are closed or full, few letters."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import main
+
+ROOT = Path(__file__).parents[2]
+unix = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these signals nor these streams")
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C after so many seconds."""
+    timers = []
+
+    def press(seconds):
+        timers.append(threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)))
+        timers[0].start()
+
+    yield press
+    for timer in timers:
+        timer.cancel()
+
+
+@unix
+def test_ctrl_c_while_libraries_are_loaded_ends_in_a_word():
+    victim = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "main.py", "info", "arm7"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert victim.stderr is not None
+    while "engine.lie" not in victim.stderr.readline():
+        assert victim.poll() is None
+    victim.send_signal(signal.SIGINT)
+    out, told = victim.communicate(timeout=30)
+    assert (victim.returncode, out) == (130, "")
+    assert "Traceback" not in told
+    assert told.splitlines()[-1] == "interrupted"
+
+
+@unix
+def test_ctrl_c_in_a_run_keeps_what_was_simulated(tmp_path, capsys, ctrl_c):
+    path = tmp_path / "fall.npz"
+    ctrl_c(0.7)
+    words = ["run", "double_pendulum", "--seconds", "100000", "--every", "100", "--out", str(path)]
+    assert main.main(words) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    with np.load(path) as file:
+        assert len(file["time"]) == len(file["q"]) > 10
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@unix
+@pytest.mark.parametrize("words", [["info", "arm7"], ["check", "arm7"], ["generate", "chain", "2"]])
+def test_ctrl_c_in_other_commands_ends_in_a_word(capsys, monkeypatch, words):
+    def interrupted(*_arguments, **_settings):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("engine.robot_arguments.load", interrupted)
+    monkeypatch.setattr("engine.check_command.check", interrupted)
+    monkeypatch.setattr("engine.cli.generate.chain", interrupted)
+    assert main.main(words) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+@unix
+def test_a_command_without_standard_streams_does_its_work(tmp_path):
+    """Files would be opened under the numbers of the streams, and what is printed would end in them."""
+    path = tmp_path / "fall.npz"
+    words = f"'{sys.executable}' main.py run double_pendulum --seconds 0.1 --out '{path}' <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", words], cwd=ROOT, check=False).returncode == 0
+    with np.load(path) as file:
+        assert len(file["time"]) > 10
+
+
+def test_a_terminal_of_few_letters_is_told_all_the_same(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main.main(["run", "double_pendulum", "--seconds", "0.05"]) == 0
+    text = stream.buffer.getvalue().decode("ascii")
+    assert "phase of a step" in text
+    assert "\\xb5s" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has such a device")
+def test_output_that_there_is_no_room_for_is_told(monkeypatch, capsys):
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main.main(["info", "double_pendulum"]) == 2
+        monkeypatch.undo()
+        with pytest.raises(OSError, match="No space"):
+            full.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    assert capsys.readouterr().err == "catena info: [Errno 28] No space left on device\n"
