@@ -107,7 +107,12 @@ def main() -> None:
         names = {name for room, mutant in chosen for name in selection.of(room, mutant)[0]}
         until = time.monotonic() + arguments.first
         tests = seen.passing(tests, names, arguments.work, arguments.processes, until)
-    selection = seen.Selection(tests, arguments.most)
+        before, selection = selection, seen.Selection(tests, arguments.most)
+        left = [(room, x) for room, x in chosen if selection.of(room, x)[1] or not before.of(room, x)[1]]
+        print(f"{len(chosen) - len(left)} mutants are left out, since none of their tests passes here")
+        chosen = left
+    else:
+        selection = seen.Selection(tests, arguments.most)
     jobs = [job_of(room, mutant, selection, arguments.work, told) for room, mutant in chosen]
     random.Random(arguments.seed).shuffle(jobs)  # one that is interrupted has seen some of every room
     cut = 0
