@@ -139,23 +139,27 @@ def _range(document: Document, element: Element) -> tuple[float, float]:
     upper = document.limit(element, "upper", math.inf)
     if lower is None or upper is None:
         return -math.inf, math.inf
+    absent, default = "", {"lower": "", "upper": ""}
     if len(given) == 1:
         lower, upper = (lower, 0.0) if given == ["lower"] else (0.0, upper)
         absent = "upper" if given == ["lower"] else "lower"
-        repair = document.write(element, **{absent: "0"})
-        document.warning(element, f"no {absent}", f"{absent} is 0, the default of URDF", repair)
+        default[absent] = " (the default)"
     joint = element.getparent()
     fault = ""
     if not given or lower == upper == 0:
         fault = "neither lower nor upper" if not given else "lower and upper are both 0"
     elif lower > upper:
-        fault = f"lower {lower:g} is above upper {upper:g}, which in files of other simulators means no limits"
+        bounds = f"lower {lower:g}{default['lower']} is above upper {upper:g}{default['upper']}"
+        fault = f"{bounds}, which in files of other simulators means no limits"
     elif lower == -math.inf and upper == math.inf and _revolute(joint):
         fault = "lower and upper limit nothing"
     if fault:
         used = f"it moves without position limits; if that is meant {_write(joint)}"
         document.warning(element, fault, used, _without_limits(document, joint, element))
         return -math.inf, math.inf
+    if absent:
+        repair = document.write(element, **{absent: "0"})
+        document.warning(element, f"no {absent}", f"{absent} is 0, the default of URDF", repair)
     if lower == upper:
         document.warning(element, f"lower and upper are both {lower:g}", f"the joint stays at {lower:g}")
     return lower, upper
