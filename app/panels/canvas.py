@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph.functions
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from app.desktop import theme
 from app.plotting.quantities import Unit
 
-LEFT, RIGHT, TOP, BOTTOM = 64, 10, 6, 18  # px around the curves; the bottom where times are told
+LEFT, RIGHT, TOP = 64, 10, 6  # px around the curves, the last above them and below
 EDGE = 3  # px that words keep from the right edge
 NEAR = 20  # px around a curve within which the mouse shows its numbers
 ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
@@ -30,7 +30,6 @@ PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
 _Key = Qt.Key
 KEYS = (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus, _Key.Key_PageUp, _Key.Key_PageDown, _Key.Key_0)
 _Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,6 @@ class Canvas(QWidget):
         """What is in sight, s and the unit that is shown; of a logarithmic unit the powers of ten."""
         self.unit, self.title = Unit(""), ""
         self.curves: Sequence[Curve] = ()
-        self.tells_times = True
         self.pointer = self.marked = math.nan
         """Times, s, at which there are lines: under the mouse, and where the window stands."""
         self._mouse: QPointF | None = None
@@ -84,8 +82,7 @@ class Canvas(QWidget):
     @property
     def area(self) -> QRectF:
         """Where the curves are."""
-        bottom = BOTTOM if self.tells_times else TOP
-        return QRectF(LEFT, TOP, max(self.width() - LEFT - RIGHT, 10), max(self.height() - TOP - bottom, 10))
+        return QRectF(LEFT, TOP, max(self.width() - LEFT - RIGHT, 10), max(self.height() - 2 * TOP, 10))
 
     # Between numbers and pixels.
 
@@ -111,9 +108,7 @@ class Canvas(QWidget):
     def paintEvent(self, _: QPaintEvent) -> None:
         painter, area = QPainter(self), self.area
         painter.fillRect(self.rect(), theme.color("ground"))
-        font = QFont(self.font())
-        font.setPointSizeF(0.88 * font.pointSizeF())
-        painter.setFont(font)
+        painter.setFont(small(self.font()))
         self._draw_title(painter, area, self._draw_axes(painter, area))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setClipRect(area)
@@ -128,12 +123,11 @@ class Canvas(QWidget):
             painter.setPen(theme.color("accent"))
             painter.drawRect(self._frame)
         painter.setClipping(False)
-        self._draw_moment(painter)
         self._draw_note(painter, area)
 
     def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
         """The grid and its numbers; answers the prefix of the values' unit."""
-        line, faint, moment = theme.color("edge"), theme.color("faint"), self.moment(painter.fontMetrics())
+        line, faint = theme.color("edge"), theme.color("faint")
         line.setAlphaF(0.6)
         exponent = self._exponent()
         for value in ticks(*self.values, max(2, int(area.height() / TALL)), whole=self.unit.logarithmic):
@@ -147,13 +141,6 @@ class Canvas(QWidget):
             x = float(self.x_of(time))
             painter.setPen(line)
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            if self.tells_times:
-                painter.setPen(faint)
-                text = f"{number(time)} s"
-                half = painter.fontMetrics().horizontalAdvance(text) / 2 + 1
-                place = QRectF(min(x, self.width() - half - EDGE) - half, area.bottom() + 2, 2 * half, BOTTOM)
-                if moment is None or not moment[0].intersects(place):
-                    painter.drawText(place, _Middle, text)
         return PREFIXES[exponent]
 
     def _exponent(self) -> int:
@@ -202,28 +189,6 @@ class Canvas(QWidget):
         painter.setPen(theme.color("faint"))
         painter.drawText(QRectF(-area.height() / 2, -10, area.height(), 20), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
-
-    def moment(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
-        """Where on the axis of time that under the mouse is told, or that of the window, and how; None where it is not.
-
-        The axis' own numbers leave room for it.
-        """
-        area, time = self.area, self.pointer if math.isfinite(self.pointer) else self.marked
-        if not (self.tells_times and self.time[0] <= time <= self.time[1]):
-            return None
-        text = f"{time:.{max(0, 3 - math.floor(math.log10(self.time[1] - self.time[0])))}f} s"
-        box = QRectF(0, area.bottom() + 1, metrics.horizontalAdvance(text) + 10, BOTTOM - 1)
-        box.moveCenter(QPointF(float(self.x_of(time)), box.center().y()))
-        box.moveRight(min(box.right(), self.width() - EDGE))
-        return box, text
-
-    def _draw_moment(self, painter: QPainter) -> None:
-        if (moment := self.moment(painter.fontMetrics())) is None:
-            return
-        box, text = moment
-        painter.fillRect(box, theme.color("raised"))
-        painter.setPen(theme.color("text"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def _draw_note(self, painter: QPainter, area: QRectF) -> None:
         """Name and numbers of the curve that the mouse is near to."""
@@ -345,6 +310,13 @@ class Canvas(QWidget):
             self.live_asked.emit()
         else:
             super().keyPressEvent(event)
+
+
+def small(font: QFont) -> QFont:
+    """As what stands at the axes is written."""
+    smaller = QFont(font)
+    smaller.setPointSizeF(0.88 * font.pointSizeF())
+    return smaller
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QPoint, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QPixmap, QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
@@ -24,6 +24,7 @@ from app.desktop import theme
 from app.panels.chart import Chart
 from app.panels.plot_saving import PlotSaving
 from app.panels.quantity_list import QuantityList
+from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
 from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
@@ -87,7 +88,7 @@ class PlotsPanel(QWidget):
         area.setWidget(self.stack)
         area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
-        self.area = area
+        self.area, self.axis = area, TimeAxis()
         plots = QWidget()
         column = QVBoxLayout(plots)
         column.setContentsMargins(0, 0, 0, 0)
@@ -95,6 +96,7 @@ class PlotsPanel(QWidget):
         column.addLayout(self._make_tools())
         column.addWidget(self.welcome, 1)
         column.addWidget(area, 1)
+        column.addWidget(self.axis)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.list)
         split.addWidget(plots)
@@ -282,11 +284,12 @@ class PlotsPanel(QWidget):
     def _arrange(self) -> None:
         """Bring everything to what is plotted."""
         for chart in self.charts:
-            chart.canvas.tells_times = chart is self.charts[-1]
             chart.show_chosen(chart is self.current and len(self.charts) > 1)
+        self.axis.show_times(self.charts[0].canvas if self.charts else None)
         self.list.model.set_tints({each: chart.tint(each) for chart in self.charts for each in chart.quantities})
         self.welcome.setVisible(not self.charts)
-        self.area.setVisible(bool(self.charts))
+        for widget in (self.area, self.axis):
+            widget.setVisible(bool(self.charts))
         for button in (self.clear_all, self.save, self.follow, self.fit, self.add_plot):
             button.setEnabled(bool(self.charts))
         self._stale = True
@@ -373,6 +376,7 @@ class PlotsPanel(QWidget):
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
             chart.draw(series)
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
+        self.axis.update()
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
         """Have the newest samples in sight, or the cursor: the times stay while it is."""
@@ -433,8 +437,10 @@ class PlotsPanel(QWidget):
             chart.canvas.forget_mouse()
             chart.show_values(self.series, self._cursor, self._values, removable=False)
             chart.show_chosen(False)
-        pixmap = QPixmap(self.stack.size() * PICTURE_SCALE)
+        size = self.stack.size()
+        pixmap = QPixmap((size + QSize(0, self.axis.height())) * PICTURE_SCALE)
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
         self.stack.render(pixmap)
+        self.axis.render(pixmap, QPoint(0, size.height()))
         self._arrange()
         return pixmap

@@ -35,7 +35,7 @@ from app.simulation.messages import SPENT, Settings
 REFRESH = 500  # ms between two pictures of the panel
 ROW_HEIGHT = 21  # px
 MARGIN = 12  # px, beside a figure in its cell
-LABEL = {"font-size": "8pt"}  # of a plot's axis, which has little room where the plot is low
+LABEL = {"font-size": "9pt", "font-weight": "bold"}  # of a plot's axis, which has little room where the plot is low
 LOWEST = 84  # px, for a plot whose axis can be read
 UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
@@ -208,7 +208,7 @@ class StackedPlot(pg.PlotWidget):
         stacked *= per_second
         if unit != self._unit:
             self._unit = unit
-            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["faint"], **LABEL)
+            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["text"], **LABEL)
         rows = zip((*self._history.shown, self._title), self._history.statistics(), strict=True)
         self.setToolTip(
             "\n".join(f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)

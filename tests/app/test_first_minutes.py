@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QToolButton, QTreeView
 from test_window import drop
 from windows import press, wait, wait_loaded
 
-from app.desktop import dialogs
+from app.desktop import dialogs, theme
 from app.panels.joints import DRIVE, VALUE
 from app.panels.timing import LOWEST, StackedPlot, TimingPanel
 from engine.files import ROBOTS
@@ -181,6 +181,21 @@ def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
         shown.append(len(heights))
     assert shown == sorted(shown)
     assert set(shown) == {0, 1, 2}
+
+
+def test_what_a_timing_plot_shows_is_read_at_a_glance(qtbot):
+    panel = TimingPanel()
+    qtbot.addWidget(panel)
+    panel.resize(430, 800)
+    panel.show()
+    for seconds in (1e-6, 2e-6):
+        panel.add_step({"kinematics": seconds}, 1.0)
+    plot = panel.findChildren(StackedPlot)[0]
+    qtbot.waitUntil(lambda: plot.getAxis("left").label.toPlainText().strip() == "step, µs")
+    strip = plot.grab().toImage()
+    tints = {strip.pixelColor(x, y).name() for x in range(16) for y in range(strip.height())}
+    assert max(theme.contrast(tint, theme.COLORS["ground"]) for tint in tints) > 10
+    assert plot.getAxis("left").label.boundingRect().width() < LOWEST
 
 
 def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qtbot, opened):

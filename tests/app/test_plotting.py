@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from plotted import colored, fill, make_panel, tick
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtGui import QColor, QImage, QWheelEvent
+from PyQt6.QtGui import QImage, QWheelEvent
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QApplication
 from windows import name_file, wait
@@ -20,7 +21,6 @@ from app.panels.canvas import ticks
 from app.panels.chart import STYLES
 from app.panels.plots import EACH, MOST, PlotsPanel
 from app.plotting.catalogue import catalogue
-from app.plotting.probe import Samples
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 
@@ -35,29 +35,7 @@ def count(panel):
 
 @pytest.fixture
 def panel(qtbot) -> PlotsPanel:
-    """With the quantities of an arm, and as large as its dock."""
-    panel = PlotsPanel()
-    qtbot.addWidget(panel)
-    panel.set_quantities(catalogue(engine.load(engine.find_robot("arm7"))))
-    panel.resize(900, 420)
-    panel.show()
-    return panel
-
-
-def fill(panel, seconds=20.0, spacing=0.01):
-    """Samples that oscillate between −1 and 1, each curve at a frequency of its own."""
-    time = np.arange(0.0, seconds, spacing)
-    wave = [np.sin((k + 1) * time) for k in range(len(panel.quantities))]
-    panel.add([Samples(0, panel.quantities, time, np.stack(wave, 1))])
-    panel.draw()
-
-
-def tick(panel, text):
-    """Search, and press the first that is found."""
-    panel.list.search.clear()
-    QTest.keyClicks(panel.list.search, text)
-    index = panel.list.model.index(0)
-    QTest.mouseClick(panel.list.view.viewport(), Left, pos=panel.list.view.visualRect(index).center())
+    return make_panel(qtbot)
 
 
 def wheel(canvas, notches, modifiers=Qt.KeyboardModifier.NoModifier):
@@ -67,17 +45,6 @@ def wheel(canvas, notches, modifiers=Qt.KeyboardModifier.NoModifier):
         Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
     QApplication.sendEvent(canvas, event)
-
-
-def colored(image: QImage, color: str) -> int:
-    """How many pixels are about of a colour."""
-    wanted = QColor(color)
-    bits = image.convertToFormat(QImage.Format.Format_RGB32)
-    data = bits.constBits()
-    data.setsize(bits.sizeInBytes())
-    pixels = np.frombuffer(data, np.uint8).reshape(bits.height(), -1, 4)[:, : bits.width(), :3].astype(int)
-    apart = np.abs(pixels - [wanted.blue(), wanted.green(), wanted.red()]).max(2)
-    return int((apart < 40).sum())
 
 
 def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, opened):
@@ -188,25 +155,6 @@ def test_space_plays_after_a_click_in_the_list_and_ticks_after_keys(qtbot, opene
     assert not window.workbench.playing
 
 
-def test_numbers_of_the_axis_leave_room_for_the_moment(panel):
-    tick(panel, "joint1 velocity")
-    fill(panel)
-    (chart,) = panel.charts
-    canvas = chart.canvas
-    for time in (canvas.time[1], 14.1):
-        panel.show_cursor(time)
-        panel.draw()
-        box, text = canvas.moment(canvas.fontMetrics())
-        assert box.right() < canvas.width() - 2
-        assert f"{time:.2f} s" == text
-        image = canvas.grab().toImage()
-        beside = image.copy(
-            int(box.right()) + 1, int(box.top()), image.width() - int(box.right()) - 1, int(box.height())
-        )
-        if time > 15:
-            assert colored(beside, theme.COLORS["faint"]) == 0
-
-
 def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
     for text in ("joint1 velocity", "joint2 torque", "joint3 velocity"):
         tick(panel, text)
@@ -219,7 +167,6 @@ def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
     QTest.mouseClick(panel.charts[0].canvas, Left)
     tick(panel, "joint5 velocity")
     assert [len(chart.quantities) for chart in panel.charts] == [3, 1, 1]
-    assert [chart.canvas.tells_times for chart in panel.charts] == [False, False, True]
     panel.charts[1].names.linkActivated.emit("0")
     assert [len(chart.quantities) for chart in panel.charts] == [3, 1]
     QTest.mouseClick(panel.clear_all, Left)
@@ -382,7 +329,11 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     np.testing.assert_array_equal(table[:, 1], np.sin(table[:, 0]))
     picture.trigger()
     image = QImage(str(tmp_path / "run.png"))
-    assert image.width() == 2 * panel.stack.width()
+    assert (image.width(), image.height()) == (
+        2 * panel.stack.width(),
+        2 * (panel.stack.height() + panel.axis.height()),
+    )
+    assert colored(image.copy(0, 2 * panel.stack.height(), image.width(), 30), theme.COLORS["faint"]) > 20
     assert colored(image, theme.curve_color(0)) > 200
     assert not list(tmp_path.glob(".*"))
     name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")

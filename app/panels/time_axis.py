@@ -1,0 +1,67 @@
+"""The axis of time that all plots share, below them, so that it stays in sight where the plots scroll."""
+
+from __future__ import annotations
+
+import math
+
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QWidget
+
+from app.desktop import theme
+from app.panels.canvas import EDGE, WIDE, Canvas, number, small, ticks
+
+HEIGHT = 18  # px
+_Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
+
+
+class TimeAxis(QWidget):
+    """Tells the times of a canvas that is as wide, and that under the mouse, or that of the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.canvas: Canvas | None = None
+        self.setFixedHeight(HEIGHT)
+
+    def show_times(self, canvas: Canvas | None) -> None:
+        """Those that are in sight there."""
+        self.canvas = canvas
+        self.update()
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.color("ground"))
+        if self.canvas is not None:
+            painter.setFont(small(self.font()))
+            self._draw(painter, self.canvas)
+
+    def _draw(self, painter: QPainter, canvas: Canvas) -> None:
+        moment = self.moment(painter.fontMetrics())
+        painter.setPen(theme.color("faint"))
+        for time in ticks(*canvas.time, int(canvas.area.width() / WIDE)):
+            text = f"{number(time)} s"
+            half = painter.fontMetrics().horizontalAdvance(text) / 2 + 1
+            place = QRectF(min(float(canvas.x_of(time)), canvas.width() - half - EDGE) - half, 0, 2 * half, HEIGHT)
+            if moment is None or not moment[0].intersects(place):
+                painter.drawText(place, _Middle, text)
+        if moment is not None:
+            box, text = moment
+            painter.fillRect(box, theme.color("raised"))
+            painter.setPen(theme.color("text"))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def moment(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
+        """Where the time under the mouse is told, or that of the window, and how; None where neither is in sight.
+
+        The axis' own numbers leave room for it.
+        """
+        if (canvas := self.canvas) is None:
+            return None
+        time, (start, end) = canvas.pointer if math.isfinite(canvas.pointer) else canvas.marked, canvas.time
+        if not start <= time <= end:
+            return None
+        text = f"{time:.{max(0, 3 - math.floor(math.log10(end - start)))}f} s"
+        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 10, HEIGHT - 1)
+        box.moveCenter(QPointF(float(canvas.x_of(time)), box.center().y()))
+        box.moveRight(min(box.right(), canvas.width() - EDGE))
+        return box, text
