@@ -29,6 +29,7 @@ from app.desktop import about, dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
+from app.desktop.settings import kept
 from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.choices import Choices
@@ -77,7 +78,7 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
-        self.workbench = Workbench(settings.value("recent", [], list))
+        self.workbench = Workbench(kept(settings, "recent", []))
         self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -191,10 +192,10 @@ class Window(QMainWindow):
         self.compare.message.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
 
     def _restore_layout(self) -> None:
-        restored = self.restoreGeometry(self.settings.value("geometry", QByteArray()))
+        restored = self.restoreGeometry(kept(self.settings, "geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
-        self.restoreState(self.settings.value("layout", QByteArray()))
+        self.restoreState(kept(self.settings, "layout", QByteArray()))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 

@@ -9,6 +9,8 @@ from PyQt6.QtCore import QSettings, pyqtSignal
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 
+from app.desktop.settings import kept
+
 LASTING = "package_dirs"  # the settings' key
 ADD_TIP = "Look for the meshes of package:// names in one more folder, and read the robot again"
 FORGET_TIP = "{}\nClick to forget it, and to read the robot again"
@@ -75,7 +77,7 @@ class PackageMenu(QMenu):
     def __init__(self, parent: QWidget, settings: QSettings, given: Iterable[str] = ()):
         super().__init__("&Package folders", parent)
         self._settings = settings
-        self._lasting: list[str] = settings.value(LASTING, [], list)
+        self._lasting: list[str] = kept(settings, LASTING, [])
         self._given = [str(Path(folder).expanduser().resolve()) for folder in given]
         self.setToolTipsVisible(True)
         self.aboutToShow.connect(self._fill)

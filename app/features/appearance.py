@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QApplication, QMenu
 
 from app.desktop import theme
 from app.desktop.actions import check
+from app.desktop.settings import kept
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -49,7 +50,7 @@ class Appearance(QObject):
     @property
     def choice(self) -> str:
         """One of `CHOICES`."""
-        name = self._settings.value(KEY, "system", str)
+        name = kept(self._settings, KEY, "system")
         return name if name in CHOICES else "system"
 
     def choose(self, name: str) -> None:

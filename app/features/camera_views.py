@@ -13,6 +13,7 @@ import numpy as np
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.settings import kept
 from app.gl.camera import Camera
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class CameraViews:
 
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
-        self._saved = _read(self._settings.value(KEY, "{}", str))
+        self._saved = _read(kept(self._settings, KEY, "{}"))
         menu = QMenu("Standard &views", window)
         menu.setToolTipsVisible(True)
         self.standard = [

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QFileDialog, QLabel
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.file_signature import GONE, signature
+from app.desktop.settings import kept
 from app.simulation.messages import ControllerChanged, Event
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ControllerView(QObject):
         window.refreshed.connect(self._show)
 
     def _ask(self) -> None:
-        folder = self._window.settings.value(RECENT, "", str)
+        folder = kept(self._window.settings, RECENT, "")
         path, _ = QFileDialog.getOpenFileName(self._window, "Controller", folder, "Python (*.py)")
         if path:
             self._window.settings.setValue(RECENT, str(Path(path).parent))

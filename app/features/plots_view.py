@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt, QTimer
 
 from app.desktop.actions import MESSAGE
 from app.desktop.docks import BOTTOM, Dock
+from app.desktop.settings import kept
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import Quantity
@@ -201,7 +202,7 @@ class PlotsView:
 
     def _remembered(self) -> dict[str, list[list[str]]]:
         try:
-            return dict(json.loads(self._settings.value("plots", "{}", str)))
+            return dict(json.loads(kept(self._settings, "plots", "{}")))
         except (ValueError, TypeError, RecursionError):
             return {}
 

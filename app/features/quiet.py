@@ -13,6 +13,7 @@ from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QLabel, QMainWindow
 
 import engine
+from app.desktop.settings import kept
 from app.jobs.measuring import Measure, Measuring
 
 REST = 120.0  # s without input or work before it begins: by then what is compiled at rest is, for most robots
@@ -66,7 +67,7 @@ class QuietMeasuring(QObject):
         self._bar.addWidget(self.label)
         self.action = QAction("&Measure at rest", window, checkable=True)
         self.action.setToolTip(ACTION_TIP)
-        self.action.setChecked(settings.value(KEY, True, bool))
+        self.action.setChecked(kept(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
         QApplication.instance().installEventFilter(self)
         self._timer = QTimer(self)

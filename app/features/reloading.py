@@ -12,6 +12,7 @@ from PyQt6.QtCore import QTimer
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.file_signature import signature
+from app.desktop.settings import kept
 from app.features.time_view import TimeView
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
@@ -49,7 +50,7 @@ class Reloading:
         self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
         tip = f"Read the robot's file again by itself, unless keyframes or {LASTING:g} s of recording would go"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
-        check(self.watching, self._settings.value(KEY, True, bool))
+        check(self.watching, kept(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = ""
         self._known = self._seen = (0, 0)  # the file as it was read, and as it was at the last look

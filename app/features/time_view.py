@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QInputDialog, QToolButton, QVBoxLayout, QWidget
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import TopMenu
+from app.desktop.settings import kept
 from app.features.keyframes import Keyframe, Keyframes
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
@@ -32,7 +33,7 @@ class TimeView:
         self._window, self._bench = window, window.workbench
         self._replay = window.workbench.replay
         self._settings, self._due, self._played = window.settings, 0.0, False
-        self._replay.recording.budget = self._settings.value("recording_megabytes", 512, int) * 2**20
+        self._replay.recording.budget = max(kept(self._settings, "recording_megabytes", 512), 1) * 2**20
         self._make_actions()
         self.keyframes = Keyframes(window, self._jump, self._start_from, self._show_marks)
         self.keyframe_button = QToolButton()
