@@ -132,8 +132,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     window = Window(QSettings(), package_dirs)
     window.show()
     kept_runs.KeptRuns(window, kept_runs.place())
-    if care is not None:
-        recovery.Recovery(window, care.reports, care.left)
+    recovery.Recovery(window, care.reports, care.left)
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
@@ -23,7 +24,8 @@ from typing import IO, Any
 import engine
 
 KEPT = 20  # reports
-SESSION, FAULT = "session.json", "fault.txt"
+SESSION, FAULT, LOCK = "session.json", "fault.txt", "lock"
+"""Of the first program that runs at a time; the others' bear a number, see `Reports`."""
 
 
 @dataclass(frozen=True)
@@ -37,33 +39,46 @@ class Left:
 class Reports:
     """The reports in a folder, and the session of this run."""
 
-    def __init__(self, folder: Path):
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, number: int = 1):
+        """`number` counts the programs that share the folder at a time. One that cannot be written to does no harm."""
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
         self.told: Callable[[], str] = str
         """Answers what the window has told so far."""
-        self.heard: Callable[[str, Path], None] = lambda _fault, _report: None
-        """Is called with each fault and where its report is, from the thread that failed."""
+        self.heard: Callable[[str, Path | None], None] = lambda _fault, _report: None
+        """Is called with each fault and where its report is, if it could be written, from the thread that failed."""
         self._fault: IO[str] | None = None
+        self._installed = False
         self._written: dict[tuple[str, ...], Path] = {}  # by the kind of a fault and where it arose
 
     def install(self) -> None:
         """Have faults reported that nobody catches."""
-        self._fault = (self.folder / FAULT).open("w", encoding="utf-8")
-        faulthandler.enable(self._fault)
+        with suppress(OSError):
+            self._fault = self._faults.open("w", encoding="utf-8")
+            faulthandler.enable(self._fault)
+        self._installed = True
         sys.excepthook = self._caught
         threading.excepthook = self._caught_in_thread
 
     def _caught(self, kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
         sys.__excepthook__(kind, fault, trace)
         if issubclass(kind, Exception):
-            self.heard(f"{kind.__name__}: {fault}", self.write(fault, "the window's thread"))
+            self.heard(f"{kind.__name__}: {fault}", self._try_to_write(fault, "the window's thread"))
 
     def _caught_in_thread(self, args: threading.ExceptHookArgs) -> None:
         sys.__excepthook__(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
         if args.exc_value is not None and issubclass(args.exc_type, Exception):
             name = args.thread.name if args.thread is not None else "a thread"
-            self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self.write(args.exc_value, name))
+            self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self._try_to_write(args.exc_value, name))
+
+    def _try_to_write(self, fault: BaseException, where: str) -> Path | None:
+        """As `write`; None where no report can be written."""
+        try:
+            return self.write(fault, where)
+        except OSError:
+            return None
 
     def write(self, fault: BaseException, where: str) -> Path:
         """A report of a fault; answers where it is. One of a kind and from a place that has a report gets no other."""
@@ -89,36 +104,47 @@ class Reports:
         return sorted(self.folder.glob("report-*.txt"))
 
     def remember(self, session: dict[str, Any]) -> None:
-        """Note what is open."""
-        with engine.replacing(self.folder / SESSION) as file:
+        """Note what is open. Raises OSError."""
+        with engine.replacing(self._session) as file:
             file.write(json.dumps(session).encode())
 
     def left(self) -> Left | None:
         """What the run before left, if it did not end well; to be asked before `install`, and told but once."""
-        path, fault = self.folder / SESSION, self.folder / FAULT
+        path, fault = self._session, self._faults
         try:
             session = json.loads(path.read_text(encoding="utf-8"))
             since = float(session.get("begun", 0.0))
         except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):  # damaged
             session = None
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be taken away is told again
+            path.unlink(missing_ok=True)
         if not isinstance(session, dict):
             return None
-        if fault.is_file() and fault.stat().st_size:
-            now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
-            fault.replace(self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt")
+        with suppress(OSError):
+            if fault.is_file() and fault.stat().st_size:
+                now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
+                fault.replace(self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt")
         written = [each for each in self.reports() if each.stat().st_mtime >= since]
         return Left(session, written[-1] if written else None)
 
     def end(self) -> None:
         """This run has ended well."""
-        (self.folder / SESSION).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._session.unlink(missing_ok=True)
         if self._fault is not None:
             faulthandler.disable()
             self._fault.close()
             self._fault = None
-            (self.folder / FAULT).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._faults.unlink(missing_ok=True)
+        if self._installed:
+            self._installed = False
             sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of a file that the program of that number has for itself."""
+    return name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}"
 
 
 def _machine() -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
 
-from app.desktop.crash import Left, Reports
+from app.desktop.crash import LOCK, Left, Reports, numbered
+from app.desktop.reasons import reason
 from app.features.log_view import LogView
 from app.simulation.messages import Loaded
 
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     from app.window import Window
 
 
+MOST = 8  # programs at a time that note what they have open
+
+
 class Recovery(QObject):
     """Belongs to one window; `left` is what the run before it left, which is offered at once."""
 
-    _failed = pyqtSignal(str, Path)  # from any thread
+    _failed = pyqtSignal(str, object)  # from any thread
 
     def __init__(self, window: Window, reports: Reports, left: Left | None):
         super().__init__(window)
@@ -33,7 +37,7 @@ class Recovery(QObject):
         self._failed.connect(self._tell)
         window.loaded.connect(self._note)
         window.closing.connect(reports.end)
-        reports.remember({"begun": self._begun})
+        self._remember({"begun": self._begun})
         if left is not None:
             self._offer(left)
 
@@ -42,11 +46,17 @@ class Recovery(QObject):
         session: dict[str, Any] = {"begun": self._begun, "floating": bench.floating}
         if event.model.source is not None:
             session["robot"] = event.path
-        self._reports.remember(session)
+        self._remember(session)
 
-    def _tell(self, fault: str, report: Path) -> None:
+    def _remember(self, session: dict[str, Any]) -> None:
+        try:
+            self._reports.remember(session)
+        except OSError as fault:
+            self._log.add(f"what is open is not noted, so that the next start cannot offer it: {reason(fault)}")
+
+    def _tell(self, fault: str, report: Path | None) -> None:
         self._window.statusBar().showMessage(f"a fault in the program: {fault}; Help › Log says where the report is")
-        self._log.add(f"a report is in {report}")
+        self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
     def _offer(self, left: Left) -> None:
         robot = str(left.session.get("robot", ""))
@@ -71,24 +81,38 @@ class Recovery(QObject):
 
 
 class Care(NamedTuple):
-    """The reports, what the run before left, and what keeps other windows from them as long as it lives."""
+    """The reports, what a run before left, and what keeps other programs from them as long as it lives."""
 
     reports: Reports
     left: Left | None
-    lock: QLockFile
+    lock: QLockFile | None
 
 
-def begin() -> Care | None:
-    """The reports in the platform's place; None while another window takes care of them."""
-    place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
-    try:
-        reports = Reports(Path(place) / "reports")
-        lock = QLockFile(str(reports.folder / "lock"))
-        lock.setStaleLockTime(0)
-        if not lock.tryLock(0):
-            return None
-        left = reports.left()
-        reports.install()
-    except OSError:  # a place that cannot be written to
-        return None
-    return Care(reports, left, lock)
+def begin(folder: Path | None = None) -> Care:
+    """The reports in a folder, by default the platform's place, and what was left last by a run that ended badly.
+
+    Each program that runs has a session of its own there.
+    """
+    if folder is None:
+        place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
+        folder = Path(place) / "reports"
+    reports, lock = Reports(folder, MOST + 1), None
+    left: list[Left] = []
+    for number in range(1, MOST + 1):
+        free = _lock(folder, number)
+        if free is None:
+            continue
+        of_number = Reports(folder, number)
+        if (found := of_number.left()) is not None:
+            left.append(found)
+        if lock is None:
+            reports, lock = of_number, free
+    reports.install()
+    return Care(reports, max(left, key=lambda each: float(each.session.get("begun", 0.0)), default=None), lock)
+
+
+def _lock(folder: Path, number: int) -> QLockFile | None:
+    """The lock of the program of that number, held; None where another has it, or there can be none."""
+    lock = QLockFile(str(folder / numbered(LOCK, number)))
+    lock.setStaleLockTime(0)
+    return lock if lock.tryLock(0) else None
