@@ -23,6 +23,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.reasons import reason
 from app.panels.save_dialog import ask_path
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class Generator(QDialog):
             with engine.replacing(path) as file:
                 file.write(engine.to_urdf(self.model).encode())
         except OSError as fault:
-            self.note.setText(f"{path} was not written: {fault}")
+            self.note.setText(f"{path} was not written: {reason(fault)}")
             return
         self._window.statusBar().showMessage(f"Saved {path}", MESSAGE)
         self._window.open(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from PyQt6.QtCore import QObject, QStandardPaths
+from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
 from app.desktop.actions import MESSAGE, make_action
 from app.features.log_view import LogView
@@ -15,6 +15,9 @@ from app.simulation.messages import Loaded
 
 if TYPE_CHECKING:
     from app.window import Window
+
+
+LOOK = 500  # ms between two looks at whether runs are kept
 
 
 class KeptRuns(QObject):
@@ -31,6 +34,9 @@ class KeptRuns(QObject):
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # there may soon be one
         window.loaded.connect(self._set_robot)
         window.refreshed.connect(self._tell_fault)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tell_fault)
+        self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
             text = f"the last run was kept ({keeping.words(last)}): File › Open last run"
@@ -76,6 +82,7 @@ class KeptRuns(QObject):
         self._told = fault
 
     def _close(self) -> None:
+        self._timer.stop()
         self._bench.pause()
         self.keeper.close()
 

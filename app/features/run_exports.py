@@ -14,6 +14,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
 from app.jobs.background import Background
 from app.panels.save_dialog import ask_path
@@ -117,10 +118,8 @@ class RunExports:
         def told(stop: threading.Event) -> Written:
             try:
                 return Written(work(stop))
-            except (OSError, RuntimeError, ValueError) as fault:
-                return Written(f"nothing was written: {fault}")
-            except MemoryError:
-                return Written("nothing was written: it does not fit into memory")
+            except (OSError, RuntimeError, ValueError, MemoryError) as fault:
+                return Written(f"nothing was written: {reason(fault)}")
 
         self._finish, self._stoppable = finish, stoppable
         self.writing.run(told)

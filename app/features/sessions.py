@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import QFileDialog
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
 from app.features.plots_view import PlotsView
@@ -94,7 +95,7 @@ class Sessions:
         try:
             done = act(path)
         except OSError as fault:
-            self._window.statusBar().showMessage(f"{path}: {fault.strerror or fault}", MESSAGE)
+            self._window.statusBar().showMessage(f"{path}: {reason(fault)}", MESSAGE)
         except NoSession as fault:
             self._window.statusBar().showMessage(f"{path}: {fault}", MESSAGE)
         else:
@@ -123,7 +124,7 @@ class Sessions:
             try:
                 told = write_run(stop)
             except (OSError, RuntimeError, ValueError, MemoryError) as fault:
-                return f"Saved {path} without its recording: {fault}"
+                return f"Saved {path} without its recording: {reason(fault)}"
             _write(path, session)
             return f"Saved {path}; {told}"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import engine
+from app.desktop.reasons import reason
 from app.jobs.background import Background
 
 
@@ -50,4 +51,4 @@ class Measuring(Background[Progress]):
             table = self._measure(lambda done, cases: self.tell(Progress(done / cases)), stop=stop.is_set)
             return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
         except OSError as fault:
-            return Progress(over=True, fault=f"the measurement was not kept: {fault}")
+            return Progress(over=True, fault=f"the measurement was not kept: {reason(fault)}")

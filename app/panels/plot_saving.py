@@ -10,6 +10,7 @@ from PyQt6.QtCore import QBuffer, QIODevice
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.desktop.reasons import reason
 from app.panels.save_dialog import ask_path
 from app.plotting.plot_files import table
 
@@ -52,6 +53,6 @@ class PlotSaving:
         try:
             save(path)
         except OSError as fault:
-            self._panel.message.emit(f"{path} was not written: {fault}")
+            self._panel.message.emit(f"{path} was not written: {reason(fault)}")
         else:
             self._panel.message.emit(f"Saved {path}")

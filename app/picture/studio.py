@@ -97,9 +97,35 @@ def encode(
     """
     import av
 
+    target = _Target(file)
+    try:
+        return _encode(av, target, pictures, rate, done)
+    except Exception as fault:
+        raise target.fault or fault from None
+
+
+class _Target:
+    """A file that remembers why it could not be written, of which the encoder passes on a number at best."""
+
+    def __init__(self, file: IO[Any]):
+        self._file = file
+        self.fault: OSError | None = None
+        self.seek, self.tell = file.seek, file.tell
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as fault:
+            self.fault = fault
+            raise
+
+
+def _encode(
+    av: Any, target: _Target, pictures: Iterable[NDArray[np.uint8]], rate: float, done: Callable[[int], None]
+) -> int:
     name = next(each for each in ENCODERS if each in av.codecs_available)
     count = 0
-    with av.open(file, "w", format="mp4") as container:
+    with av.open(target, "w", format="mp4") as container:
         stream: Any = None
         for pixels in pictures:
             height, width = (side - side % 2 for side in pixels.shape[:2])

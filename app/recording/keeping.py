@@ -26,6 +26,7 @@ from pathlib import Path
 from PyQt6.QtCore import QLockFile
 
 import engine
+from app.desktop.reasons import reason
 from app.recording import run_files
 
 KEPT, ROOM = 5, 2**30
@@ -86,10 +87,8 @@ class _RobotsRuns:
                 self.whole = self._write(keeper)
             except IndexError as error:  # the oldest frames may go meanwhile
                 fault = f"runs are not kept: {error}"
-            except MemoryError:
-                return "runs are not kept: they do not fit into memory"
-            except (OSError, ValueError) as error:
-                return f"runs are not kept: {error}"
+            except (OSError, ValueError, MemoryError) as error:
+                return f"runs are not kept: {reason(error)}"
             except Exception as error:  # else the thread would end, and nobody would hear of it
                 return f"runs are not kept: {type(error).__name__}: {error}"
             else:
@@ -164,20 +163,27 @@ class _RobotsRuns:
             stem = f"{datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f} {name}"
             folder = self._root / f"{stem}{run_files.KEPT_SUFFIX}"
             folder.mkdir()
-            lock = QLockFile(str(folder / LOCK))
-            lock.setStaleLockTime(0)
-            if not lock.tryLock(LOCKING):  # else another window might take it for whole, or for empty
+            try:
+                self._lock = self._fill(folder)
+            except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
-                raise OSError(f"{folder} cannot be locked")
-            self._lock = lock
-            source = self.origin.model.source
-            if source is None:
-                (folder / ROBOT).write_text(engine.to_urdf(self.origin.model), "utf-8")
-            elif Path(source).parent.parent == self._root:  # which may go
-                shutil.copyfile(source, folder / ROBOT)
+                raise
             self._folder = folder
             prune(self._root)
         return self._folder
+
+    def _fill(self, folder: Path) -> QLockFile:
+        """Lock a new folder, which is answered, and put the robot there where it has no file that lasts."""
+        lock = QLockFile(str(folder / LOCK))
+        lock.setStaleLockTime(0)
+        if not lock.tryLock(LOCKING):  # else another window might take it for whole, or for empty
+            raise OSError(f"{folder} cannot be locked")
+        source = self.origin.model.source
+        if source is None:
+            (folder / ROBOT).write_text(engine.to_urdf(self.origin.model), "utf-8")
+        elif Path(source).parent.parent == self._root:  # which may go
+            shutil.copyfile(source, folder / ROBOT)
+        return lock
 
 
 class Keeper:
@@ -254,7 +260,7 @@ def is_growing(folder: Path) -> bool:
     lock = QLockFile(str(folder / LOCK))
     lock.setStaleLockTime(0)
     if not lock.tryLock(0):
-        return True
+        return (folder / LOCK).exists()  # else the folder cannot be written to, by nobody
     lock.unlock()
     return False
 

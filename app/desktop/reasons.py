@@ -1,0 +1,11 @@
+"""Why something could not be done, in the words of a sentence. Free of Qt."""
+
+from __future__ import annotations
+
+
+def reason(fault: BaseException) -> str:
+    """What an exception says: of the system's, its words without number and path, which the sentence has already."""
+    if isinstance(fault, MemoryError):
+        return "it does not fit into memory"
+    words = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+    return words or type(fault).__name__

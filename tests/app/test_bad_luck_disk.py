@@ -1,0 +1,135 @@
+"""A disk without room: what a file was stays, nobody waits, and the window says so in a sentence."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from windows import wait, wait_loaded
+
+import engine
+from app.features.kept_runs import KeptRuns
+from app.features.log_view import LogView
+from app.features.plots_view import PlotsView
+from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
+from app.panels.picture_dialogs import FilmOrder
+from app.recording import keeping
+
+resource = pytest.importorskip("resource", reason="files are bounded by the limits of Unix")
+
+ROOM = 1000  # bytes of each file
+FULL = "File too large"
+"""What the system says where a file grows beyond its limit, instead of "No space left on device"."""
+
+
+@contextmanager
+def full():
+    """No file of this process grows beyond `ROOM`."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def played(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.4)
+    window.run.play.trigger()
+    wait(qtbot, lambda: not window.workbench.playing and len(window.workbench.replay.chosen) > 10)
+    return window
+
+
+def write_table(window, path):
+    window.features[RunExports].write(path, "csv")
+
+
+def write_run(window, path):
+    window.features[RunExports].write(path, "npz")
+
+
+def write_picture(window, path):
+    window.features[RunExports].pictures.save_picture(path, (64, 48), transparent=False)
+
+
+def write_film(window, path):
+    rng = np.random.default_rng(1)
+    window.viewport.camera.azimuth = float(rng.uniform())
+    window.features[RunExports].pictures.save_film(path, FilmOrder((160, 120), 10.0, 1.0, 0.0, 0.3))
+
+
+def write_session(window, path):
+    sessions = window.features[Sessions]
+    sessions._tell(sessions._save, path)
+
+
+@pytest.mark.parametrize("write", [write_table, write_run, write_picture, write_film, write_session])
+def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path, write):
+    path = tmp_path / "old"
+    path.write_text("as it was")
+    with full():
+        write(played, str(path))
+        wait(qtbot, lambda: not played.features[RunExports].writing.running)
+    assert FULL in played.features[LogView].text, played.features[LogView].text
+    assert "[Errno" not in played.features[LogView].text
+    assert path.read_text() == "as it was"
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    time = played.workbench.time
+    played.run.play.trigger()
+    wait(qtbot, lambda: played.workbench.time > time)
+
+
+def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
+    panel = played.features[PlotsView].panel
+    told = []
+    panel.message.connect(told.append)
+    path = tmp_path / "plots.csv"
+    path.write_text("as it was")
+    monkeypatch.setattr("app.panels.plot_saving.ask_path", lambda *_: str(path))
+    monkeypatch.setattr("app.panels.plot_saving.table", lambda _: "1,2\n" * 5000)
+    with full():
+        panel._saving.menu.actions()[0].trigger()
+    assert told == [f"{path} was not written: {FULL}"]
+    assert path.read_text() == "as it was"
+
+
+def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_some(
+    qtbot, make_window, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(keeping, "PERIOD", 0.05)
+    window = make_window()
+    window.kept = KeptRuns(window, tmp_path / "runs")
+    window.open(engine.find_robot("arm7"))
+    wait_loaded(qtbot, window)
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0.2)
+    with full():
+        window.kept.keeper._wake.set()
+        wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
+        assert window.workbench.playing
+    wait(qtbot, lambda: window.statusBar().currentMessage() == "")
+    assert FULL in window.features[LogView].text
+    window.close()
+    (last,) = keeping.kept(tmp_path / "runs")
+    assert not (last / keeping.CUT_SHORT).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limits of Unix")
+def test_a_generated_robot_that_finds_no_room_leaves_no_folders(qtbot, make_window, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "PERIOD", 0.02)
+    window = make_window()
+    window.kept = KeptRuns(window, tmp_path / "runs")
+    window.workbench.open(engine.chain(20))
+    wait_loaded(qtbot, window)
+    with full():
+        window.run.play.trigger()
+        wait(qtbot, lambda: window.kept.keeper.fault == f"runs are not kept: {FULL}")
+        qtbot.wait(200)
+        assert len(list((tmp_path / "runs").iterdir())) <= 1
+    window.close()
