@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +24,17 @@ from engine.scene import pairs
 from engine.step_settings import StepSettings
 
 NVCC = shutil.which("nvcc")
-QUICK = ["-Xcicc", "-O1", "-Xptxas", "-O0"]  # fast code is not what is looked at here, and takes half as long again
+QUICK = [
+    "-cubin",
+    "-Xcicc",
+    "-O1",
+    "-Xptxas",
+    "-O0",
+]  # fast code is not what is looked at here, and takes half as long again
+READ = ["-ptx", "-Xcicc", "-O0"]  # what NVRTC does: intermediate code, which the driver's compiler goes on from
+SWITCH = re.compile(r"^.*\b(?:bool|INTEGRATOR)\b.*$|^#define.*$", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+needs_nvcc = pytest.mark.skipif(NVCC is None, reason="needs nvcc, NVIDIA's compiler")
 CHIPS = {
     "sm_80": {"major": 8, "minor": 0, "multiProcessorCount": 108, "sharedMemPerBlockOptin": 166912},
     "sm_90": {"major": 9, "minor": 0, "multiProcessorCount": 132, "sharedMemPerBlockOptin": 232448},
@@ -186,25 +198,111 @@ def on_chip(monkeypatch):
     return make
 
 
-@pytest.mark.skipif(NVCC is None, reason="needs nvcc, NVIDIA's compiler")
-@pytest.mark.parametrize("chip", CHIPS)
-def test_every_source_compiles(chip, on_chip, tmp_path):
-    on_chip(chip)
-    jobs: dict[tuple[str, str], set[str]] = {}
+def sources(make_chip, chip: str, folder: Path) -> dict[tuple[str, str], set[str]]:
+    """By source and preamble, the names of all kernels that are compiled for such a chip."""
+    make_chip(chip)
+    found: dict[tuple[str, str], set[str]] = {}
     for dtype in ("float32", "float64"):
-        for make in (*of_robots(dtype, tmp_path), *of_chains(dtype, chip == "sm_90")):
+        for make in (*of_robots(dtype, folder), *of_chains(dtype, chip == "sm_90")):
             source, names, preamble = asked(make)
-            jobs.setdefault((source, preamble), set()).update(names)
+            found.setdefault((source, preamble), set()).update(names)
     every = {path.relative_to(compiler.FOLDER).as_posix() for path in compiler.FOLDER.rglob("*.cu")}
-    assert {source for source, _ in jobs} == every
-    running = []
-    for index, ((source, preamble), names) in enumerate(jobs.items()):
+    assert {source for source, _ in found} == every
+    return found
+
+
+def few(every: dict[tuple[str, str], set[str]]) -> dict[tuple[str, str], set[str]]:
+    """Of those as many as it takes to see each kernel, and each switch of each source as it can stand."""
+    seen = {key: {(key[0], x) for x in (*names, *SWITCH.findall(key[1]))} for key, names in every.items()}
+    left, chosen = set().union(*seen.values()), {}
+    while left:
+        best = max(every, key=lambda key: len(seen[key] & left))
+        chosen[best] = every[best]
+        left -= seen[best]
+    return chosen
+
+
+def whole(text: str) -> str:
+    """A text with all that it includes of ours."""
+    parts, ahead, at_hand = [], [text], set()
+    while ahead:
+        parts.append(ahead.pop())
+        for name in INCLUDE.findall(parts[-1]):
+            if name not in at_hand and (path := compiler.FOLDER / name).exists():
+                at_hand.add(name)
+                ahead.append(path.read_text("utf-8"))
+    return "\n".join(parts)
+
+
+@pytest.fixture
+def taken(request, tmp_path) -> Path:
+    """Where it is noted what the compiler took, in earlier runs too."""
+    cache = getattr(request.config, "cache", None)
+    return cache.mkdir("nvcc") if cache else tmp_path
+
+
+def compile_all(found: dict[tuple[str, str], set[str]], chip: str, options: list[str], folder: Path, taken: Path):
+    """Compile them, but for what the same compiler took before."""
+    version = subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout
+
+    def compiled(job: tuple[int, tuple[tuple[str, str], set[str]]]) -> str:
+        index, ((source, preamble), names) = job
         uses = "\n".join(f"auto use{k} = &{name};" for k, name in enumerate(sorted(names)))
-        file = tmp_path / f"{index}-{Path(source).name}"
-        file.write_text(f'{header.text()}\n{preamble}\n#include "{(compiler.FOLDER / source).as_posix()}"\n{uses}\n')
-        command = [NVCC, "-std=c++17", f"-arch={chip}", f"-I{compiler.FOLDER}", *QUICK]
-        running.append((source, [*command, "-cubin", "-o", str(file.with_suffix(".cubin")), str(file)]))
+        text = f'{header.text()}\n{preamble}\n#include "{source}"\n{uses}\n'
+        key = "\n".join((version, chip, *options, whole(text)))
+        note = taken / hashlib.sha256(key.encode()).hexdigest()[:24]
+        if note.exists():
+            return ""
+        file = folder / f"{index}-{Path(source).name}"
+        file.write_text(text, "utf-8")
+        words = [
+            NVCC,
+            "-std=c++17",
+            f"-arch={chip}",
+            f"-I{compiler.FOLDER}",
+            *options,
+            "-o",
+            str(file.with_suffix(".out")),
+        ]
+        done = subprocess.run([*words, str(file)], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            note.touch()
+        return f"{source}: {done.stderr}" if done.returncode else ""
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ended = list(pool.map(lambda job: subprocess.run(job[1], capture_output=True, text=True, check=False), running))
-    failed = {source: done.stderr for (source, _), done in zip(running, ended, strict=True) if done.returncode}
+        failed = [told for told in pool.map(compiled, enumerate(found.items())) if told]
     assert not failed
+
+
+@needs_nvcc
+def test_every_source_is_sound_with_each_of_its_switches(on_chip, tmp_path, taken):
+    compile_all(few(sources(on_chip, "sm_90", tmp_path)), "sm_90", READ, tmp_path, taken)
+
+
+@needs_nvcc
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_source_compiles_for_every_robot(chip, on_chip, tmp_path, taken):
+    compile_all(sources(on_chip, chip, tmp_path), chip, QUICK, tmp_path, taken)
+
+
+def test_the_few_have_every_kernel_and_every_switch():
+    every = {
+        ("a.cu", "constexpr bool X = true;\nconstexpr int N = 3;"): {"f<float>"},
+        ("a.cu", "constexpr bool X = true;\nconstexpr int N = 4;"): {"f<float>"},
+        ("a.cu", "#define X 0"): {"f<float>"},
+        ("b.cu", "constexpr bool X = true;"): {"f<float>", "f<double>"},
+        ("b.cu", "constexpr bool X = true;\n"): {"f<double>"},
+    }
+    assert {source + preamble[-2:] for source, preamble in few(every)} == {"a.cu3;", "a.cu 0", "b.cue;"}
+
+
+def test_a_text_with_what_it_includes_is_another_once_that_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path)
+    (tmp_path / "a.cuh").write_text('#include "b.cuh"\n', "utf-8")
+    text = '#include <cuda.h>\n#include "a.cuh"\n'
+    texts = set()
+    for inner in ("int b;", "int c;"):
+        (tmp_path / "b.cuh").write_text(inner, "utf-8")
+        texts.add(whole(text))
+    assert len(texts) == 2
