@@ -1,4 +1,7 @@
-"""OpenGL contexts without a window: EGL without a surface on Linux, an offscreen surface of Qt elsewhere."""
+"""OpenGL contexts without a window: EGL without a surface on Linux, an offscreen surface of Qt elsewhere.
+
+Beside a window, in another thread, one of Qt's on a surface that the window's thread has made.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PyQt6.QtGui import QOffscreenSurface
 
 VERSION = (3, 3)
 
@@ -31,6 +37,42 @@ def offscreen() -> Iterator[None]:
     """A core context of OpenGL 3.3, current in this thread inside the ``with`` block; NoOpenGL where there is none."""
     with _egl() if sys.platform.startswith("linux") else _qt():
         yield
+
+
+@contextmanager
+def canvas(width: int, height: int) -> Iterator[None]:
+    """As `offscreen`, with a framebuffer of that many pixels bound."""
+    with offscreen():
+        from OpenGL import GL
+
+        framebuffer, color = int(GL.glGenFramebuffers(1)), int(GL.glGenRenderbuffers(1))
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, color)
+        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, GL.GL_RGBA8, width, height)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
+        try:
+            yield
+        finally:
+            GL.glDeleteFramebuffers(1, [framebuffer])
+            GL.glDeleteRenderbuffers(1, [color])
+
+
+@contextmanager
+def on_surface(surface: QOffscreenSurface) -> Iterator[None]:
+    """Qt's context on a surface, which another thread may have made, current in this one; NoOpenGL where there is none.
+
+    An application must be running.
+    """
+    from PyQt6.QtGui import QOpenGLContext
+
+    context = QOpenGLContext()
+    context.setFormat(surface.requestedFormat())
+    if not context.create() or not context.makeCurrent(surface):
+        raise NoOpenGL("this computer gives no OpenGL 3.3 core context; update the graphics driver")
+    try:
+        yield
+    finally:
+        context.doneCurrent()
 
 
 @contextmanager
@@ -87,21 +129,18 @@ def _egl_display(EGL: Any) -> Any:
 
 @contextmanager
 def _qt() -> Iterator[None]:
-    from PyQt6.QtGui import QGuiApplication, QOffscreenSurface, QOpenGLContext, QSurfaceFormat
+    from PyQt6.QtGui import QGuiApplication, QOffscreenSurface, QSurfaceFormat
 
     application = QGuiApplication.instance() or QGuiApplication([])
     form = QSurfaceFormat()
     form.setVersion(*VERSION)
     form.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
-    surface, context = QOffscreenSurface(), QOpenGLContext()
+    surface = QOffscreenSurface()
     surface.setFormat(form)
     surface.create()
-    context.setFormat(form)
-    if not context.create() or not context.makeCurrent(surface):
-        raise NoOpenGL("this system gives no OpenGL 3.3 core context; update the graphics driver")
     try:
-        yield
+        with on_surface(surface):
+            yield
     finally:
-        context.doneCurrent()
         surface.destroy()
         del application

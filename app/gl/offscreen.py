@@ -66,16 +66,11 @@ def _draw(
     scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera, batch: Batch | None, detail: int,
     transparent: bool,
 ) -> Picture:  # fmt: skip
-    with context.offscreen():
+    with context.canvas(width, height):
         from OpenGL import GL
 
         from app.gl.renderer import Renderer
 
-        framebuffer, color = int(GL.glGenFramebuffers(1)), int(GL.glGenRenderbuffers(1))
-        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, color)
-        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, GL.GL_RGBA8, width, height)
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
-        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
         renderer = Renderer(fine=True)
         renderer.initialize()
         renderer.ground, renderer.transparent = scene.ground(link_poses), transparent
@@ -86,8 +81,6 @@ def _draw(
         kind = GL.GL_RGBA if transparent else GL.GL_RGB
         GL.glReadPixels(0, 0, width, height, kind, GL.GL_UNSIGNED_BYTE, pixels)
         renderer.release()
-        GL.glDeleteFramebuffers(1, [framebuffer])
-        GL.glDeleteRenderbuffers(1, [color])
     upright = np.ascontiguousarray(pixels[::-1])
     if transparent:  # colours were drawn as strong as they cover
         cover = upright[..., 3:].astype(float) / 255

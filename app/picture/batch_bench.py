@@ -10,8 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def measure(
     scene.wait()
     crowd.set_size(*scene.bounds(engine.link_poses(model, model.neutral())))
     known, times = np.zeros(robots), []
-    with _canvas(*size):
+    with context.canvas(*size):
         from OpenGL import GL
 
         from app.gl.renderer import DETAILS, Renderer
@@ -80,20 +79,6 @@ def measure(
         "pictures_per_second": round(float(rates), 1),
         "times_real_time": round(float(rates * count * simulation.dt), 2),
     }  # fmt: skip
-
-
-@contextmanager
-def _canvas(width: int, height: int) -> Iterator[None]:
-    """A context without a window, with a framebuffer of that size bound."""
-    with context.offscreen():
-        from OpenGL import GL
-
-        framebuffer, color = int(GL.glGenFramebuffers(1)), int(GL.glGenRenderbuffers(1))
-        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, color)
-        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, GL.GL_RGBA8, width, height)
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
-        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_RENDERBUFFER, color)
-        yield
 
 
 def main(argv: Sequence[str]) -> int:

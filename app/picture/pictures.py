@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from OpenGL import GL
 from PyQt6.QtGui import QImage, QOffscreenSurface, QOpenGLContext
 
+from app.gl import context
 from app.gl.renderer import SOFTWARE, Renderer
 from app.gl.view import View
 
@@ -51,19 +52,19 @@ def processor_draws() -> bool:
 
     A window with a QOpenGLWidget stays black as a whole where there is none; `PictureThread` tells it in a sentence.
     """
-    context, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
-    if context is None:
-        context = QOpenGLContext()
-        context.create()
-    surface.setFormat(context.format())
+    shared, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
+    if shared is None:
+        shared = QOpenGLContext()
+        shared.create()
+    surface.setFormat(shared.format())
     surface.create()
-    if not context.isValid() or not context.makeCurrent(surface):
+    if not shared.isValid() or not shared.makeCurrent(surface):
         return True
     try:
-        address = context.getProcAddress(b"glGetString")
+        address = shared.getProcAddress(b"glGetString")
         name = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint)(int(address))(RENDERER) or b""
     finally:
-        context.doneCurrent()
+        shared.doneCurrent()
     return any(each in name.decode(errors="replace").lower() for each in SOFTWARE)
 
 
@@ -111,10 +112,14 @@ class PictureThread:
         self._surface.destroy()
 
     def _run(self) -> None:
-        context = QOpenGLContext()
-        if not context.create() or not context.makeCurrent(self._surface):
+        try:
+            with context.on_surface(self._surface):
+                self._work()
+        except context.NoOpenGL:
             self._fail("it gives no OpenGL 3.3 core context", None)
-            return
+
+    def _work(self) -> None:
+        """Draw what is asked for, in the context that is current."""
         renderer, request = Renderer(), None
         try:
             renderer.initialize()
@@ -124,7 +129,6 @@ class PictureThread:
             self._fail(f"{fault}", request)
         finally:
             renderer.release()
-            context.doneCurrent()
 
     def _fail(self, fault: str, begun: _Request | None) -> None:
         """Tell why nothing can be drawn, also to who waits for what was begun or asked for."""

@@ -11,8 +11,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from PyQt6.QtGui import QFont, QImage, QOffscreenSurface, QOpenGLContext, QPainter
+from PyQt6.QtGui import QFont, QImage, QOffscreenSurface, QPainter
 
+from app.gl import context
 from app.gl.renderer import Renderer
 from app.gl.view import View
 from app.picture.labels import paint
@@ -35,17 +36,14 @@ class Studio:
     @contextmanager
     def open(self) -> Iterator[Studio]:
         """What drawing takes, in the thread that calls. Raises RuntimeError where this computer cannot draw."""
-        context = QOpenGLContext()
-        if not context.create() or not context.makeCurrent(self._surface):
-            raise RuntimeError("this computer gives no OpenGL 3.3 core context")
-        self._renderer = Renderer(fine=True)
-        try:
-            self._renderer.initialize()
-            yield self
-        finally:
-            self._renderer.release()
-            self._renderer = None
-            context.doneCurrent()
+        with context.on_surface(self._surface):
+            self._renderer = Renderer(fine=True)
+            try:
+                self._renderer.initialize()
+                yield self
+            finally:
+                self._renderer.release()
+                self._renderer = None
 
     def close(self) -> None:
         """In the window's thread."""
