@@ -166,6 +166,9 @@ class Window(QMainWindow):
         self.docks.share(Qt.Orientation.Vertical, {"Diagnostics": 260})
 
     def _show_compare(self, shown: bool) -> None:
+        """A comparison has the window's whole width where beside the panels on the right it would be cut off."""
+        beside = self.width() - self.docks["Joints"].width() >= self.compare.minimumSizeHint().width()
+        self.docks.let_reach_right(shown and not beside)
         if shown and not self.settings.contains("layout"):
             asked = self.compare.sizeHint().height() + 2 * self.toolbar.iconSize().height()  # and its title
             self.docks.share(Qt.Orientation.Vertical, {"Compare": min(asked, int(COMPARE_SHARE * self.height()))})

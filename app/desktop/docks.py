@@ -41,7 +41,7 @@ class Docks:
     def __init__(self, window: QMainWindow, menu: TopMenu):
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by their titles
-        window.setCorner(Qt.Corner.BottomRightCorner, RIGHT)
+        self.let_reach_right(False)
 
     def __getitem__(self, title: str) -> QDockWidget:
         return self._docks[title]
@@ -61,6 +61,10 @@ class Docks:
         if dock.beside:  # hidden by now, else its tab would stay in sight
             self._window.tabifyDockWidget(self._docks[dock.beside], widget)
         return widget.toggleViewAction()
+
+    def let_reach_right(self, whole: bool) -> None:
+        """Whether the docks at the bottom have the window's whole width, or leave the right to those there."""
+        self._window.setCorner(Qt.Corner.BottomRightCorner, BOTTOM if whole else RIGHT)
 
     def share(self, orientation: Qt.Orientation, sizes: dict[str, int]) -> None:
         """Give docks these sizes, px, along one direction."""

@@ -47,7 +47,7 @@ class LogView:
         window.happened.connect(self._hear)
         window.loaded.connect(self._hear)
         self.dialog: QDialog | None = None
-        self._text = QPlainTextEdit()
+        self._text: QPlainTextEdit
 
     def add(self, text: str, detail: str = "") -> None:
         """Keep a message."""
@@ -87,10 +87,10 @@ class LogView:
         dialog = QDialog(self._window)
         dialog.setWindowTitle("Log")
         dialog.resize(*SIZE)
+        self._text = QPlainTextEdit(dialog)  # made here: one that gets another parent would lose its font
         self._text.setReadOnly(True)
         self._text.setMaximumBlockCount(4 * KEPT)
         self._text.setFont(theme.figures())
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._text.setAccessibleName("log")
         copy, clear, close = (QPushButton(name) for name in ("&Copy all", "C&lear", "Close"))
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))

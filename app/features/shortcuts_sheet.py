@@ -94,29 +94,30 @@ def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
     seen: set[QAction] = set()
     for top in window.menuBar().actions():
         if top.menu() is not None:
-            for action in _in_menu(top.menu()):
+            for within, action in _in_menu(top.menu()):
                 if action.shortcuts() and action not in seen:
                     seen.add(action)
-                    yield _shortcut(_plain(top.text()), action)
+                    yield _shortcut(_plain(top.text()), action, within)
     for action in window.findChildren(QAction):
         if action.shortcuts() and action not in seen:
             seen.add(action)
             yield _shortcut(OTHER, action)
 
 
-def _in_menu(menu: QMenu) -> Iterator[QAction]:
+def _in_menu(menu: QMenu, within: str = "") -> Iterator[tuple[str, QAction]]:
+    """Its actions and those of the menus in it, each with the names of the menus that lead there."""
     menu.aboutToShow.emit()  # some are filled only then
     for action in menu.actions():
         if action.menu() is not None:
-            yield from _in_menu(action.menu())
+            yield from _in_menu(action.menu(), f"{within}{_plain(action.text())} › ")
         elif not action.isSeparator():
-            yield action
+            yield within, action
 
 
-def _shortcut(menu: str, action: QAction) -> Shortcut:
+def _shortcut(menu: str, action: QAction, within: str = "") -> Shortcut:
     native = QKeySequence.SequenceFormat.NativeText
     keys = " or ".join(key.toString(native) for key in action.shortcuts())
-    return Shortcut(menu, _plain(action.text()), action.toolTip(), keys)
+    return Shortcut(menu, within + _plain(action.text()), action.toolTip(), keys)
 
 
 def _plain(text: str) -> str:

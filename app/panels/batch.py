@@ -23,10 +23,12 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.numbers import span
 from app.panels.heat_map import HeatMap
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
 
+NARROW = 64  # px of a box at least
 STEPS = 12  # of the slider, from one power of two to the next
 PAUSE = 250  # ms without a change, after which robots are made as asked
 SMOOTH = 1 / 15  # s for a picture, up to which motion looks smooth
@@ -99,6 +101,8 @@ class BatchPanel(QWidget):
             widget.setAccessibleName(tip.split(":")[0].split(",")[0])
         self.slider.setToolTip(self.robots.toolTip())
         self.map.setToolTip("A cell for each robot; click one, or use the arrow keys, to look at it")
+        for box in (self.robots, self.pose, self.mass, self.friction, self.seed, self.arrangement, self.coloring):
+            box.setMinimumWidth(NARROW)
         for widget in (self.slider, self.again, self.arrangement, self.coloring):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
 
@@ -179,7 +183,8 @@ class BatchPanel(QWidget):
         lost = int(np.count_nonzero(diverged))
         self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
         theme.tint(self.count, "error" if lost else "text")
-        self.range.setText(f"{name} {self.map.low:.3g} … {self.map.high:.3g} {UNITS[name]}" if len(energy) > 1 else "")
+        values = span(self.map.low, self.map.high, UNITS[name])
+        self.range.setText(f"{name} {values}" if len(energy) > 1 else "")
 
     def show_drawing(self, robots: int, seconds: float) -> None:
         """Tell how many robots this computer draws smoothly, after a picture of so many took so long."""

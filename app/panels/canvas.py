@@ -17,6 +17,7 @@ from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintE
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from app.desktop import theme
+from app.desktop.numbers import PREFIXES
 from app.plotting.quantities import Unit
 
 LEFT, RIGHT, TOP = 64, 10, 6  # px around the curves, the last above them and below
@@ -26,7 +27,6 @@ ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
 TALL, WIDE = 30, 80  # px from one tick to the next, at least
 THICK = 0.6  # px of the screen from one drawing of a line to the next
 FLOOR = 1e-17  # what a logarithmic axis shows of zero
-PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
 _Key = Qt.Key
 KEYS = (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus, _Key.Key_PageUp, _Key.Key_PageDown, _Key.Key_0)
 _Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

@@ -92,8 +92,8 @@ class ComparePanel(QWidget):
         run.addWidget(self.stop_button, 1)
         left = QVBoxLayout()
         left.setContentsMargins(10, 8, 10, 8)
+        left.addLayout(run)  # on top, in sight also where the panel has little height
         left.addWidget(self.form, 1)
-        left.addLayout(run)
         side = QWidget()
         side.setMinimumWidth(FORM_WIDTH[0])
         side.setMaximumWidth(FORM_WIDTH[1])

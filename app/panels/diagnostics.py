@@ -52,6 +52,10 @@ class Wrapped(QStyledItemDelegate):
         words = tree.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, index.data() or "")
         return QSize(size.width(), max(size.height(), words.height() + PAD))
 
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        option.decorationAlignment = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter  # as the words beside it
+
 
 class DiagnosticsPanel(QWidget):
     """A row per diagnostic of one file; the chosen one's place in the file is shown below."""

@@ -12,14 +12,16 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLab
 
 import engine
 from app.desktop import theme
+from app.desktop.numbers import prefixed
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
 SAME = "as the robot"
+ALIKE = "It takes the robot's own steps so far: choose what is to be different"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
-SCALE = ((0.30, 0.80, 0.42), (0.96, 0.86, 0.25), (0.96, 0.27, 0.24))
-"""The colours of a ghost, from where it is near to where it is far."""
+SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
+"""The colours of a ghost, from where it is near to where it is far; also for who does not tell red from green."""
 NEAR, FAR = -6.0, -1.0
 """Of the robot's size, as powers of ten: deviations that have the first colour and the last."""
 STRENGTH = 0.85
@@ -54,7 +56,7 @@ class Legend(QWidget):
         painter.setPen(theme.color("faint"))
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
         for side, power in zip(sides, (NEAR, (NEAR + FAR) / 2, FAR), strict=True):
-            text = f"{self.size_of_robot * 10**power:.0e} m"
+            text = prefixed(self.size_of_robot * 10**power, "m", digits=1)
             painter.drawText(self.rect().adjusted(0, 14, 0, 0), side | Qt.AlignmentFlag.AlignTop, text)
 
 
@@ -83,8 +85,10 @@ class GhostPanel(QWidget):
         for label in (self.now, self.worst, self.by):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setWordWrap(True)
-        self.refusal = QLabel(wordWrap=True)
+        self.refusal, self.alike = QLabel(wordWrap=True), QLabel(ALIKE, wordWrap=True)
         theme.tint(self.refusal, "warning")
+        theme.tint(self.alike, "accent")
+        self.alike.hide()
         self.meet = QPushButton("Meet again")
         self.meet.setToolTip("Put the ghost where the robot is now, and count the deviation from here")
         self.legend = Legend()
@@ -98,6 +102,7 @@ class GhostPanel(QWidget):
     def _lay_out(self) -> None:
         form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.setHorizontalSpacing(12)
         for label, widget in (
             ("Algorithm", self.algorithm),
             ("Integrator", self.integrator),
@@ -116,6 +121,7 @@ class GhostPanel(QWidget):
         layout.addLayout(top)
         layout.addLayout(form)
         layout.addWidget(self.legend)
+        layout.addWidget(self.alike)
         layout.addWidget(self.refusal)
         layout.addStretch()
 
@@ -152,14 +158,15 @@ class GhostPanel(QWidget):
     def show_state(self, ghost: GhostState | None, links: Sequence[str]) -> None:
         """Say how far the ghost is from the robot, whose links have those names."""
         self.meet.setEnabled(ghost is not None)
+        self.alike.setVisible(ghost is not None and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):
             for label in (self.now, self.worst, self.by):
                 label.setText("–")
             return
         far = int(np.argmax(ghost.deviation))
         where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""
-        self.now.setText(f"{ghost.deviation[far]:.3g} m{where}")
+        self.now.setText(f"{prefixed(ghost.deviation[far], 'm')}{where}")
         self.now.setToolTip("The greatest distance between a link's origin and its ghost's")
-        self.worst.setText(f"{ghost.worst:.3g} m  since {ghost.since:.3f} s")
+        self.worst.setText(f"{prefixed(ghost.worst, 'm')}  since {ghost.since:.3f} s")
         device = {"cpu": "CPU", "cuda": "GPU"}[ghost.device]
         self.by.setText(f"{ghost.algorithm} on the {device}, {1e3 * ghost.dt:g} ms")

@@ -11,6 +11,7 @@ from PyQt6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QP
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme
+from app.desktop.numbers import prefixed
 from app.picture.crowd import DIVERGED, ramp, shares
 
 Key = Qt.Key
@@ -76,7 +77,11 @@ class HeatMap(QWidget):
 
     def text(self, robot: int) -> str:
         """What is known of a robot, in a line."""
-        what = "diverged, and frozen" if self.diverged[robot] else f"{self._name} {self.values[robot]:.4g} {self._unit}"
+        what = (
+            "diverged, and frozen"
+            if self.diverged[robot]
+            else f"{self._name} {prefixed(self.values[robot], self._unit, 4)}"
+        )
         return f"robot {robot}: {what}"
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QResizeEvent
+from PyQt6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -34,6 +34,8 @@ HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort limit
 NAMES = 0.4  # of the width, that the names take at most
+NO_ROBOT, NO_JOINTS = "The joints of a robot stand here, each with its slider", "This robot has no joint that moves"
+SLIDER_LEAST = 62  # px that a slider has at least: longer names end in an ellipsis, and stand whole in their tips
 
 Role = Qt.ItemDataRole
 # Put together here, since a table asks for them for each of its cells whenever it is painted.
@@ -249,7 +251,10 @@ class JointPanel(QTableView):
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the state that was shown last
         self._longest = 0
+        self.nothing = NO_ROBOT
+        """What stands where there are no rows."""
         self.setShowGrid(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names that begin alike differ at their ends
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -261,27 +266,41 @@ class JointPanel(QTableView):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
-        self.setColumnWidth(DRIVE, self.fontMetrics().horizontalAdvance("→ -000.0 mm") + 14)
         for column in (VELOCITY, EFFORT):
             self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + 14)
-        self.setColumnWidth(VALUE, self.fontMetrics().horizontalAdvance("-0000.0 mm") + 14)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
         self._held, self._shown = None, q.copy()
         self.table.set_rows(rows, q)
+        self.nothing = "" if rows else NO_JOINTS
         self._longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
+        advance = self.fontMetrics().horizontalAdvance
+        drives = [f"→ -000.0 {row.unit}" for row in rows if row.holdable]
+        drives += [f"-000.0 {row.effort_unit}" for row in rows if row.driveable]
+        for column, widest in ((VALUE, [f"-0000.0 {row.unit}" for row in rows]), (DRIVE, drives)):
+            self.setColumnWidth(column, max(map(advance, widest), default=advance("-0000.0 mm")) + 14)
         self._fit()
 
     def _fit(self) -> None:
         """Give the names the room that they need, and leave enough of it to the sliders."""
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
-        self.setColumnWidth(NAME, min(max(self._longest + 20, 70), 170, int(NAMES * self.width())))
+        numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # none of a hidden one
+        room = self.viewport().width() - numbers - SLIDER_LEAST
+        self.setColumnWidth(NAME, max(70, min(self._longest + 20, 170, int(NAMES * self.width()), room)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.nothing:
+            painter = QPainter(self.viewport())
+            painter.setPen(theme.color("faint"))
+            around = self.viewport().rect().adjusted(12, 12, -12, -12)
+            painter.drawText(around, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.nothing)
 
     def show_held(self, rows: frozenset[int]) -> None:
         """Which rows gains hold."""

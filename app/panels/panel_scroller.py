@@ -20,7 +20,10 @@ class PanelScroller(QScrollArea):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        self.widget().resize(self.maximumViewportSize().expandedTo(self.widget().minimumSizeHint()))
+        room, least = self.maximumViewportSize(), self.widget().minimumSizeHint()
+        if least.height() > room.height():  # the bar that this needs takes width, for which no second bar is wanted
+            room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
+        self.widget().resize(room.expandedTo(least))
 
 
 def scrolled(panel: QWidget) -> PanelScroller:

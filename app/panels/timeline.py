@@ -147,8 +147,9 @@ class Timeline(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(6, 0, 8, 2)
         row.setSpacing(2)
-        for action in actions:
-            row.addWidget(_button(action, Qt.ToolButtonStyle.ToolButtonIconOnly))
+        self._moves = [_button(action, Qt.ToolButtonStyle.ToolButtonIconOnly) for action in actions]
+        for button in self._moves:
+            row.addWidget(button)
         row.addSpacing(8)
         row.addWidget(self.time)
         row.addSpacing(8)
@@ -170,17 +171,21 @@ class Timeline(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out the buttons' names, then words, then the buttons, where there is no room for them."""
+        """Leave out the buttons' names, then words, then the buttons from the outermost on, where there is no room."""
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        for style, words, all_shown in (
-            (named, True, True),
-            (plain, True, True),
-            (plain, False, True),
-            (plain, False, False),
+        for style, words, all_shown, outer in (
+            (named, True, True, 0),
+            (plain, True, True, 0),
+            (plain, False, True, 0),
+            (plain, False, False, 0),
+            (plain, False, False, 1),
+            (plain, False, False, 2),
         ):
             for button in self._named:
                 button.setToolButtonStyle(style)
                 button.setVisible(all_shown)
+            for place, button in enumerate(self._moves):
+                button.setVisible(outer <= place < len(self._moves) - outer)
             self.state.setVisible(words)
             self.memory.setVisible(all_shown)
             self._row.invalidate()  # else it answers what it had asked for before

@@ -40,3 +40,25 @@ def test_faults_and_cures_are_read_in_full_however_narrow(qtbot):
     assert item.toolTip(2) == fault
     panel.copy()
     assert fault in QApplication.clipboard().text()
+
+
+def test_the_mark_of_a_fault_stands_beside_its_first_line(qtbot):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    fault = "a fault that takes many words to be told " * 8
+    panel.show_file("arm.urdf", "arm.urdf", [engine.Diagnostic("error", 27, "<mass> of link 'tip'", fault, "cure")])
+    panel.resize(520, 300)
+    panel.show()
+    tree = panel.list
+    wait(qtbot, lambda: tree.visualItemRect(tree.topLevelItem(0)).height() > 5 * tree.fontMetrics().height())
+    tree.setCurrentItem(None)
+    row, width = tree.visualItemRect(tree.topLevelItem(0)), tree.columnWidth(0)
+    image = tree.viewport().grab(QRect(0, row.top(), width, row.height())).toImage()
+    red = [
+        y
+        for y in range(image.height())
+        for x in range(image.width())
+        if image.pixelColor(x, y).red() > image.pixelColor(x, y).green() + 60
+    ]
+    assert len(red) > 20
+    assert max(red) < 2 * tree.fontMetrics().height()

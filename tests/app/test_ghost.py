@@ -12,6 +12,7 @@ from test_worker import until
 from windows import press, wait
 
 import engine
+from app.desktop.numbers import prefixed
 from app.features.ghost_view import GhostView
 from app.panels.ghost import FAR, NEAR, SCALE, tints
 from app.simulation.ghost import STEPS, GhostSettings
@@ -162,7 +163,7 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.newest.ghost.worst > 1e-3 and "(" in view.panel.now.text())
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: f"{window.workbench.newest.ghost.worst:.3g} m" in view.panel.worst.text())
+    wait(qtbot, lambda: prefixed(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
     with_it = pixels(window)
     links = len(window.workbench.model.link_names)
     assert len(window.viewport._view().poses) == 2 * links

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QTreeWidget
 from windows import wait
 
 import engine
+from app.desktop import theme
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
 from app.features.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
@@ -32,6 +33,7 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
         for key in action.shortcuts():
             assert key.toString(QKeySequence.SequenceFormat.NativeText) in keys
     assert {("Play", "Space"), ("Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
+    assert ("Open beside › File", "Ctrl+Alt+O") in listed
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
     assert rows(tree) == {("Plots", "P")}
     sheet.dialog.close()
@@ -87,6 +89,7 @@ def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):
     log.action.trigger()
     text = log.dialog.findChild(QPlainTextEdit)
     copy, clear, _ = log.dialog.findChildren(QPushButton)
+    assert text.font().family() == theme.figures().family()
     for words in ("double_pendulum.urdf", "something passes", f"refused {broken}"):
         assert words in text.toPlainText()
     assert str(log.entries[0].when.year) in text.toPlainText()

@@ -15,6 +15,8 @@ from PyQt6.QtWidgets import QApplication, QLabel
 import engine
 from app.desktop import theme
 from app.features.appearance import Appearance
+from app.gl.contact_marks import COLORS
+from app.panels.ghost import SCALE
 from app.panels.timing import FRAME_COLORS
 
 PALETTES = {"dark": theme.DARK, "light": theme.LIGHT}
@@ -58,6 +60,8 @@ def test_marks_are_seen_on_their_ground():
     marks += map(theme.legible, made_for_dark)
     for mark in marks:
         assert theme.contrast(mark, theme.COLORS["ground"]) >= theme.LEAST_CONTRAST
+    for ground in ("ground", "panel"):
+        assert theme.contrast(theme.COLORS["handle"], theme.COLORS[ground]) >= theme.LEAST_CONTRAST
 
 
 # What who lacks the middle or the long cones sees: Machado, Oliveira and Fernandes 2009, severity 1, linear RGB.
@@ -85,6 +89,15 @@ def test_curves_are_told_apart(sight, least):
     """CIE76 differences of every two colours; 2.3 can just be noticed."""
     colors = [lab(theme.curve_color(k), sight) for k in range(theme.CURVE_COUNT)]
     assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(colors, 2)) > least
+
+
+@pytest.mark.parametrize("sight", list(SIGHTS))
+@pytest.mark.parametrize("colors", [SCALE, (COLORS["stick"], COLORS["slip"])], ids=["ghost", "contacts"])
+def test_colours_of_the_picture_are_told_apart(colors, sight):
+    """CIE76 differences; what is drawn over robots says by its colour alone how far a ghost is, and what slips."""
+    names = ["#" + "".join(f"{round(255 * part):02x}" for part in color[:3]) for color in colors]
+    seen = [lab(name, sight) for name in names]
+    assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2)) > 30.0
 
 
 @pytest.mark.usefixtures("dressed")

@@ -396,7 +396,7 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     around.show()
     bar.show_memory(2**20, 2**29)
     bar.show_runs([(1, "Run 1")], 1)
-    for width in range(500, 800, 20):
+    for width in range(220, 800, 20):
         bar.resize(width, bar.sizeHint().height())
         for live in (True, False):
             bar.show_time(12.189, 104.243, live)

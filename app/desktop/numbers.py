@@ -1,0 +1,21 @@
+"""Numbers as people read them: three digits and a unit with its prefix."""
+
+from __future__ import annotations
+
+import math
+
+PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
+
+
+def prefixed(value: float, unit: str, digits: int = 3) -> str:
+    """A number with its unit, by thousands: 0.000396 of "m" is "396 µm"; no prefix where there is none for it."""
+    return span(value, value, unit, digits).partition(" … ")[2]
+
+
+def span(low: float, high: float, unit: str, digits: int = 3) -> str:
+    """Two numbers with the unit of both, by thousands of the greater."""
+    greater = float(f"{max(abs(low), abs(high)):.{digits}g}")
+    power = 3 * math.floor(math.log10(greater) / 3) if math.isfinite(greater) and greater > 0 else 0
+    power = power if power in PREFIXES else 0
+    first, last = (f"{float(f'{value / 10.0**power:.{digits}g}'):g}" for value in (low, high))
+    return f"{first} … {last} {PREFIXES[power]}{unit}"

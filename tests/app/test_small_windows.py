@@ -1,0 +1,91 @@
+"""A small window: what has too little room gives way, and what is needed stays whole."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import QPoint, QSize, Qt
+from PyQt6.QtWidgets import QScrollArea
+from windows import press, wait
+
+import engine
+from app.desktop.docks import SIDE_WIDTH
+from app.desktop.numbers import prefixed
+from app.features.wrench_view import WrenchView
+from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
+
+SMALL = QSize(1000, 650)
+
+
+def test_long_names_leave_their_sliders_enough_room(qtbot, opened):
+    window = opened(engine.find_robot("humanoid"))
+    window.resize(SMALL)
+    table = window.joints
+    wait(qtbot, lambda: table.verticalScrollBar().isVisible() and table.width() < 450)
+    assert table.columnWidth(SLIDER) >= SLIDER_LEAST
+    assert table.columnWidth(NAME) > table.columnWidth(VALUE)
+    name = next(row.name for row in table.table.rows if table.fontMetrics().horizontalAdvance(row.name) > 150)
+    row = [each.name for each in table.table.rows].index(name)
+    assert name in table.table.index(row, NAME).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_a_table_without_joints_says_why_it_is_empty(qtbot, make_window):
+    panel = make_window().joints
+    assert panel.nothing == NO_ROBOT
+    panel.set_rows((), panel.table.q)
+    assert panel.nothing == NO_JOINTS
+    panel = JointPanel()
+    qtbot.addWidget(panel)
+    panel.resize(SIDE_WIDTH, 200)
+    words = panel.grab().toImage()
+    panel.nothing = ""
+    assert panel.grab().toImage() != words
+
+
+def test_the_batch_panel_is_no_wider_than_its_dock(make_window):
+    window = make_window()
+    bar = window.docks["Batch"].findChild(QScrollArea).verticalScrollBar().sizeHint().width()
+    assert window.batch.minimumSizeHint().width() + bar <= SIDE_WIDTH
+
+
+def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(SMALL)
+    view = window.features[WrenchView]
+    press(qtbot, window, view.action)
+    scroller = window.docks["Forces"].findChild(QScrollArea)
+    window.docks.share(Qt.Orientation.Vertical, {"Joints": 600, "Timing": 60})
+    wait(qtbot, lambda: scroller.verticalScrollBar().isVisible())
+    wait(qtbot, lambda: view.panel.width() == scroller.viewport().width())
+    assert not scroller.horizontalScrollBar().isVisible()
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.000396, 3, "396 µm"),
+        (0.0, 3, "0 m"),
+        (6.2e-4, 1, "600 µm"),
+        (0.9996, 3, "1 m"),
+        (-1234.0, 3, "-1.23 km"),
+        (2e-16, 3, "2e-16 m"),
+        (float("nan"), 3, "nan m"),
+    ],
+)
+def test_numbers_are_told_with_the_prefix_of_their_unit(value, digits, text):
+    assert prefixed(value, "m", digits) == text
+
+
+def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(SMALL)
+    compare = window.docks["Compare"]
+    press(qtbot, window, compare.toggleViewAction())
+    scroller = compare.findChild(QScrollArea)
+    wait(qtbot, lambda: compare.width() > window.width() - 10)
+    assert not scroller.horizontalScrollBar().isVisible()
+    start = window.compare.start_button
+    assert scroller.viewport().rect().contains(start.rect().translated(start.mapTo(scroller.viewport(), QPoint())))
+    press(qtbot, window, compare.toggleViewAction())
+    window.resize(1920, 1080)
+    press(qtbot, window, compare.toggleViewAction())
+    wait(qtbot, lambda: compare.width() < window.width() - SIDE_WIDTH)
