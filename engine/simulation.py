@@ -45,8 +45,8 @@ class Simulation:
 
     `integrator` is "semi-implicit" (Euler: the new velocity moves the coordinates), "rk4" (classical Runge-Kutta;
     fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping and
-    gains taken at the end of the step: stable for any of them). In free flight, Euler's momentum of a body that turns
-    at ω grows by √(1 + ω² dt²) a step; "rk4" keeps it. `dt` is in s; `suggested_step` gives it and the integrator.
+    gains taken at the end of the step: stable for any of them). In free flight Euler's keep linear momentum, but let
+    what tumbles turn ever faster; "rk4" keeps both. `dt` is in s; `suggested_step` gives it and the integrator.
     `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the model in masses,
     gravity, damping, friction or effort limits.
 

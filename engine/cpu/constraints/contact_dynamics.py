@@ -8,6 +8,7 @@ that comes in faster than `IMPACT`, Newton's law of restitution. Overlap is take
 
 The linear velocity of a free joint is given in its body's frame, which turns during the step. Here it stays in the
 frame in which the step began: without the share −ω × v of v̇ that comes of turning. So what rolls keeps to the ground.
+Where nothing touches, `integrators` has it so, too.
 """
 
 from __future__ import annotations

@@ -276,8 +276,8 @@ def rotation_from_quaternion(x, y, z, w):
 
 
 @inline
-def quaternion_step(q, w, dt):
-    """q · exp(w dt) for a body angular velocity w, brought back to unit length."""
+def exponential(w, dt):
+    """exp(w dt) for a body angular velocity w, as a quaternion of unit length to rounding."""
     half = 0.5 * dt
     angle2 = half * half * dot(w, w)
     if angle2 < 1e-8:
@@ -285,10 +285,30 @@ def quaternion_step(q, w, dt):
     else:
         angle = np.sqrt(angle2)
         k, c = half * np.sin(angle) / angle, np.cos(angle)
-    a, b, d = k * w[0], k * w[1], k * w[2]
+    return k * w[0], k * w[1], k * w[2], c
+
+
+@inline
+def unit_product(q, turn):
+    """q · turn of two quaternions, brought back to unit length."""
+    a, b, d, c = turn
     x = q[0] * c + q[3] * a + q[1] * d - q[2] * b
     y = q[1] * c + q[3] * b + q[2] * a - q[0] * d
     z = q[2] * c + q[3] * d + q[0] * b - q[1] * a
     s = q[3] * c - q[0] * a - q[1] * b - q[2] * d
     n = 1.0 / np.sqrt(x * x + y * y + z * z + s * s)
     return x * n, y * n, z * n, s * n
+
+
+@inline
+def quaternion_step(q, w, dt):
+    """q · exp(w dt) for a body angular velocity w, brought back to unit length."""
+    return unit_product(q, exponential(w, dt))
+
+
+@inline
+def turned_back(turn, x):
+    """Rᵀ x of the unit quaternion `turn`; what rounding takes from its length hardly touches that of x."""
+    a = (turn[0], turn[1], turn[2])
+    t = scale(2.0, cross(a, x))
+    return add(sub(x, scale(turn[3], t)), cross(a, t))

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.rigid_body.spatial import mul, quaternion_step, rotation_from_quaternion
+from engine.cpu.rigid_body.spatial import (
+    add,
+    cross,
+    exponential,
+    load3,
+    mul,
+    quaternion_step,
+    rotation_from_quaternion,
+    store3,
+    turned_back,
+    unit_product,
+)  # fmt: skip
 from engine.cpu.runtime.native import inline
 
 
 @inline
-def _advance_free(x, at_q, u, at_v, dt):
-    """A free joint's pose moved by its body twist u for dt, the position along the mean rotation."""
-    quaternion = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
-    omega = (u[at_v], u[at_v + 1], u[at_v + 2])
-    half = quaternion_step(quaternion, omega, 0.5 * dt)
-    after = quaternion_step(quaternion, omega, dt)
-    shift = mul(rotation_from_quaternion(half[0], half[1], half[2], half[3]), (u[at_v + 3], u[at_v + 4], u[at_v + 5]))
+def _advance_free(x, at_q, way, v, at_v, dt):
+    """A free joint's pose moved by `way` for dt, and its linear velocity in v turned into the frame in which that ends.
+
+    Both are twists in the frame in which the step begins, so that nothing of the momentum is lost on the way.
+    """
+    before = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
+    R = rotation_from_quaternion(before[0], before[1], before[2], before[3])
+    turn = exponential(load3(way, at_v, 1), dt)
+    shift, after = mul(R, load3(way, at_v + 3, 1)), unit_product(before, turn)
     for r in range(3):
         x[at_q + r] += dt * shift[r]
     for r in range(4):
         x[at_q + 3 + r] = after[r]
+    store3(v, at_v + 3, 1, turned_back(turn, load3(v, at_v + 3, 1)))
 
 
 @inline
@@ -32,16 +46,30 @@ def advance_ball(x, at_q, u, at_v, dt):
 
 
 @inline
-def advance(q, v, dt, q_of_v, rotations):
-    """q moved by v for dt, one robot: q (nq,), v (nv,)."""
+def advance(q, way, v, dt, q_of_v, rotations):
+    """q moved by the velocities `way` for dt, and v turned as the frames of free joints are: q (nq,), the others (nv,).
+
+    Linear velocities of free joints come in the frames in which the step begins and leave, in v, in those in which it
+    ends. v may be `way`.
+    """
     for j in range(v.size):
         if q_of_v[j] >= 0:
-            q[q_of_v[j]] += dt * v[j]
+            q[q_of_v[j]] += dt * way[j]
     free, balls = rotations
-    for f in range(free.shape[0]):
-        _advance_free(q, free[f, 0], v, free[f, 1], dt)
     for f in range(balls.shape[0]):
-        advance_ball(q, balls[f, 0], v, balls[f, 1], dt)
+        advance_ball(q, balls[f, 0], way, balls[f, 1], dt)
+    for f in range(free.shape[0]):
+        _advance_free(q, free[f, 0], way, v, free[f, 1], dt)
+
+
+@inline
+def stop_turning(v, rate, rotations):
+    """Take from v̇ of one robot the share −ω × v that comes of the turning of free joints' frames; both (nv,)."""
+    free = rotations.free
+    for f in range(free.shape[0]):
+        c = free[f, 1]
+        turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
+        store3(rate, c + 3, 1, add(load3(rate, c + 3, 1), turning))
 
 
 @inline

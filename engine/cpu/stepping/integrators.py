@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.contact_dynamics import contact_velocity, touches, turned
+from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
 from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
-from engine.cpu.rigid_body.spatial import load3, store3
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.cpu.runtime.native import inline, kernel
 from engine.cpu.runtime.native.operations import now
-from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates
+from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates, stop_turning
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
@@ -152,19 +151,15 @@ def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamic
     copy_row(ground.free, v)
     for j in range(v.size):
         ground.column[j] = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0)
-    free = rotations.free
-    for f in range(free.shape[0]):
-        c = free[f, 1]
-        # v in the frame in which the step ends, also by what overlapped; for the way, in that of its middle.
-        way, turn = ground.column, load3(ground.column, c, 1)
-        store3(way, c + 3, 1, turned(turn, -0.5 * rows.dt, load3(way, c + 3, 1)))
-        store3(v, c + 3, 1, turned(turn, -rows.dt, load3(v, c + 3, 1)))
-    advance(q, ground.column, rows.dt, rows.q_of_v, rotations)
+    advance(q, ground.column, v, rows.dt, rows.q_of_v, rotations)
 
 
 @inline
 def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
-    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there."""
+    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there.
+
+    A free joint's linear velocity is added up in the frame in which the step begins, and turned into that of its end.
+    """
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
     if len(touch) > 0:
@@ -178,9 +173,10 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
         _part(touch, robot)
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
+        stop_turning(v[k], answer.qdd[k], rotations)
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
-        advance(q[k], v[k], rows.dt, rows.q_of_v, rotations)
+        advance(q[k], v[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
 @inline

@@ -414,8 +414,7 @@ template <typename Real, int PITCH> struct Touching {
     }
 #endif
 
-    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY: velocities of free joints in the frame in
-    // which the step ends, also by what overlapped, for the way in that of its middle.
+    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY.
     template <class Room, class Memory>
     __device__ __forceinline__ bool arrive(const Room& room, const Memory& at, Real dt, bool overlaps, const Group& group) const {
         bool sound = true;
@@ -430,13 +429,10 @@ template <typename Real, int PITCH> struct Touching {
         EACH_BODY
         for (int i = group.rank; i < (FREEZES && !sound ? 0 : BODIES); i += LANES) {
             if (follows(i)) continue;
-            const int k = v_start(i), way = Room::WAY + k, next = Room::FREE_V + k;
-            if (kind(i) == FREE) {
-                room.store(way + 3, turned(room.vector(way), -dt / 2, room.vector(way + 3)));
-                room.store(next + 3, turned(room.vector(way), -dt, room.vector(next + 3)));
-            }
-            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = room(next + j);
-            advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, way), dt);
+            const int k = v_start(i);
+            const auto v = numbers(at, V + k);
+            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) v(j) = room(Room::FREE_V + k + j);
+            advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::WAY + k), v, dt);
         }
         group.sync();
         return sound;

@@ -8,9 +8,8 @@ template <typename Real> __device__ __forceinline__ Quaternion<Real> unit(Quater
     const Real n = 1 / sqrt(x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w);
     return {n * x.x, n * x.y, n * x.z, n * x.w};
 }
-// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
-template <typename Real>
-__device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
+// exp(ω dt) for a body angular velocity ω, of unit length to rounding.
+template <typename Real> __device__ __forceinline__ Quaternion<Real> exponential(Vector<Real> omega, Real dt) {
     const Real half = dt / 2, angle2 = half * half * dot(omega, omega);
     Real k = half * (1 - angle2 / 6), c = 1 - angle2 / 2 + angle2 * angle2 / 24;
     if (angle2 >= Real(1e-8)) {
@@ -18,12 +17,26 @@ __device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Rea
         sincos_of(angle, k, c);
         k *= half / angle;
     }
-    const Vector<Real> a = k * omega;
-    const Quaternion<Real> moved = {q.x * c + q.w * a.x + q.y * a.z - q.z * a.y,
-                                    q.y * c + q.w * a.y + q.z * a.x - q.x * a.z,
-                                    q.z * c + q.w * a.z + q.x * a.y - q.y * a.x,
-                                    q.w * c - q.x * a.x - q.y * a.y - q.z * a.z};
+    return {k * omega.x, k * omega.y, k * omega.z, c};
+}
+// The product of two quaternions, brought back to unit length.
+template <typename Real>
+__device__ __forceinline__ Quaternion<Real> unit_product(const Quaternion<Real>& q, const Quaternion<Real>& a) {
+    const Quaternion<Real> moved = {q.x * a.w + q.w * a.x + q.y * a.z - q.z * a.y,
+                                    q.y * a.w + q.w * a.y + q.z * a.x - q.x * a.z,
+                                    q.z * a.w + q.w * a.z + q.x * a.y - q.y * a.x,
+                                    q.w * a.w - q.x * a.x - q.y * a.y - q.z * a.z};
     return unit(moved);
+}
+// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
+template <typename Real>
+__device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
+    return unit_product(q, exponential(omega, dt));
+}
+// Rᵀ x of the unit quaternion `turn`; what rounding takes from its length hardly touches that of x.
+template <typename Real> __device__ __forceinline__ Vector<Real> turned_back(const Quaternion<Real>& turn, Vector<Real> x) {
+    const Vector<Real> a = {turn.x, turn.y, turn.z}, t = Real(2) * cross(a, x);
+    return x + (cross(a, t) - turn.w * t);
 }
 
 template <typename Real, class Q> __device__ __forceinline__ Quaternion<Real> quaternion(const Q& q, int first) {
@@ -33,25 +46,32 @@ template <typename Real, class Q> __device__ __forceinline__ void store(const Q&
     q(first) = x.x, q(first + 1) = x.y, q(first + 2) = x.z, q(first + 3) = x.w;
 }
 
-// q moved by v for dt; a free joint's position along the mean rotation.
-template <typename Real, bool BALLS, class Q, class V>
-__device__ __forceinline__ void advance_joint(int kind, const Q& q, const V& v, Real dt) {
+// q moved by `way` for dt. A free joint's is a twist in the frame in which the step begins, and so is v, whose linear part is
+// turned into the frame in which the step ends. v may be `way`.
+template <typename Real, bool BALLS, class Q, class Way, class V>
+__device__ __forceinline__ void advance_joint(int kind, const Q& q, const Way& way, const V& v, Real dt) {
     if constexpr (BALLS) {
         if (kind == SPHERICAL) {
-            store(q, 0, quaternion_step(quaternion<Real>(q, 0), Vector<Real>{v(0), v(1), v(2)}, dt));
+            store(q, 0, quaternion_step(quaternion<Real>(q, 0), Vector<Real>{way(0), way(1), way(2)}, dt));
             return;
         }
     }
     if (kind != FREE) {
-        q(0) += dt * v(0);
+        q(0) += dt * way(0);
         return;
     }
-    const Vector<Real> omega = {v(0), v(1), v(2)};
-    const Quaternion<Real> turn = quaternion<Real>(q, 3);
-    const Matrix<Real> R = rotation_from_quaternion(quaternion_step(turn, omega, dt / 2));
-    const Vector<Real> p = Vector<Real>{q(0), q(1), q(2)} + dt * mul(R, Vector<Real>{v(3), v(4), v(5)});
-    q(0) = p.x, q(1) = p.y, q(2) = p.z;
-    store(q, 3, quaternion_step(turn, omega, dt));
+    const Quaternion<Real> before = quaternion<Real>(q, 3), turn = exponential(Vector<Real>{way(0), way(1), way(2)}, dt);
+    const Vector<Real> shift = mul(rotation_from_quaternion(before), Vector<Real>{way(3), way(4), way(5)});
+    q(0) += dt * shift.x, q(1) += dt * shift.y, q(2) += dt * shift.z;
+    store(q, 3, unit_product(before, turn));
+    const Vector<Real> u = turned_back(turn, Vector<Real>{v(3), v(4), v(5)});
+    v(3) = u.x, v(4) = u.y, v(5) = u.z;
+}
+
+// What v⁺ of a free joint's linear velocity has besides v + dt v̇ in the frame in which the step begins: v̇ has the share −ω × v,
+// which comes of that frame's turning.
+template <typename Real, class V> __device__ __forceinline__ Vector<Real> unturned(const V& v, Real dt) {
+    return dt * cross(Vector<Real>{v(0), v(1), v(2)}, Vector<Real>{v(3), v(4), v(5)});
 }
 
 // q̇ by `put(j, rate)`; a quaternion's is ½ x ∘ (ω, 0).

@@ -85,15 +85,6 @@ __device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>
     return {at, first};
 }
 
-// q moved by v for dt.
-template <typename Real, int PITCH> __device__ __forceinline__ void advance_q(const Slots<Real, PITCH>& at, Real dt) {
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
-        if (follows(i)) continue;
-        advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(at, V + v_start(i)), dt);
-    }
-}
-
 // How many velocities a body has.
 __device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
 
@@ -120,10 +111,14 @@ __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
         const int k = v_start(i);
+        const auto v = numbers(joints.at, V + k);
+        Vector<Real> more = {};
+        if (kind(i) == FREE) more = unturned<Real>(v, joints.dt);
 #pragma unroll
-        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.at(V + k + j) = joints.v_next(i, k + j);
+        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) v(j) = joints.v_next(i, k + j);
+        if (kind(i) == FREE) v(3) += more.x, v(4) += more.y, v(5) += more.z;
+        advance_joint<Real, HAS_BALLS>(kind(i), numbers(joints.at, Q + q_start(i)), v, v, joints.dt);
     }
-    advance_q(joints.at, joints.dt);
 }
 
 // What a stage adds to the sums, and the next stage `ahead` of the step's beginning.

@@ -51,8 +51,12 @@ template <typename Real> struct Robot : OwnBodies<Real> {
     }
     // The end of a step of semi-implicit or implicit Euler: q⁺ = q ⊕ dt v⁺.
     __device__ __forceinline__ void move(int kind, int at_q, int first) const {
+        const auto here = [&](int j) -> Real& { return v[first + j]; };
+        Vector<Real> more = {};
+        if (kind == FREE) more = unturned<Real>(here, dt);
         for (int k = first; k < first + velocities(kind); ++k) v[k] = next(k);
-        advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, [&](int j) { return v[first + j]; }, dt);
+        if (kind == FREE) here(3) += more.x, here(4) += more.y, here(5) += more.z;
+        advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, here, here, dt);
     }
 
     // What stage 0 to 3 of RK4 adds to the sums, and the next stage; after the last one the coordinates and velocities there.
@@ -89,7 +93,8 @@ template <typename Real> struct Robot : OwnBodies<Real> {
             held |= !(joint(first)(joint_row::LOWER) <= there && there <= joint(first)(joint_row::UPPER));
         }
         if (!held) return take(kind, at_q);
-        advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, [&](int j) { return v[first + j]; }, dt);
+        const auto here = [&](int j) -> Real& { return v[first + j]; };
+        advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, here, here, dt);
     }
 };
 
