@@ -9,7 +9,7 @@ from metamorphic import in_units, mirrored, scaled, shuffled, signs, split, stan
 import engine
 
 ROBOTS = ("arm7", "scara", "quadruped", "humanoid")
-STEPS, DT = 60, 1e-3  # after which feet that strike have not yet made neighbours of 1e-10 strangers
+STEPS, DT = 50, 1e-3  # after which feet that strike have not yet made neighbours of 1e-10 strangers
 ON_GROUND = ("quadruped", "humanoid")
 
 
