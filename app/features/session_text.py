@@ -156,7 +156,7 @@ def camera(session: dict[str, Any], present: Camera) -> Camera:
     names = ("distance", "azimuth", "elevation", "parallel")
     values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in names if name in kept}
     target = np.array(_numbers("target", kept.get("target", present.target.tolist()), 3))
-    if not 1e-6 < values.get("distance", 1.0) < FAR or np.abs(target).max() >= FAR:
+    if not 1e-9 < values.get("distance", 1.0) < FAR or np.abs(target).max() >= FAR:
         away = values.get("distance", present.distance)
         raise ValueError(f"the camera is {away:g} m from {target.tolist()}, from where nothing is seen")
     return replace(present, target=target, **values)

@@ -11,6 +11,8 @@ Matrix = NDArray[np.float32]
 
 UPRIGHT = np.radians(89.5)
 """The steepest elevation: beyond it, up is no longer up."""
+NEAREST, FARTHEST = 1e-7, 1e8
+"""m, of the camera from its target."""
 PARALLEL = np.radians(0.1)
 """The angle of view from so far away that lines which are parallel look so, to a pixel or two."""
 
@@ -89,7 +91,7 @@ class Camera:
 
     def zoom(self, factor: float) -> None:
         """Come nearer (factor > 1) or go away (factor < 1)."""
-        self.distance = float(np.clip(self.distance / factor, 1e-3, 1e5))
+        self.distance = float(np.clip(self.distance / factor, NEAREST, FARTHEST))
 
     def fit(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Show the whole box between two corners, (3,) each, from the side the camera is on."""
@@ -100,4 +102,4 @@ class Camera:
         ) @ self.axes().T
         # A corner is inside the picture from the distance where its offset, seen from there, is half the angle of view.
         reach = np.abs(offsets[:, :2]).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
-        self.distance = float(max(reach.max(), 1e-2))
+        self.distance = float(np.clip(reach.max(), NEAREST, FARTHEST))

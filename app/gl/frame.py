@@ -31,7 +31,7 @@ def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int
     corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T @ axes.T
     low, high = corners.min(0), corners.max(0)
     step = 1.2
-    half = step ** np.ceil(np.log(max((high - low)[:2].max() / 2, 1e-3) * 1.05) / np.log(step))
+    half = step ** np.ceil(np.log(max((high - low)[:2].max() / 2, 1e-9) * 1.05) / np.log(step))
     texel = 2 * half / size
     center = np.append(np.round((low + high)[:2] / 2 / texel) * texel, (low + high)[2] / 2)
     depth = (high - low)[2] / 2 + half / 10

@@ -254,7 +254,7 @@ class Viewport(SteeredView):
         if self._scene is not None and self._poses is not None:
             lower, upper = self.robot_bounds
             self._ground = min(0.0, float(lower[2]))  # or as low as what hangs below its root
-            self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-3)
+            self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-9)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
                 self.camera.fit(lower, upper)

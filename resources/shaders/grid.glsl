@@ -8,7 +8,7 @@ float lines(vec2 place, float step) {
 }
 
 float axis(float coordinate) {
-    return 1.0 - min(abs(coordinate) / (1.5 * max(fwidth(coordinate), 1e-6)), 1.0);
+    return 1.0 - min(abs(coordinate) / (1.5 * max(fwidth(coordinate), 1e-20)), 1.0);
 }
 
 // The colour of the grid's lines, and how much of the pixel they cover.

@@ -1,0 +1,75 @@
+"""Robots of a micrometre and of a thousand kilometres, and one without joints: they are seen as others are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from windows import wait
+
+import engine
+from app.gl import offscreen
+from app.gl.camera import FARTHEST, NEAREST, Camera
+
+ROBOT = """<robot name="robot">
+  <link name="base"><visual><geometry><box size="{0} {0} {1}"/></geometry></visual></link>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="{2}" ixy="0" ixz="0" iyy="{2}" iyz="0" izz="{2}"/></inertial>
+    <visual><origin xyz="0 0 {1}"/><geometry><cylinder radius="{1}" length="{0}"/></geometry></visual>
+  </link>
+  <joint name="turn" type="continuous">
+    <parent link="base"/><child link="arm"/><origin xyz="0 0 {1}"/><axis xyz="0 0 1"/>
+  </joint>
+</robot>
+"""
+ALONE = """<robot name="alone"><link name="base">
+  <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  <visual><geometry><box size="1 1 1"/></geometry></visual>
+</link></robot>
+"""
+
+
+@pytest.fixture
+def of_size(tmp_path):
+    def load(size: float) -> engine.Model:
+        path = tmp_path / "robot.urdf"
+        path.write_text(ROBOT.format(size, size / 5, min(size**2, 1e10)))
+        return engine.load(path)
+
+    return load
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
+def test_the_picture_does_not_know_how_large_a_robot_is(of_size, size):
+    usual, other = (offscreen.picture(of_size(each), width=160, height=120).astype(int) for each in (1.0, size))
+    assert np.ptp(usual) > 100
+    assert np.abs(usual - other).mean() < 1.0
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+def test_the_camera_comes_nearer_by_steps_whatever_the_size(size):
+    camera = Camera()
+    camera.fit(np.full(3, -size), np.full(3, size))
+    before = camera.distance
+    assert 2 < before / size < 10
+    camera.zoom(1.1)
+    assert camera.distance == pytest.approx(before / 1.1)
+    for factor in (1e30, 1e-30):
+        camera.zoom(factor)
+        assert camera.distance in (NEAREST, FARTHEST)
+        assert np.all(np.isfinite(camera.view()))
+        assert np.all(np.isfinite(camera.projection(1.5)))
+
+
+def test_a_robot_without_joints_plays_steps_and_is_reset(qtbot, opened, tmp_path):
+    path = tmp_path / "alone.urdf"
+    path.write_text(ALONE)
+    window = opened(path)
+    bench = window.workbench
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    window.run.play.trigger()
+    window.run.step.trigger()
+    window.run.reset.trigger()
+    wait(qtbot, lambda: bench.time == 0.0 and bench.newest.time == 0.0)
+    assert window.statusBar().currentMessage() == ""
