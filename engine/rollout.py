@@ -249,6 +249,11 @@ class Recorder:
             return simulation.steps - 1 - before, failure
         return n, None
 
+    @property
+    def end(self) -> float:
+        """The time up to which steps were taken, s."""
+        return float(self._done * self._simulation.dt)
+
     def phases(self) -> dict[str, float]:
         """The median over the timed steps of each phase, s."""
         names = self._simulation.phases if not self._phases else self._phases[0]

@@ -162,8 +162,8 @@ def run_robot(args: argparse.Namespace) -> int:
         print(f"compiling once for this machine, about {max(1, round(compilation.seconds))} s", file=sys.stderr)
     compilation.here()
     compiled = perf_counter()
-    energies = [_total_energy(simulation)]
-    failure = ""
+    energies, made = [_total_energy(simulation)], how_made(simulation)
+    failure, lost = "", False
     with _controller(args, model) as controller:
         recorder = _recorder(simulation, steps, every, controls, args.out is not None, controller)
         start = perf_counter()
@@ -171,19 +171,30 @@ def run_robot(args: argparse.Namespace) -> int:
             _run_with_progress(recorder, steps, console(args))
         except (ControllerError, Diverged, KeyboardInterrupt) as error:
             failure = str(error) or _INTERRUPTED
+        except (RuntimeError, MemoryError) as error:  # what a GPU, its driver and CuPy raise
+            if simulation.device != "cuda":
+                raise
+            failure, lost = _gpu_failure(recorder, error), True
     wall = perf_counter() - start
     failure = failure or _divergences(simulation)
-    energies.append(_total_energy(simulation))
+    energies.append(np.nan if lost else _total_energy(simulation))
     if args.out is not None:
         with _undisturbed():
             trajectory, settings = recorder.trajectory(), _settings(args, simulation)
-            save(args.out, model, trajectory, settings, recorder.controls, how_made(simulation))
+            save(args.out, model, trajectory, settings, recorder.controls, made)
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
-    result = _result(args, simulation, recorder.phases(), energies, seconds) | {"failure": failure or None}
+    phases = {} if lost and not recorder.end else recorder.phases()
+    result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}
     _report_run(args, result)
     if failure:
         print(failure, file=sys.stderr)
     return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
+
+
+def _gpu_failure(recorder: Recorder, error: Exception) -> str:
+    """What is to be said of a GPU that was taken away or had no memory left; what it holds is lost."""
+    reason = str(error).strip().partition("\n")[0] or type(error).__name__
+    return f"the GPU failed ({reason}); what was simulated until {recorder.end:g} s is kept, --device cpu needs none"
 
 
 def _divergences(simulation: Simulation) -> str:
@@ -371,10 +382,11 @@ def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
     times = f"{result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time"
     screen.print(f"{result['robot']}: {times}, {speed} ({result['integrator']}, dt {args.dt:g} s)")
     screen.print(result["why"])
-    screen.print(
-        f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
-        f"change {result['energy_drift_J']:+.3g} J"
-    )
+    if np.isfinite(result["energy_end_J"]):
+        screen.print(
+            f"energy: {result['energy_start_J']:.6g} J at the start, {result['energy_end_J']:.6g} J at the end, "
+            f"change {result['energy_drift_J']:+.3g} J"
+        )
     if result["batch"] > 1:
         screen.print(f"{result['batch']} robots: {result['robot_steps_per_second']:.4g} steps of a robot per second")
     table = Table("phase of a step", "µs", box=None, pad_edge=False)

@@ -1,0 +1,79 @@
+"""A GPU that is taken away, or has no memory left, while the window plays: the CPU goes on, and the run is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from windows import wait
+
+import engine
+
+
+class OutOfMemoryError(MemoryError):
+    """As CuPy's."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's."""
+
+
+FAULTS = [OutOfMemoryError("Out of memory allocating 9 bytes"), CUDARuntimeError("cudaErrorDevicesUnavailable: gone")]
+
+
+@pytest.fixture
+def on_gpu(qtbot, pretended_gpu, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    bench = window.workbench
+    wait(qtbot, lambda: "cuda" not in bench.device_refusals)
+    bench.set_device("cuda")
+    wait(qtbot, lambda: bench.device == "cuda")
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.3 and bool(pretended_gpu.launches))
+    return window
+
+
+@pytest.mark.parametrize("where", ["launch", "flight"])
+@pytest.mark.parametrize("fault", FAULTS, ids=["memory", "taken away"])
+def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu, monkeypatch, fault, where):
+    bench = on_gpu.workbench
+    recording, run = bench.replay.recording, bench.replay.chosen
+    before = [recording.frame(run, k) for k in range(run.first, run.last + 1)]
+    step = pretended_gpu.step
+
+    def gone(simulation, n=1):
+        if simulation.device == "cuda":
+            raise fault
+        step(simulation, n)
+
+    if where == "launch":
+        monkeypatch.setattr(pretended_gpu, "step", gone)
+    else:
+        pretended_gpu.fault_in_flight = fault
+    wait(qtbot, lambda: bench.device == "cpu")
+    told = on_gpu.statusBar().currentMessage()
+    assert told == f"on the CPU from here on: the GPU failed ({fault})"
+    failed = bench.time
+    wait(qtbot, lambda: bench.time > failed + 0.2)
+    assert bench.playing
+    assert bench.settings.device == "cpu"
+    assert list(recording.runs) == [run]
+    for frame in before:
+        again = recording.frame(run, frame.index)
+        assert again.time == frame.time
+        np.testing.assert_array_equal(again.checkpoint.q, frame.checkpoint.q)
+    times = [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
+    assert np.all(np.diff(times) >= 0)
+    assert times[-1] > before[-1].time + 0.1
+
+
+def test_one_that_fails_at_rest_is_told_at_the_next_touch(qtbot, on_gpu, pretended_gpu):
+    bench = on_gpu.workbench
+    on_gpu.run.play.trigger()
+    wait(qtbot, lambda: not bench.playing)
+    pretended_gpu.fault_in_flight = FAULTS[1]
+    now = bench.time
+    bench.step()
+    wait(qtbot, lambda: bench.device == "cpu")
+    bench.step()
+    wait(qtbot, lambda: bench.time > now)
+    assert "the GPU failed" in on_gpu.statusBar().currentMessage()
