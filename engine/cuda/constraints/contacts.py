@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, meeting
 from engine.cuda.rigid_body import joint_space
-from engine.cuda.rigid_body.limbs import LANES, limbs
+from engine.cuda.rigid_body.limbs import LANES, even, limbs
 from engine.cuda.runtime import arrays, header
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
@@ -71,6 +71,20 @@ class Contacts:
     def may_be_few(self) -> bool:
         """Whether a step that finds few contacts may work in a smaller room."""
         return not self._stages and isinstance(self._scene.ground, Plane) and not self._pairs
+
+    @property
+    def even_limbs(self) -> bool:
+        """Whether limbs are alike and touch by single points, so that most steps can be taken in registers.
+
+        In double precision all steps are the CPU's, sweep for sweep, so that their answers are as far off.
+        """
+        found, model = self._points, self._model
+        if self._dtype != "float32" or self.lanes == 1 or not even(model) or np.any(found.rim > 0):
+            return False
+        many = np.diff(found.first)[self._order]
+        start = np.searchsorted(found.body[self._order], np.arange(len(model.parent) + 1))
+        of_limbs = np.diff(start)[1:].reshape(LANES, -1)
+        return bool(np.all(many[start[1] :] == 1) and np.all(of_limbs == of_limbs[0]))
 
     def place(self, robots: int, grid: int, few: int, lanes: int) -> None:
         """Stand where a kernel has `robots` in each of `grid` blocks, with `lanes` for each.
@@ -276,6 +290,7 @@ class Contacts:
                 *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max())}),
                 *header.flags(flags),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
+                f"#define EVEN_LIMBS {int(self.even_limbs and self._lanes > 1)}",
                 *(self._pairs.preamble(self._robots) if self._pairs else NO_PAIRS_PREAMBLE),
                 *(_table(name, values) for name, values in tables.items()),
             ]

@@ -33,6 +33,11 @@ struct Group {
         if constexpr (LANES > 1) return __shfl_sync(lanes, x, threadIdx.x % 32 - rank);
         else return x;
     }
+    // What lane `one` of them has.
+    template <typename Real> __device__ __forceinline__ Real from(Real x, int one) const {
+        if constexpr (LANES > 1) return __shfl_sync(lanes, x, threadIdx.x % 32 - rank + one);
+        else return x;
+    }
     template <typename Real> __device__ __forceinline__ Real sum(Real x) const {
         if constexpr (LANES > 1) {
 #pragma unroll

@@ -10,6 +10,8 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, Model
 
 LANES = 4
 """Lanes that have one robot where it has limbs."""
+_LONGEST = 4
+"""The most joints of a limb that its lane has in registers."""
 _SHARE = 0.5
 """The largest limb, of the robot's bodies, with which lanes are faster than a thread alone."""
 
@@ -33,6 +35,16 @@ def limbs(model: Model) -> tuple[int, ...] | None:
         share = ends[-1] + (n - ends[-1]) / (LANES - lane)
         ends.append(min(left, key=lambda i: abs(i - share)) if left and lane + 1 < LANES else n)
     return tuple(ends) if max(np.diff(ends)) <= _SHARE * n else None
+
+
+def even(model: Model) -> bool:
+    """Whether each of `LANES` lanes has one chain of joints that turn, all of a length of at most `_LONGEST`."""
+    ends = limbs(model)
+    if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _LONGEST:
+        return False
+    above = np.arange(len(model.parent)) - 1
+    above[list(ends[:-1])] = 0
+    return bool(np.all(model.parent[1:] == above[1:]) and np.all(model.kind[1:] == REVOLUTE))
 
 
 def _whole(model: Model, first: int, end: int) -> bool:

@@ -7,16 +7,10 @@
 #include "collision/ground.cuh"
 #include "constraints/contact_rows.cuh"
 #include "stepping/joint_motion.cuh"
-
-// Where the contacts of the last step are told: how many (batch,), the links and, with pairs, what they touch (batch, CONTACTS), the
-// numbers of each as contacts.py has them, the residual and the greatest one (batch,).
-template <typename Real> struct Told {
-    int *number, *link, *other;
-    Real *seen, *residual, *worst;
-};
-namespace seen {
-constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, OTHER = 17, NUMBERS = OTHER + 6 * TELLS_OTHER;
-}
+#include "stepping/told.cuh"
+#if EVEN_LIMBS
+#include "stepping/limb_step.cuh"
+#endif
 
 // Takes joint forces from the right-hand side of M's rows.
 template <class Room> struct LessForces {
@@ -258,6 +252,7 @@ template <typename Real, int PITCH> struct Findings {
 // What robots touch, and what one of them keeps of it.
 template <typename Real, int PITCH> struct Touching {
     static constexpr bool ANY = true;
+    using Number = Real;
 
     Surroundings<Real> scene;
     Findings<Real, PITCH> found;
@@ -266,6 +261,9 @@ template <typename Real, int PITCH> struct Touching {
     size_t robot;
     int number;       // contacts in the last step, whose impulses are remembered
     Real left, worst;  // the residual of the last step, and the greatest of this launch
+#if EVEN_LIMBS
+    LimbMemory<Real> memory;
+#endif
 
     // Where v_f is handed over that is given.
     __device__ __forceinline__ Real& free_velocity(int k) const { return found.all(Places<CONTACTS>::FREE_V + k); }
@@ -439,7 +437,10 @@ template <typename Real, int PITCH> struct Touching {
     }
 
     // What the last step of a launch leaves.
-    __device__ __forceinline__ void end() const {
+    __device__ __forceinline__ void end() {
+#if EVEN_LIMBS
+        hand_over(*this);
+#endif
         told.number[robot] = number, told.residual[robot] = left, told.worst[robot] = worst;
     }
 };

@@ -21,6 +21,8 @@ _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
 _ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1))}
 """By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
+_ON_EVEN_LIMBS = 16, 5
+"""The same of robots whose steps are taken in registers as a rule, and else in global memory."""
 
 
 class RobotStepper(Stepper):
@@ -119,9 +121,17 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
     if not contacts.may_be_few:
         return None
     properties = device.properties()
+
+    def most_shared(blocks: int) -> int:
+        return int(min(properties["sharedMemPerMultiprocessor"] // blocks - 1024, properties["sharedMemPerBlockOptin"]))
+
+    if contacts.even_limbs:
+        robots, blocks = _ON_EVEN_LIMBS
+        if robots * slots * itemsize <= most_shared(blocks):
+            return _Sharing(robots, blocks, contacts.lanes, 0)
     robot = [itemsize * (slots + contacts.room(few)) for few in range(contacts.capacity + 1)]
     for robots, blocks in _ON_GROUND[contacts.lanes]:
-        most = min(properties["sharedMemPerMultiprocessor"] // blocks - 1024, properties["sharedMemPerBlockOptin"])
+        most = most_shared(blocks)
         few = sum(robots * size <= most for size in robot) - 1
         if few >= min(4, contacts.capacity):
             return _Sharing(robots, blocks, contacts.lanes, few)

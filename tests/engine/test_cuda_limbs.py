@@ -1,0 +1,150 @@
+"""Steps of robots on even limbs, which a GPU takes in registers: against the CPU's, and beside all other steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from beside_cpu import SAME, alike, apart, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture
+from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
+
+import engine
+from engine.cuda.constraints.contacts import Contacts
+from engine.cuda.runtime import arrays
+from engine.scene import pairs
+from engine.step_settings import StepSettings
+
+
+def quadrupeds(batch: int, dtype: str, **options):
+    """On their feet, held by gains."""
+    model, scene = robot("quadruped"), engine.Scene()
+    kp, kd = engine.holding_gains(model)
+    q = engine.put_down(model, scene, model.neutral())
+    return beside(model, batch, dtype, **{"dt": 2e-3, "integrator": "implicit", "q": q, "kp": kp, "kd": kd} | options)
+
+
+@pytest.fixture
+def in_double_precision(monkeypatch):
+    """These steps are taken in double precision too, in which they can be told from the CPU's."""
+    monkeypatch.setattr(Contacts, "even_limbs", property(lambda _: True))
+
+
+def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int) -> None:
+    """Step by step from the CPU's states: sweeps and Newton's steps leave different shares of one tolerance."""
+    touching = 0
+    for _ in range(steps):
+        give((ours,), q=cpu.q, v=cpu.v)
+        cpu.step()
+        ours.step()
+        alike(cpu, ours, SAME)
+        touching += int(cpu.contacts.number.sum())
+    assert touching > steps
+
+
+def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **scene) -> Contacts:
+    """Those of such robots."""
+    model, scene = robot(name), engine.Scene(**scene)
+    gains = np.zeros((1, model.nv))
+    settings = StepSettings(
+        model, 4, 2e-3, integrator, "abia", True, dtype, True, gains, gains, None, False, scene, pairs(model, scene)
+    )
+    return Contacts(settings)
+
+
+@pytest.mark.parametrize(
+    ("options", "even"),
+    [
+        ({"name": "quadruped"}, True),
+        ({"name": "quadruped", "dtype": "float64"}, False),
+        ({"name": "quadruped", "integrator": "rk4"}, False),
+        ({"name": "quadruped", "self_collision": True}, False),
+        ({"name": "quadruped", "restitution": 0.5}, False),
+        ({"name": "humanoid"}, False),
+    ],
+)
+def test_robots_with_even_limbs_are_known(options, even):
+    assert contacts(**options).even_limbs == even
+
+
+@pytest.mark.usefixtures("cuda", "in_double_precision")
+def test_a_robot_that_is_pushed_moves_as_on_the_cpu(rng):
+    pair = quadrupeds(3, "float64")
+    give(pair, v=0.3 * rng.standard_normal(pair[0].v.shape))
+    each_step_alike(*pair, 200)
+
+
+@pytest.mark.usefixtures("cuda", "in_double_precision")
+def test_impulses_and_wrenches_are_told_as_on_the_cpu(rng):
+    cpu, ours = quadrupeds(3, "float64")
+    give((cpu, ours), v=0.3 * rng.standard_normal(cpu.v.shape))
+    numbers = set()
+    for _ in range(60):
+        give((ours,), q=cpu.q, v=cpu.v)
+        cpu.step()
+        ours.step()
+        for k in range(3):
+            mine, theirs = told(ours, k), told(cpu, k)
+            numbers.add(len(mine["link"]))
+            for field in ("impulse", "wrench", "slip", "point", "gap", "link"):
+                np.testing.assert_allclose(mine[field], theirs[field], atol=1e-7)
+    assert len(numbers) > 2
+
+
+@pytest.mark.usefixtures("cuda", "in_double_precision")
+def test_robots_that_fall_change_between_these_steps_and_others(rng):
+    pair = quadrupeds(4, "float64")
+    q, v = tumbled(robot("quadruped"), 4, rng)
+    give(pair, q=q, v=v)
+    each_step_alike(*pair, 160)
+
+
+@pytest.mark.usefixtures("cuda", "in_double_precision")
+@pytest.mark.parametrize("integrator", ["implicit", "semi-implicit"])
+def test_wrenches_parameters_and_joint_friction_act(integrator, rng):
+    model, batch = robot("quadruped"), 3
+    parameters = engine.Parameters(model, batch)
+    parameters.mass[:] *= 1 + 0.3 * rng.random(parameters.mass.shape)
+    parameters.friction[:] *= rng.random(parameters.friction.shape)
+    dt = 2e-3 if integrator == "implicit" else 2e-4
+    pair = quadrupeds(batch, "float64", parameters=parameters, integrator=integrator, dt=dt)
+    for simulation in pair:
+        simulation.wrench[:] = simulation.array(np.random.default_rng(3).standard_normal(simulation.wrench.shape))
+    each_step_alike(*pair, 100)
+
+
+@pytest.mark.usefixtures("cuda", "in_double_precision")
+def test_a_slope_that_it_slides_down(rng):
+    scene = engine.Scene(ground=engine.slope(0.4), friction=0.05)
+    pair = quadrupeds(2, "float64", scene=scene)
+    q = engine.put_down(robot("quadruped"), scene, robot("quadruped").neutral())
+    give(pair, q=np.tile(q, (2, 1)), v=0.1 * rng.standard_normal(pair[0].v.shape))
+    each_step_alike(*pair, 100)
+    assert pair[0].contacts.slip[0, : int(pair[0].contacts.number[0])].max() > 1e-3
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_checkpoint_in_single_precision_leads_on_to_the_same_bits(rng):
+    _, ours = quadrupeds(3, "float32")
+    give((ours,), v=0.3 * rng.standard_normal(ours.v.shape))
+    ours.step(33)
+    kept = ours.checkpoint()
+    ours.step(40)
+    end = arrays.to_host(ours.q).copy()
+    ours.reset()
+    ours.step(3)
+    ours.restore(kept)
+    for part in (1, 20, 19):
+        ours.step(part)
+    np.testing.assert_array_equal(arrays.to_host(ours.q), end)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_an_overlap_is_taken_back_in_single_precision():
+    cpu, ours = quadrupeds(1, "float32")
+    q = cpu.q.copy()
+    q[:, 2] -= 1e-3
+    give((cpu, ours), q=q)
+    for _ in range(40):
+        cpu.step()
+        ours.step()
+    assert apart(ours.q, cpu.q) < 1e-4
+    assert arrays.to_host(ours.contacts.gap)[0, :4].min() > -1e-5
