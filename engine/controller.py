@@ -49,7 +49,10 @@ else:
 FIRST, PATIENCE = 30.0, 2.0
 """Seconds that loading with the first answer may take, and every later answer."""
 NAME = "user_controller"
+LOOK = 0.5  # s between two looks at whether the process has ended
 SEED = 0
+LONGEST, LONGEST_DETAIL = 500, 20_000
+"""Characters of what a file raises, and of its traceback, that are told."""
 
 
 class ControllerError(RuntimeError):
@@ -109,7 +112,8 @@ class Controller:
         # As here, where pytest or a user's script may have put folders in front; -P: no folder besides.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path)}
         self._pipe, there = multiprocessing.Pipe()
-        options: dict[str, Any] = {"pass_fds": (there.fileno(),)}
+        # A session of its own, which ends as a whole: whatever the file starts is in it.
+        options: dict[str, Any] = {"pass_fds": (there.fileno(),), "start_new_session": True}
         if sys.platform == "win32":
             os.set_handle_inheritable(there.fileno(), True)
             startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [there.fileno()]})
@@ -180,11 +184,12 @@ class Controller:
             raise ControllerError(f"{self.path.name} has stopped; load it again")
         limit = np.inf if self._patience is None else self._limit
         try:
-            there = self._pipe.poll(
-                max(0.0, min(until, limit) - perf_counter()) if min(until, limit) < np.inf else None
-            )
-            if not there:
-                if perf_counter() < limit or until <= limit:
+            while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), LOOK)):
+                if self._process is not None and _has_ended(self._process) and not self._pipe.poll(0):
+                    raise EOFError  # although what it has started may hold the pipe open
+                if perf_counter() < min(until, limit):
+                    continue
+                if until <= limit:
                     return None
                 what = "control(t, q, v)" if self._ready else "loading it"
                 waited = perf_counter() - self._asked
@@ -204,9 +209,9 @@ class Controller:
         return ControllerError(message)
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing, and what it has started."""
         if self._process is not None:
-            self._process.kill()
+            _kill(self._process)
             self._process.wait()
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -221,8 +226,25 @@ class Controller:
         self.end()
 
 
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has ended; its number stays its own until it was waited for."""
+    if sys.platform == "win32":
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a session, whose number nobody else has until it was waited for, and all of that."""
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
 def main() -> None:
     """What the process runs; its parent's end, however it comes, closes its standard input."""
+    with suppress(OSError):  # where memory runs out, Linux ends this process, and not the one that has the run
+        Path("/proc/self/oom_score_adj").write_text("1000")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
     sys.stdout = sys.stderr  # what a file prints is no output of the program's
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -231,13 +253,15 @@ def main() -> None:
 
 def _end_with_parent() -> None:
     os.read(0, 1)
+    if sys.platform != "win32":
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
 def _serve(pipe: Connection) -> None:
     """Load and ask, as the program says."""
     control: Callable[..., Any] | None = None
-    path, nv, known = "", 0, set(sys.modules)
+    path, nv, known, mine = "", 0, set(sys.modules), os.getpid()
     while True:
         try:
             kind, *rest = pipe.recv()
@@ -249,15 +273,25 @@ def _serve(pipe: Connection) -> None:
                 nv, control = model.nv, None
                 _forget(known)
                 module = _execute(path, model)
+                _end_copies(mine)
                 control = module.control
                 pipe.send(_Ready(_period(module)))
             elif control is not None:
                 number, t, q, v = rest
-                pipe.send(_Answer(number, _checked(control(t, q, v), nv)))
+                tau = _checked(control(t, q, v), nv)
+                _end_copies(mine)
+                pipe.send(_Answer(number, tau))
         except BaseException as error:  # SystemExit too: whatever a file raises is told
+            _end_copies(mine)
             with suppress(OSError):
                 pipe.send(_fault(error, path))
             control = None
+
+
+def _end_copies(mine: int) -> None:
+    """End a copy that the file has made of the process by `os.fork`: one alone may answer."""
+    if os.getpid() != mine:
+        os._exit(0)
 
 
 def _forget(known: set[str]) -> None:
@@ -308,14 +342,23 @@ def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(found)
 
 
+def _short(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]} …"
+
+
 def _fault(error: BaseException, path: str) -> _Fault:
     """What was raised, with the last line of the file that was on the way."""
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    name, detail = Path(path).name, "".join(traceback.format_exception(error))
+    try:
+        words = str(error)
+    except Exception:
+        words = "which cannot be put in words"
+    said = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
+    name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
     if isinstance(error, SyntaxError) and error.filename == path:
         text = (error.text or "").strip()
         return _Fault(f"{name}, line {error.lineno}: SyntaxError: {error.msg}: {text}", error.lineno, detail)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
         return _Fault(f"{name}: {said}", None, detail)
-    return _Fault(f"{name}, line {frames[-1].lineno}: {said} ({frames[-1].line})", frames[-1].lineno, detail)
+    line = frames[-1].lineno
+    return _Fault(f"{name}, line {line}: {said} ({_short(frames[-1].line or '')})", line, detail)
