@@ -39,6 +39,7 @@ def test_a_frame_on_the_cpu_is_the_state_with_poses_and_phases(rng):
     assert frame.steps == 5
     assert dict(frame.phases) == simulation.phases
     assert 0 < frame.spent.steps < 60
+    assert 0 < frame.spent.poses < 60
     assert frame.spent.copy == 0
     kept = frame.q.copy()
     simulation.step(3)

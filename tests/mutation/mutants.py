@@ -45,6 +45,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
 EITHER_WAY = {
+    "add",
     "min",
     "max",
     "hypot",

@@ -23,15 +23,15 @@ class Room(NamedTuple):
 
 _STEPS = (
     "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "dca_tree_steps", "wrenches",
-    "ball_joints", "frames", "phases", "energies", "link_twists",
+    "ball_joints", "frames", "phases", "energies", "link_twists", "sameness",
 )  # fmt: skip
 _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
-    "dca_trees_cpu", "energies", "link_twists", "point_mobility",
+    "dca_trees_cpu", "energies", "link_twists", "point_mobility", "uneven_masses",
 )  # fmt: skip
 _FILES = ("urdf*", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
 _CONTACT = (
-    "contact", "contact_law", "contact_solver", "linear_systems",
+    "contact", "contact_law", "contact_parts", "contact_solver", "linear_systems",
     "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
     "point_mobility", "surfaces",
 )  # fmt: skip
@@ -39,7 +39,7 @@ ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
     "model": Room(
         ("model/*.py", "lie.py", "parameters.py", "validation.py", "reals.py"),
-        (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities"),
+        (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),
     ),
     "dynamics": Room(
         ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/dynamics.py", "cpu/rigid_body/*.py", "cpu/chains/*.py",
@@ -50,7 +50,7 @@ ROOMS = {
         ("simulation.py", "rollout.py", "stepper.py", "step_settings.py", "timestep.py", "holding.py", "frame.py",
          "phases.py", "checkpoint.py", "controller.py", "cpu/stepping/*.py"),
         (*_STEPS, "parameters", "controller", "run_controller", "recording", "cli", "contact", "touching_bodies",
-         "growth", "capabilities", "docs", "rollout"),
+         "growth", "capabilities", "docs", "rollout", "repeating", "array_kinds"),
     ),
     "constraints": Room(
         ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",
@@ -59,7 +59,7 @@ ROOMS = {
     ),
     "contact": Room(
         ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py", "scene/*.py"),
-        (*_CONTACT, "simulation", "bench_contact", "stepping_contract"),
+        (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "sameness"),
     ),
     "selection": Room(
         ("selection/*.py",),
@@ -67,7 +67,7 @@ ROOMS = {
     ),
     "results": Room(
         ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
-        ("results", "intervals", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
+        ("results", "intervals", "bench_parts", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
     "recording": Room(("recording/*.py",), ("recording*", "run_controller", "controller", "cli")),
     "shell": Room(

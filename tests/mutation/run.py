@@ -149,7 +149,10 @@ def _arguments() -> argparse.Namespace:
     add("--processes", type=int, default=1)
     add("--work", type=Path, default=Path(tempfile.gettempdir()) / "catena-mutation")
     add("--out", type=Path, help="write what became of each mutant, as JSON")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.processes < 1:
+        parser.error(f"--processes is {arguments.processes}; expected 1 or more")
+    return arguments
 
 
 def _again(path: Path, everything: bool) -> Iterator[tuple[str, making.Mutant]]:

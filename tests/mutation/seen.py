@@ -21,10 +21,18 @@ Tests = dict[str, tuple[float, set[str]]]
 BY_NUMBA = "engine/cpu/chains/dca_group.py:"
 ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
-    "engine/controller.py": "engine/controller.py:",
-    "engine/bench/child.py": "engine/bench/child.py:",
+    "engine/controller.py": "engine/controller.py:Controller.__init__",
+    **dict.fromkeys(
+        (f"engine/bench/{name}.py" for name in ("child", "compare/block", "compare/candidate", "compare/own")),
+        "engine/bench/child.py:Child.__init__",
+    ),
+    "engine/cpu/trees/": "engine/cpu/trees/dca.py:TreeGroup.__init__",
+    **dict.fromkeys(
+        (f"engine/cpu/chains/{name}" for name in ("chunk", "dca", "lanes", "thread_group")),
+        "engine/cpu/chains/dca_group.py:DcaGroup.__init__",
+    ),
 }
-"""Modules that run in other processes, where nobody watches, and what comes by when one is started."""
+"""Modules that run in other processes or threads, where nobody watches, and what comes by when those are started."""
 PIECE = 8.0
 """Seconds of tests that one process runs, where a sample's tests are run as the engine is."""
 
