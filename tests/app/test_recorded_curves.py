@@ -25,12 +25,12 @@ from app.simulation.running import for_new, running_of
 from engine.cli import main as command
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
-SECONDS = 30.0
+SECONDS = 12.0
 
 
 @pytest.fixture(scope="module")
 def swing(tmp_path_factory):
-    """A file of 30 s of the double pendulum, written by `main.py run`."""
+    """A file of 12 s of the double pendulum, written by `main.py run`."""
     path = tmp_path_factory.mktemp("runs") / "swing.npz"
     words = ["run", "double_pendulum", "--seconds", str(SECONDS), "--dt", "0.001", "--every", "20", "--out", str(path)]
     assert command([*words, "--q", "0.5,0.2"]) == 0
@@ -64,7 +64,7 @@ def test_an_opened_run_has_curves_and_the_view_follows_the_scrubbed_moment(qtbot
     np.testing.assert_array_equal(line.time, saved["time"])
     np.testing.assert_array_equal(line.value, saved["q"][:, 0])
     canvas = panel.charts[0].canvas
-    for seconds in (21.0, 4.0):
+    for seconds in (10.5, 4.0):
         scrub(qtbot, window, seconds)
         wait(qtbot, lambda seconds=seconds: abs(canvas.marked - seconds) < 0.2)
         panel.draw()
@@ -76,13 +76,13 @@ def test_an_opened_run_has_curves_and_the_view_follows_the_scrubbed_moment(qtbot
     qtbot.mouseClick(panel.follow, Left)
     wait(qtbot, lambda: canvas.marked == SECONDS)  # there is no present to go back to
     assert not panel.follow.isChecked()
-    scrub(qtbot, window, 21.0)
-    wait(qtbot, lambda: abs(canvas.marked - 21.0) < 0.2)
+    scrub(qtbot, window, 8.0)
+    wait(qtbot, lambda: abs(canvas.marked - 8.0) < 0.2)
     qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     (sampled,) = panel.sampled.values()
-    wait(qtbot, lambda: not window.workbench.replay.active and len(sampled) > 1000)
-    assert sampled.time[-1] == pytest.approx(21.0, abs=0.2)
-    np.testing.assert_array_equal(sampled.value[:1000], saved["q"][:1000, 0])
+    wait(qtbot, lambda: not window.workbench.replay.active and len(sampled) > 350)
+    assert sampled.time[-1] == pytest.approx(8.0, abs=0.2)
+    np.testing.assert_array_equal(sampled.value[:350], saved["q"][:350, 0])
 
 
 def test_what_is_ticked_after_a_run_is_worked_out_where_it_was_not_sampled(qtbot, opened):

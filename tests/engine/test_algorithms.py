@@ -59,9 +59,8 @@ def test_every_algorithm_inverts_inverse_dynamics(name, n):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("name", "n", "batch"),
-    [(name, 1000, 1 if "jsiia" in name else 3) for name in TEXTS]
-    + [(name, 4096, 1) for name in TEXTS if "jsiia" not in name]
-    + [("jsiia", 2048, 1)],  # by unit accelerations its 6 n² numbers, several times, would be some GB
+    [(name, n, batch) for name in TEXTS if "jsiia" not in name for n, batch in ((1000, 3), (4096, 1))]
+    + [("jsiia", 2048, 1), ("jsiia, unit accelerations", 512, 1)],  # of 6 n² numbers several times, some GB for 4096
 )
 def test_long_chains_keep_the_residual(name, shape, n, batch):
     model, at = case(n, shape, batch)

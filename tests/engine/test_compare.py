@@ -131,7 +131,7 @@ def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
 def test_the_same_algorithm_twice_makes_no_winner_on_a_busy_machine():
     winners, comparison = 0, engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05)
     with Children(PROCESSES) as children:
-        for _ in range(10):
+        for _ in range(6):
             found = last(comparison, children=children)
             assert [row.algorithm for row in found.rows] == ["abia", "abia (2)"]
             winners += any(row.winner for row in found.rows)
@@ -143,7 +143,7 @@ def test_the_same_algorithm_twice_makes_no_winner_on_a_busy_machine():
 def test_a_repeated_comparison_names_the_same_winner_on_a_busy_machine():
     comparison = engine.Comparison([engine.chain(30)], ["jsiia", "abia"], seconds=0.2)
     with Children(PROCESSES) as children:
-        for _ in range(5):
+        for _ in range(3):
             found = by_name(last(comparison, children=children))
             assert found["abia"].winner
             assert found["abia"].ratio == (1, 1, 1)
@@ -197,6 +197,7 @@ def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle():
     assert last(engine.Comparison([stuck], ["abia"], ["cpu"], seconds=0.001)).rows[0].verdict == "ok"
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch):
     comparison = engine.Comparison([engine.chain(513)], seconds=0.01, devices=["cpu"])
     with Children(1) as children:
@@ -256,6 +257,7 @@ def test_the_example_that_ships_is_right_for_every_robot_that_ships():
     assert [row.model for row in found.rows] == ships
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_it_can_be_stopped_at_any_time_with_what_it_has():
     comparison = engine.Comparison(["arm7"], ["abia", "jsiia"], seconds=30)
     seen = []
