@@ -155,7 +155,7 @@ def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     told = []
     viewport.diagnostics.connect(told.append)
     viewport.set_model(robot(MESH))
-    qtbot.waitUntil(lambda: bool(told))
+    qtbot.waitUntil(lambda: bool(told), timeout=60_000)  # a process is started
     with qtbot.waitSignal(viewport.drawn):
         viewport.fit()
     assert [[found.element for found in found] for found in told] == [["mesh palm.stl"]]
