@@ -106,8 +106,11 @@ class Workbench(JointDriving):
         self.drives = DriveControls(drives, self._worker)
         controlling.tell = self._worker.tell
         self.controller = ControllerControls(controlling, self._worker)
+        self.named: tuple[tuple[int, float, str], ...] = ()
+        """The moments of opened runs that have names: the run's number, the time in s, the name."""
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None
+        self._keeper: Keeper | None = None
 
     @property
     def floats(self) -> bool:
@@ -362,9 +365,11 @@ class Workbench(JointDriving):
         self.model, self.path, self.loading = event.model, event.path, ""
         self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
         self.replay.leave()
+        self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
             self.floating, self.path = opened.floating, event.model.source or event.path
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
+            self.named = opened.named
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
@@ -377,10 +382,10 @@ class Workbench(JointDriving):
         self.drives.clear()
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
-        if event.model.source is not None:
-            file = event.model.source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
-            if not run_files.is_passing(file):
-                self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
+        file = event.model.source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
+        stays = event.model.source is not None or (file or "").endswith(run_files.SUFFIX)
+        if file and stays and not run_files.is_passing(file):
+            self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 
     def frame(self, seen: bool = True) -> Snapshot | None:
         """The newest state of the present robot, valid until the next call; None if none is new, or `seen` by nobody.
@@ -399,7 +404,13 @@ class Workbench(JointDriving):
 
     def keep_runs(self, keeper: Keeper) -> None:
         """Hand the runs of each robot over when another takes its place."""
-        self._recorder.handed_over = keeper.hand_over
+        self._recorder.handed_over, self._keeper = keeper.hand_over, keeper
+
+    def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
+        """These moments of runs have names: the run's number, the time in s, the name."""
+        self.named = named
+        if self._keeper is not None and self.model is not None:
+            self._keeper.name_moments(self.model, named)
 
     def close(self) -> None:
         """End the simulation's thread, and wait until it has."""

@@ -49,6 +49,7 @@ from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.recording.files import SavedRun, read_run, recording_of, save_csv, save_run
 from engine.recording.files import trajectory as recorded_trajectory
 from engine.recording.parts import recording_of_parts, save_part
+from engine.recording.robot_text import robot_as_text, robot_of_text
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.mesh_files import open_mesh
@@ -174,6 +175,8 @@ __all__ = [
     "recording_of_parts",
     "repair",
     "replacing",
+    "robot_as_text",
+    "robot_of_text",
     "rollout",
     "save_csv",
     "save_part",

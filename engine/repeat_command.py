@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 from engine import __version__, files
+from engine.model import Model
 from engine.recording.files import SavedRun, read_run
 from engine.recording.repeating import repeat
+from engine.recording.robot_text import robot_of_text
 from engine.robot_arguments import DONE, NO, CallError, console
 from engine.urdf.load import load
 
@@ -29,10 +31,15 @@ def repeat_run(args: argparse.Namespace) -> int:
     settings = saved.settings
     told, srdf = settings.get("package_dir"), settings.get("srdf")
     folders = [folder for folder in told if isinstance(folder, str)] if isinstance(told, list) else []
-    model = load(
-        _robot(args, saved), folders, bool(settings.get("floating")),
-        not settings.get("no_mimic"), args.trust_xacro, Path(srdf) if isinstance(srdf, str) else None,
-    )  # fmt: skip
+
+    def read(file: str | Path) -> Model:
+        return load(
+            file, folders, bool(settings.get("floating")),
+            not settings.get("no_mimic"), args.trust_xacro, Path(srdf) if isinstance(srdf, str) else None,
+        )  # fmt: skip
+
+    model = None if args.robot else robot_of_text(saved, read)
+    model = model or read(_robot(args, saved))
     found = repeat(saved, model)
     written = str(settings.get("catena", "an unknown version"))
     same = found.differs is None

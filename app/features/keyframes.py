@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
@@ -44,14 +44,29 @@ class Keyframes(QMenu):
         self._count += 1
         keyframe = Keyframe(NAMELESS.format(self._count), run, frame)
         self.all.append(keyframe)
-        self.all.sort(key=lambda each: (each.run.number, each.frame.time))
-        self._changed()
+        self._sort()
         return keyframe
 
-    def clear_all(self) -> None:
-        """Forget all."""
+    @property
+    def told(self) -> tuple[tuple[int, float, str], ...]:
+        """Of each the run's number, the time in s and the name, as files have them."""
+        return tuple((each.run.number, each.frame.time, each.name) for each in self.all)
+
+    def restore(self, recording: engine.Recording, told: Sequence[tuple[int, float, str]]) -> None:
+        """Those that a file tells of, as far as its recording has their moments, instead of all that are there."""
+        runs = {run.number: run for run in recording.runs}
         self.all.clear()
-        self._count = 0
+        for number, time, name in told:
+            run = runs.get(number)
+            if run is not None and run.first <= run.last:
+                start, end = recording.span(run)
+                if start <= time <= end:
+                    self.all.append(Keyframe(name, run, recording.frame(run, recording.at(run, time))))
+        self._count = len(self.all)
+        self._sort()
+
+    def _sort(self) -> None:
+        self.all.sort(key=lambda each: (each.run.number, each.frame.time))
         self._changed()
 
     def next(self, run: engine.Run, seconds: float, on: bool) -> Keyframe | None:

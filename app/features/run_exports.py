@@ -88,7 +88,9 @@ class RunExports:
     def writer(self, path: str, kind: str) -> Callable[[threading.Event], str]:
         """What writes the run that is shown now, in a thread, and answers what has become of it."""
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
+        model = bench.model
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
+        named = [list(each) for each in bench.named if each[0] == run.number]
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
 
         def work(_: threading.Event) -> str:
@@ -97,7 +99,8 @@ class RunExports:
                 written = engine.recorded_trajectory(recording, run)
                 engine.save_csv(path, frame.setup.model, written, looked_at)
             else:
-                told = run_files.facts(frame.setup, robot, floating, folders)
+                told = run_files.facts(frame.setup, robot, floating, folders) | run_files.lasting(model, robot)
+                told |= {run_files.KEYFRAMES: named} if named else {}
                 written = engine.save_run(path, recording, run, told, run_files.describe)
             return f"{len(written.time)} frames written to {Path(path).name}: {which}, {run_files.extent(run, written)}"
 

@@ -35,7 +35,7 @@ class TimeView:
         self._settings, self._due, self._played = window.settings, 0.0, False
         self._replay.recording.budget = max(kept(self._settings, "recording_megabytes", 512), 1) * 2**20
         self._make_actions()
-        self.keyframes = Keyframes(window, self._jump, self._start_from, self._show_marks)
+        self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
         self.keyframe_button = QToolButton()
         self.keyframe_button.setText("Keyframes")
         self.keyframe_button.setIcon(theme.icon("keyframe"))
@@ -53,7 +53,7 @@ class TimeView:
         self._make_menu()
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
-        window.loaded.connect(lambda _: self.keyframes.clear_all())
+        window.loaded.connect(lambda _: self.keyframes.restore(self._replay.recording, self._bench.named))
 
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
@@ -203,6 +203,11 @@ class TimeView:
         if now > self._due or not self._bench.playing:
             self._due = now + REFRESH
             self._refresh()
+
+    def _name_moments(self) -> None:
+        """What has a name is in files that are written from now on."""
+        self._bench.name_moments(self.keyframes.told)
+        self._show_marks()
 
     def _show_marks(self) -> None:
         run = self._replay.chosen

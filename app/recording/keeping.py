@@ -12,6 +12,7 @@ the run is. The folder takes no more room than the recording may in memory: then
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -70,6 +71,9 @@ class _RobotsRuns:
     ):
         self.recording, self.model = recording, model
         self.origin: Origin | None = None
+        self.named: tuple[tuple[int, float, str], ...] = ()
+        """Moments that have names, see `run_files.Moment`."""
+        self._named: tuple[tuple[int, float, str], ...] = ()  # as they are written
         self._root, self._opened = root, opened
         self._folder: Path | None = None
         self._lock: QLockFile | None = None
@@ -106,6 +110,11 @@ class _RobotsRuns:
                     return False
                 written = self._write_part(run, begin)
                 begin = written.following if written.last < end else None
+        if self._folder is not None and self.named != self._named:
+            named = self.named
+            with engine.replacing(self._folder / run_files.MOMENTS, "w") as file:
+                json.dump(named, file)
+            self._named = named
         return True
 
     def end(self) -> None:
@@ -207,6 +216,11 @@ class Keeper:
     def set_robot(self, origin: Origin) -> None:
         """Where the present robot came from; until this is told, nothing of it is written."""
         self._present.origin = origin
+
+    def name_moments(self, model: engine.Model, named: tuple[tuple[int, float, str], ...]) -> None:
+        """These moments of runs of that robot have names."""
+        if self._present.model is model:
+            self._present.named = named
 
     def hand_over(self, left: engine.Recording, model: engine.Model, opened: tuple[engine.Run, ...]) -> None:
         """The runs of the robot before, which are whole, since there is another, with runs that were `opened`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import engine
 from app.simulation.messages import LEVEL, Settings
@@ -14,6 +15,11 @@ from app.simulation.recorder import Opened, Recorder
 from app.simulation.spread import Spread
 
 SUFFIX = ".npz"
+MOMENTS = "keyframes.json"
+"""In a folder of kept runs: the moments that have names."""
+KEYFRAMES = "keyframes"
+"""Among the settings of a run's file: the moments that have names."""
+MOST_MOMENTS, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
 """Of folders with the parts of runs, see `keeping`."""
 
@@ -61,6 +67,33 @@ def is_passing(path: str) -> bool:
     return Path(path).parent.suffix == KEPT_SUFFIX
 
 
+class Moment(NamedTuple):
+    """A moment of a run that has a name; `time` in s."""
+
+    run: int
+    time: float
+    name: str
+
+
+def moments(told: Any) -> tuple[Moment, ...]:
+    """The moments that a file tells of; what is none is left out."""
+    found = []
+    for each in told[:MOST_MOMENTS] if isinstance(told, list) else ():
+        try:
+            run, time, name = each
+            found.append(Moment(int(run), float(time), str(name)[:LONGEST_NAME]))
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return tuple(found)
+
+
+def lasting(model: engine.Model, path: str) -> dict[str, Any]:
+    """What a file says of the robot of its run: where its file is, or its text where it has none that stays."""
+    if model.source is not None and not is_passing(path):
+        return {"robot": path}
+    return engine.robot_as_text(model)
+
+
 def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
     """How a run is told apart from the others that are recorded."""
     if len(runs) == 1:
@@ -104,26 +137,47 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
     def open_run(path: str, package_dirs: tuple[str, ...] = (), trust_xacro: bool = False, **_: object) -> engine.Model:
         parts = read(path)
         saved = parts[-1]
-        named = robot or saved.settings.get("robot")
-        if not isinstance(named, str) or not named:
-            raise ValueError(f"{Path(path).name} names no robot; say which: main.py view RUN.npz --robot FILE")
-        try:
-            file = engine.find_robot(named)
-        except FileNotFoundError:
-            raise ValueError(
-                f"the robot of {Path(path).name} is not at {named}; say where: main.py view RUN.npz --robot FILE"
-            ) from None
         told = saved.settings.get("package_dir")
         listed = told if isinstance(told, list) else []
         folders = (*package_dirs, *(each for each in listed if isinstance(each, str)))
         floating = bool(saved.settings.get("floating"))
-        model = load(
-            str(file), package_dirs=folders, floating=floating,
-            mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
-        )  # fmt: skip
-        kept = Path(path).suffix == KEPT_SUFFIX
-        read_again = engine.recording_of_parts(parts, model, understand) if kept else None
-        recorder.opened = Opened(model, read_again or engine.recording_of(saved, model, understand), floating)
+
+        def read_robot(file: str) -> engine.Model:
+            return load(
+                file, package_dirs=folders, floating=floating,
+                mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
+            )  # fmt: skip
+
+        model = None if robot else engine.robot_of_text(saved, read_robot)
+        model = model or read_robot(_robot_file(saved, robot))
+        if Path(path).suffix == KEPT_SUFFIX:
+            recording, named = engine.recording_of_parts(parts, model, understand), named_in(Path(path))
+        else:
+            recording = engine.recording_of(saved, model, understand)
+            (run,) = recording.runs
+            named = tuple(each._replace(run=run.number) for each in moments(saved.settings.get(KEYFRAMES)))
+        recorder.opened = Opened(model, recording, floating, named)
         return model
 
     return open_run
+
+
+def _robot_file(saved: engine.SavedRun, robot: str) -> str:
+    """Where the robot of a run is, or the one that was given instead; ValueError where that is nowhere."""
+    name, named = Path(saved.path).name, robot or saved.settings.get("robot")
+    if not isinstance(named, str) or not named:
+        raise ValueError(f"{name} names no robot; say which: main.py view RUN.npz --robot FILE")
+    try:
+        return str(engine.find_robot(named))
+    except FileNotFoundError:
+        raise ValueError(
+            f"the robot of {name} is not at {named}; say where: main.py view RUN.npz --robot FILE"
+        ) from None
+
+
+def named_in(folder: Path) -> tuple[Moment, ...]:
+    """The moments that have names in a folder of kept runs."""
+    try:
+        return moments(json.loads((folder / MOMENTS).read_text("utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return ()

@@ -20,6 +20,8 @@ class Opened:
     model: engine.Model
     recording: engine.Recording
     floating: bool
+    named: tuple[tuple[int, float, str], ...] = ()
+    """Moments that have names: the run's number, the time in s, the name."""
 
 
 class Recorder(Attachment):

@@ -102,7 +102,8 @@ def recording_of_parts(
         if joined.left is not None and runs[joined.left[0]].first == joined.first and joined.left[0] in adopted:
             other, begin = (adopted[joined.left[0]], joined.left[1] - joined.first), joined.own - joined.first
         own = [each._replace(setup=places[each.setup]) for each in joined.frames[begin:]]
-        adopted[number] = recording.adopt([each[0] for each in listed], [each[1] for each in listed], own, other)
+        setups, shapes = [each[0] for each in listed], [each[1] for each in listed]
+        adopted[number] = recording.adopt(setups, shapes, own, other, number)
     return recording
 
 

@@ -190,13 +190,15 @@ class Recording:
         shapes: list[tuple[tuple[int, ...], ...]],
         frames: list[StoredFrame],
         left: tuple[Run, int] | None = None,
+        number: int = 1,
     ) -> Run:
         """A run that was recorded elsewhere, for which the budget grows if it must.
 
-        `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own.
+        `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own. `number` is
+        that of the run, if no later one is there.
         """
         with self._lock:
-            run = Run(self._runs[-1].number + 1 if self._runs else 1)
+            run = Run(max(self._runs[-1].number + 1 if self._runs else 1, number))
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
             if left is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import QLockFile, Qt
+from PyQt6.QtWidgets import QInputDialog
 from test_time import load, play
 from windows import wait, wait_loaded
 
@@ -179,6 +180,38 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     window.close()
     newest = keeping.kept(tmp_path / "runs")[0]
     assert (newest / keeping.ROBOT).exists()
+
+
+def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    menu = window.features[TimeView].keyframes
+    for name in ("Reach", "Grip"):
+        qtbot.keyClick(window, Key.Key_Left)
+        qtbot.keyClick(window, Key.Key_K)
+        monkeypatch.setattr(QInputDialog, "getText", lambda *_, name=name, **__: (name, True))
+        menu.aboutToShow.emit()
+        rename = next(each for each in menu.actions()[0].menu().actions() if each.text() == "&Rename…")
+        rename.trigger()
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    window.run.step.trigger()
+    wait(qtbot, lambda: recording.runs[-1].last >= recording.runs[-1].own)
+    told = [(each.name, each.frame.time) for each in menu.all]
+    window.close()
+    window = start()
+    replay = open_last(qtbot, window)
+    keyframes = window.features[TimeView].keyframes
+    assert [(each.name, each.frame.time) for each in keyframes.all] == told
+    assert [name for name, _ in told] == ["Grip", "Reach"]
+    assert all(each.run is replay.runs[0] for each in keyframes.all)
+    # As a newer one of the same window: other runs are numbered as they were.
+    assert [run.number for run in replay.runs] == [1, 2]
+    (folder,) = window.kept.keeper.root.glob(f"*{run_files.KEPT_SUFFIX}")
+    (folder / run_files.MOMENTS).write_text('[[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]]')
+    replay = open_last(qtbot, start())
+    assert replay.runs
 
 
 def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):

@@ -317,3 +317,41 @@ def test_settings_of_another_version_are_understood():
     del text["ground"]
     assert run_files.understand({**text, "of_later": 1}) == settings
     assert run_files.understand(None) is None
+
+
+def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path, monkeypatch):
+    load(qtbot, window)
+    play(qtbot, window, 0.3)
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    qtbot.keyClick(window, Qt.Key.Key_K)
+    keyframes = window.features[TimeView].keyframes
+    (here,) = keyframes.told
+    export(qtbot, window, exports.trajectory, tmp_path / "run.npz", monkeypatch)
+    open_run(qtbot, window, tmp_path / "run.npz")
+    ((number, time, name),) = keyframes.told
+    assert (time, name) == (here[1], "Keyframe 1")
+    assert number == window.workbench.replay.runs[0].number
+    qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
+    assert window.workbench.replay.frame.time == time
+    assert not run_files.moments("none") + run_files.moments([3, [1, "x", "y"], [1, 2]])
+
+
+def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, monkeypatch, capsys):
+    """No file keeps it: its text is in the run's."""
+    window.workbench.open(engine.chain(5, 3))
+    wait(qtbot, lambda: window.workbench.model is not None)
+    play(qtbot, window, 0.2)
+    path = tmp_path / "run.npz"
+    export(qtbot, window, exports.trajectory, path, monkeypatch)
+    saved = engine.read_run(path)
+    assert saved.settings["robot"] == ""
+    inertia = window.workbench.model.inertia
+    run = open_run(qtbot, window, path)
+    assert len(run) == len(saved.trajectory.time)
+    np.testing.assert_array_equal(window.workbench.model.inertia, inertia)
+    assert window.workbench.recent[0] == str(path)
+    export(qtbot, window, exports.trajectory, tmp_path / "again.npz", monkeypatch)
+    assert engine.read_run(tmp_path / "again.npz").settings["urdf"] == saved.settings["urdf"]
+    assert command(["repeat", str(path)]) == 0
+    assert "the same to the bit" in capsys.readouterr().out
+    assert command(["repeat", str(path), "--robot", "scara"]) != 0
