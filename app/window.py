@@ -281,7 +281,7 @@ class Window(QMainWindow):
         self.joints.show_held(bench.held_rows)
         self.batch_view.show_settings(bench.settings)
         self.choices.show()
-        self.status.show(bench)
+        self.status.show(bench, self.viewport.reading)
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
         self.timing.show_algorithm(bench.algorithm, bench.device, bench.settings, bench.why, bench.unmeasured)

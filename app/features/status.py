@@ -15,6 +15,7 @@ from app.workbench import Workbench
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
 NAMED = 3  # joints that a passing message names
+READING = "Reading meshes: crosses stand for them …"
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
 
@@ -45,10 +46,10 @@ class Status:
         for each in shown:
             bar.addPermanentWidget(each)
 
-    def show(self, bench: Workbench) -> None:
-        """Say what that workbench does."""
+    def show(self, bench: Workbench, reading: bool) -> None:
+        """Say what that workbench does, and whether meshes of its robot are being read."""
         model, settings = bench.model, bench.settings
-        self.loading_label.setText(_busy(bench))
+        self.loading_label.setText(_busy(bench) or (READING if reading else ""))
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
         heavy = f"{count} joint{'s sink' if count > 1 else ' sinks'}: too weak for the weight" if count else ""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.desktop.docks import RIGHT, Dock
+from app.gl.pushes import Push, of_links
 from app.panels.panel_scroller import scrolled
 from app.panels.wrenches import WrenchPanel
-from app.simulation.messages import Loaded
+from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -21,7 +22,7 @@ class WrenchView:
     """Makes the dock, and brings what is set there to `Workbench.forces`."""
 
     def __init__(self, window: Window):
-        self._bench = window.workbench
+        self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
         self.action = window.docks.add(Dock("Forces", scrolled(self.panel), RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
@@ -32,6 +33,7 @@ class WrenchView:
         window.selection.changed.connect(self.panel.choose)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
+        window.framed.connect(self._draw)
 
     def _take_robot(self, event: Loaded) -> None:
         links = np.flatnonzero(event.model.link_body >= 0).tolist()
@@ -39,6 +41,19 @@ class WrenchView:
 
     def _show(self) -> None:
         self.panel.show_wrenches(self._bench.forces.wrenches)
+        if not self._bench.replay.active:
+            self._draw_set()
+
+    def _draw(self, frame: Snapshot) -> None:
+        """Arrows for what acts in that frame; the mouse's spring is drawn as a spring, but in what is recorded."""
+        if not frame.recorded:
+            self._draw_set()
+        else:
+            self._overlays.set_pushes(of_links(frame.wrench))
+
+    def _draw_set(self) -> None:
+        wrenches = self._bench.forces.wrenches.values()
+        self._overlays.set_pushes([Push(each.link, each.wrench, each.world) for each in wrenches])
 
     def _set(self, link: int, wrench: np.ndarray, world: bool) -> None:
         self._bench.forces.set(link, wrench, world)

@@ -98,7 +98,9 @@ class JointTable(QAbstractTableModel):
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
-            return self._drive_hint(index.row()) if column == DRIVE and row.driveable else self._hint(row)
+            if column == DRIVE and row.driveable:
+                return self._drive_hint(index.row())
+            return self._hint(row) + (", and is at a limit" if row.limited and row.at_limit(self.q) else "")
         if role == Role.TextAlignmentRole and column >= VALUE:
             return RIGHT
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
 from app.desktop import theme
+from app.desktop.numbers import prefixed
+from app.gl import pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
 from app.gl.extras import Copies, Extras, Look
@@ -20,6 +22,7 @@ THROUGH = 0.4
 """The opacity of a robot that is to be seen through; half and less casts no shadow."""
 GHOST = 0.45
 """The opacity of a ghost."""
+GRAVITY = 9.81  # m/s², by which a force is long beside a robot's weight
 STILL, FAINT = 2e-5, 0.02
 """Of the robot's size, by which a ghost has to move before it is drawn anew; and of its colours."""
 
@@ -34,6 +37,7 @@ class Overlays(QObject):
         self.kinds: frozenset[str] = frozenset()
         """Those of `glyphs.KINDS` that are shown."""
         self.trails: Trails | None = None
+        self._pushes: tuple[pushes.Push, ...] = ()
         self._chosen, self._through, self._wireframe = -1, False, False
         self._model: engine.Model | None = None
         self._explained: Explainer | None = None  # made when it is first asked for
@@ -54,7 +58,7 @@ class Overlays(QObject):
     def set_robot(self, model: engine.Model | None, size: float) -> None:
         """Another robot, or another size, m, of the same as it stands."""
         if model is not self._model:
-            self._ghost, self._chosen = None, -1
+            self._ghost, self._chosen, self._pushes = None, -1, ()
         self._model, self._size = model, size
         self._explained = None
         self._trace()
@@ -78,6 +82,13 @@ class Overlays(QObject):
             self._chosen = link
             self._trace()
             self._change()
+
+    def set_pushes(self, acting: Sequence[pushes.Push]) -> None:
+        """What acts on links from outside: drawn as arrows, with what they are in N and N m."""
+        if _alike(acting, self._pushes):
+            return
+        self._pushes = tuple(acting)
+        self._change()
 
     def see_through(self, on: bool) -> None:
         self._through = on
@@ -178,15 +189,21 @@ class Overlays(QObject):
             self._joined = key, joined
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 
-    def extras(self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False) -> Extras:
-        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is; `alone` as in `seen`."""
+    def extras(
+        self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None
+    ) -> Extras:
+        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is; `alone` as in `seen`.
+
+        One that is alone has arrows for `wrench` (links, 6), N m and N along the links' own axes.
+        """
         if poses is None or self._model is None:
             return Extras(world=self._world, backdrop=self.backdrop)
         if self._known is None or self._known[0] is not poses:
-            self._known = poses, self._made(poses, center, alone)
+            acting = pushes.of_links(wrench) if alone else self._pushes
+            self._known = poses, self._made(poses, center, alone, acting)
         return self._known[1]
 
-    def _made(self, poses: np.ndarray, center: np.ndarray, alone: bool) -> Extras:
+    def _made(self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push]) -> Extras:
         tints, ghost = None, None if alone else self._ghost
         if ghost is not None:
             tints = np.concatenate([np.zeros((len(poses), 4), np.float32), ghost[1].astype(np.float32)])
@@ -195,15 +212,20 @@ class Overlays(QObject):
         if chosen < 0 <= self._chosen_beside and self._companion is not None and not alone:
             chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_beside
         look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
-        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen)
-        if not self.kinds and self._chosen < 0:
+        told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
+        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, *told)
+        if not self.kinds and self._chosen < 0 and not acting:
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
         found = self._explainer.glyphs(sorted(self.kinds), here)
         if self.trails is not None:
             found = _merged(found, self.trails.glyphs(center))
-        return Extras(look, found, kinds, tuple(self._labels(here)), self._world, self.backdrop)
+        weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
+        arrows = pushes.arrows(acting, here, weight, self._size)
+        found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
+        labels = (*self._labels(here), *map(_told, arrows))
+        return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
         if self._chosen < 0 and "names" not in self.kinds:
@@ -214,6 +236,19 @@ class Overlays(QObject):
             if link >= 0:
                 x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
                 yield names[link], (float(x), float(y), float(z)), link == self._chosen
+
+
+def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
+    return len(one) == len(other) and all(
+        mine.link == yours.link and mine.world == yours.world and np.array_equal(mine.wrench, yours.wrench)
+        for mine, yours in zip(one, other, strict=True)
+    )
+
+
+def _told(arrow: pushes.Arrow) -> tuple[str, tuple[float, float, float], bool]:
+    """What stands at an arrow's tip."""
+    x, y, z = map(float, arrow.end)
+    return prefixed(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z), False
 
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:

@@ -132,6 +132,11 @@ class Viewport(SteeredView):
         self._change()
 
     @property
+    def reading(self) -> bool:
+        """Whether meshes are still to come, for each of which a cross stands."""
+        return self._scene is not None and not self._scene.ready
+
+    @property
     def failed(self) -> bool:
         """Whether this computer cannot draw, which is told in place of the picture."""
         return bool(self._fault.text())
@@ -272,7 +277,7 @@ class Viewport(SteeredView):
         if frame is None:
             return replace(self._view(), size=size)
         center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
-        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center), alone=True)
+        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center), True, frame.wrench)
         if self.follow and self._poses is not None:
             moved = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
             view.camera.target = view.camera.target + moved
@@ -281,9 +286,10 @@ class Viewport(SteeredView):
     def _seen(
         self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
         center: NDArray[np.float64], found: Marks | None, alone: bool = False,
+        wrench: NDArray[np.float64] | None = None,
     ) -> View:  # fmt: skip
         content = self._scene.content if self._scene is not None else None
-        extras = self.overlays.extras(poses, center, alone)
+        extras = self.overlays.extras(poses, center, alone, wrench)
         if content is not None and poses is not None and batch is None:
             content, poses = self.overlays.seen(content, poses, alone)
         return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)

@@ -157,6 +157,7 @@ def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
     into.time, into.robot, into.recorded = frame.time, robot, True
     into.q[:], into.v[:], into.target[:], into.tau[:] = q[robot], v[robot], at.target[robot], at.tau[robot]
     into.link_poses[:] = poses[robot]
+    into.wrench = None if at.wrench is None else at.wrench[robot].astype(float)
     into.phases = {} if frame.begins else frame.phases
     if frame.touches is not None:
         into.residual = float(frame.touches.residual.max())

@@ -48,6 +48,8 @@ class Snapshot:
         """The greatest of contacts, over the robots and the steps since the last snapshot."""
         self.pull: np.ndarray | None = None
         """(3,): the force of the mouse's spring in the world, N; None where none acts."""
+        self.wrench: np.ndarray | None = None
+        """(links, 6): of a recorded moment, what acted on the links from outside, N m and N, along their own axes."""
         self.ghost: GhostState | None = None
         """The ghost beside the robot; None where there is none."""
         self.companion: CompanionState | None = None

@@ -11,7 +11,7 @@ import pytest
 import engine
 from app.desktop import theme
 from app.features.appearance import Appearance
-from app.gl import contact_marks, glyphs
+from app.gl import contact_marks, glyphs, pushes
 from app.gl.backdrop import DARK, KNEE, LIGHT
 from app.gl.camera import Camera
 from app.gl.extras import Extras
@@ -31,7 +31,7 @@ def test_what_is_drawn_over_robots_is_told_from_the_backdrop(name):
     """WCAG 2.1, 1.4.11 asks 3 to 1 of marks; the floor, the sky and their border are all behind them."""
     backdrop = BACKDROPS[name]
     over = [glyphs.X, glyphs.Y, glyphs.Z, glyphs.TURNING, glyphs.SLIDING, glyphs.MASS, glyphs.WHOLE]
-    over += [(*glyphs.TRAIL, 1.0), *contact_marks.COLORS.values()]
+    over += [(*glyphs.TRAIL, 1.0), pushes.PUSH, *contact_marks.COLORS.values()]
     least = min(
         theme.contrast(named(color), getattr(backdrop, ground))
         for color, ground in itertools.product(backdrop.inked(np.array(over)), GROUNDS)

@@ -10,6 +10,7 @@ from windows import press, wait
 import engine
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.numbers import prefixed
+from app.features.status import READING
 from app.features.wrench_view import WrenchView
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
 
@@ -26,6 +27,23 @@ def test_long_names_leave_their_sliders_enough_room(qtbot, opened):
     name = next(row.name for row in table.table.rows if table.fontMetrics().horizontalAdvance(row.name) > 150)
     row = [each.name for each in table.table.rows].index(name)
     assert name in table.table.index(row, NAME).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):
+    window = opened(engine.find_robot("arm7"))
+    window.status.show(window.workbench, reading=True)
+    assert window.loading_label.text() == READING
+    window.status.show(window.workbench, reading=False)
+    assert window.loading_label.text() == ""
+
+
+def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    tip = window.joints.table.index(1, NAME)
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
+    window.workbench.set_coordinate(1, window.workbench.coordinates[1].upper)
+    wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("is at a limit"))
 
 
 def test_a_table_without_joints_says_why_it_is_empty(qtbot, make_window):

@@ -149,6 +149,15 @@ def test_following_keeps_the_robot_in_the_middle(viewport, robot):
     np.testing.assert_allclose(viewport.camera.target - target, [2, 0, 0], atol=1e-12)
 
 
+def test_it_knows_when_meshes_are_still_to_come(qtbot, viewport, robot, tmp_path):
+    assert not viewport.reading
+    (tmp_path / "palm.stl").write_bytes(b"no mesh")
+    viewport.set_model(robot(MESH))
+    assert viewport.reading
+    qtbot.waitSignal(viewport.diagnostics, timeout=10_000).wait()
+    assert not viewport.reading
+
+
 @both_ways
 def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     (tmp_path / "palm.stl").write_bytes(b"no mesh")

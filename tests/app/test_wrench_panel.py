@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
+from test_collision_shapes import pixels
 from windows import press, wait
 
 import engine
 from app.features.wrench_view import WrenchView
+from app.gl.pushes import LENGTH, SPAN, Push, arrows, shapes
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -99,3 +101,47 @@ def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, opened):
     assert set(bench.forces.wrenches) == {5}
     window.selection.choose(0)  # the base stands fast: the panel stays where it is
     assert panel.link.currentText() == names[3]
+
+
+def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    bench, overlays = window.workbench, window.viewport.overlays
+    wait(qtbot, lambda: window.viewport._scene.ready and bench.newest is not None)
+    plain = pixels(window)
+    link = bench.model.link_names.index("hand")
+    bench.forces.set(link, np.array([0.0, 0, 0, 0, 250.0, 0]), True)
+    window.refresh()
+    wait(qtbot, lambda: bool(window.viewport._view().extras.labels))
+    ((text, end, _),) = window.viewport._view().extras.labels
+    assert text == "250 N"
+    along_y = np.array(end) - window.viewport._poses[link, :3, 3] - window.viewport.center
+    np.testing.assert_allclose(along_y / np.linalg.norm(along_y), (0, 1, 0), atol=1e-9)
+    assert (np.abs(pixels(window) - plain) > 30).mean() > 5e-4
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.2)
+    window.run.play.trigger()
+    bench.forces.clear()
+    window.refresh()
+    assert window.viewport._view().extras.labels == ()
+    bench.replay.seek(0.1)  # what was recorded has it still
+    wait(qtbot, lambda: [text for text, *_ in window.viewport._view().extras.labels] == ["250 N"])
+    bench.replay.leave()
+    overlays.set_pushes(())
+
+
+def test_arrows_of_forces_and_moments_point_along_them_and_are_as_long_as_they_are_strong():
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    poses[1, :3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]  # a quarter turn about z
+    poses[1, :3, 3] = (1, 2, 3)
+    wrench = np.array([0, 0, 4.0, 30.0, 0, 0])
+    force, moment = arrows([Push(1, wrench, False)], poses, weight=60.0, size=2.0)
+    np.testing.assert_allclose(force.end - force.start, (0, 2 * LENGTH * 30 / 60, 0), atol=1e-12)
+    np.testing.assert_allclose(moment.end - moment.start, (0, 0, 2 * SPAN[0]), atol=1e-12)
+    assert (force.strength, moment.strength, moment.is_moment) == (30.0, 4.0, True)
+    (in_world, _) = arrows([Push(1, 1e3 * wrench, True)], poses, weight=60.0, size=2.0)
+    np.testing.assert_allclose(in_world.end - in_world.start, (2 * SPAN[1], 0, 0), atol=1e-12)
+    made = shapes([force, moment], 2.0)
+    assert len(made["rod"][0]) == 2
+    assert len(made["head"][0]) == 3  # a moment's arrow has two
+    tips = made["head"][0] @ np.array([0, 0, 1.0, 1.0])
+    np.testing.assert_allclose(tips[:2, :3], [force.end, moment.end], atol=1e-12)

@@ -10,14 +10,14 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from tests.app.frames import make_application
-from tests.app.user import PATIENCE, User
+from tests.app.tour_dialogs import DialogTour
+from tests.app.user import PATIENCE
 
 LOOKS = {
     f"{theme}-{name}": (theme, size, scale)
@@ -40,57 +40,14 @@ BROKEN = """<robot name="broken">
 """
 
 
-class Tour(User):
+class Tour(DialogTour):
     """One who looks at every feature, each in a state that shows it."""
-
-    def __init__(self, folder: Path, theme: str, size: tuple[int, int]):
-        from PyQt6.QtCore import QSettings
-
-        from app.window import Window
-
-        super().__init__(folder, np.random.default_rng(0))
-        self.scratch = tempfile.TemporaryDirectory()
-        settings = QSettings(str(Path(self.scratch.name) / "settings.ini"), QSettings.Format.IniFormat)
-        settings.setValue("theme", theme)
-        settings.setValue("measure_at_rest", False)
-        self.window = Window(settings)
-        self.window.move(0, 0)
-        self.window.resize(*size)
-        self.window.show()
-        self.window.activateWindow()
-        self.spin(0.5)
-        self.bench = self.window.workbench
-
-    def robot(self, name: str) -> None:
-        import engine
-
-        if self.bench.path != str(engine.find_robot(name)):
-            self.load(engine.find_robot(name))
-        self.bench.pause()
-
-    def play(self, seconds: float) -> None:
-        until = self.bench.time + seconds
-        self.bench.play()
-        self.spin(PATIENCE, lambda: self.bench.time >= until)
-
-    def rest(self, seconds: float = 1.2) -> None:
-        """Until the picture is drawn in full."""
-        self.bench.pause()
-        self.window.refresh()
-        self.spin(seconds)
-        viewport, waited = self.window.viewport, 0.0
-        while waited < PATIENCE and (viewport._screen.busy or viewport.detail[0] > 1.0):
-            self.spin(0.2)
-            waited += 0.2
-
-    def dock(self, title: str, on: bool = True) -> None:
-        action = self.window.docks[title].toggleViewAction()
-        if action.isChecked() != on:
-            action.trigger()
 
     # The features, in the order of a tour. What each leaves behind it takes away itself.
 
     def empty(self) -> Iterator[None]:
+        self.spin(PATIENCE, lambda: self.window.viewport.detail[0] == 1.0)
+        self.rest()
         yield
 
     def diagnostics(self) -> Iterator[None]:
@@ -168,8 +125,14 @@ class Tour(User):
         self.window.selection.choose(4)
         for kind in ("frames", "masses"):
             self.window.viewport.overlays.show(kind, True)
+        from app.features.wrench_view import WrenchView
+
+        panel = self.window.features[WrenchView].panel
+        panel.force[0].setValue(60.0)
+        panel.act.click()
         self.rest()
         yield
+        panel.clear.click()
         for kind in ("frames", "masses"):
             self.window.viewport.overlays.show(kind, False)
         self.window.selection.choose(-1)
@@ -236,9 +199,15 @@ class Tour(User):
         from app.features.ghost_view import GhostView
 
         self.robot("double_pendulum")
+        from app.panels.ghost import SAME
+
         view = self.window.features[GhostView]
         self.dock("Ghost")
         view.panel.on.click()
+        self.rest()
+        yield
+        view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
+        view.panel.step.setCurrentIndex(view.panel.step.count() - 1)
         self.bench.set_held(False)
         self.bench.set_coordinate(0, 2.2)
         self.spin(1.0)
@@ -246,6 +215,8 @@ class Tour(User):
         self.rest()
         yield
         view.panel.on.click()
+        for box in (view.panel.integrator, view.panel.step):
+            box.setCurrentIndex(box.findText(SAME))
         self.dock("Ghost", False)
 
     def beside(self) -> Iterator[None]:
@@ -292,27 +263,62 @@ class Tour(User):
         self.rest()
         yield
 
-    def dialogs(self) -> Iterator[None]:
-        """Those that are windows of their own, one after the other."""
-        from PyQt6.QtWidgets import QApplication
+    def trails(self) -> Iterator[None]:
+        """What is left of the overlays: trails, axes, collision shapes, wireframe."""
+        self.robot("double_pendulum")
+        overlays = self.window.viewport.overlays
+        self.bench.set_held(False)
+        for kind in ("trails", "axes"):
+            overlays.show(kind, True)
+        self.bench.set_coordinate(0, 2.0)
+        self.play(2.0)
+        self.rest()
+        yield
+        for kind in ("trails", "axes"):
+            overlays.show(kind, False)
+        self.robot("quadruped")
+        self.window.view_controls.collisions.trigger()
+        self.rest()
+        yield
+        self.window.view_controls.collisions.trigger()
+        overlays.wireframe(True)
+        self.rest()
+        yield
+        overlays.wireframe(False)
 
-        from app.features.generating import Generating
-        from app.features.log_view import LogView
-        from app.features.shortcuts_sheet import ShortcutsSheet
+    def full(self) -> Iterator[None]:
+        """All docks away."""
+        self.robot("scara")
+        for title in ("Joints", "Timing"):
+            self.dock(title, False)
+        self.key("3")
+        self.rest()
+        yield
+        for title in ("Joints", "Timing"):
+            self.dock(title)
+        self.key("0")
+
+    def groups(self) -> Iterator[None]:
+        """Many curves in several plots, and what the pointer reads."""
+        from app.features.plots_view import PlotsView
 
         self.robot("arm7")
-        for feature in (ShortcutsSheet, LogView, Generating):
-            self.window.features[feature].action.trigger()
-            self.rest(0.6)
-            yield
-            for widget in QApplication.topLevelWidgets():
-                if widget is not self.window and widget.isVisible():
-                    widget.close()
+        self.dock("Plots")
+        panel = self.window.features[PlotsView].panel
+        panel.plot_group("robot", ("kinetic energy", "potential energy", "total energy"))
+        panel.plot_group("joint", ("position",))
+        self.bench.set_held(False)
+        self.play(1.5)
+        self.rest()
+        yield
+        panel.set_plots([])
+        self.bench.set_held(True)
+        self.dock("Plots", False)
 
 
 FEATURES = (
-    "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "plots", "recording", "contact",
-    "ghost", "beside", "batch", "compare", "timing", "dialogs",
+    "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "trails", "plots", "groups",
+    "recording", "contact", "ghost", "beside", "batch", "compare", "timing", "full", "menus", "modal", "dialogs",
 )  # fmt: skip
 
 
@@ -321,12 +327,17 @@ def photograph(folder: Path, look: str, only: list[str]) -> None:
     theme, size, _ = LOOKS[look]
     application = make_application()
     tour = Tour(folder, theme, size)
+
+    def shoot(name: str) -> None:
+        path = folder / f"{name}-{look}.png"
+        tour.window.screen().grabWindow(0, 0, 0, *size).save(str(path))
+        print(path, flush=True)
+
+    tour.shoot = shoot
     for name in only or FEATURES:
         show: Callable[[], Iterator[None]] = getattr(tour, name)
         for number, _ in enumerate(show()):
-            path = folder / f"{name}{number or ''}-{look}.png"
-            tour.window.screen().grabWindow(0, 0, 0, *size).save(str(path))
-            print(path, flush=True)
+            shoot(f"{name}{number or ''}")
     tour.window.close()
     tour.scratch.cleanup()
     del application

@@ -1,0 +1,77 @@
+"""What pushes a robot's links, drawn: an arrow along a force, and one with two heads along a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.contact_marks import SLENDER, WIDER, along
+
+Floats = NDArray[np.floating]
+
+PUSH = (1.0, 0.55, 0.10, 1.0)
+LENGTH, SPAN = 0.6, (0.2, 0.8)
+"""Of an arrow for the robot's weight, or the moment of that weight at the robot's size; the least, and the greatest."""
+RADIUS = 0.008
+"""Of a shaft; these are shares of the robot's size."""
+
+
+class Push(NamedTuple):
+    """A wrench (6,) = moment, N m, and force, N, about a link's origin, along the world's axes or the link's."""
+
+    link: int
+    wrench: Floats
+    world: bool
+
+
+def of_links(wrench: Floats | None) -> tuple[Push, ...]:
+    """What is not zero of the wrenches (links, 6) along the links' own axes."""
+    if wrench is None:
+        return ()
+    return tuple(Push(link, wrench[link], world=False) for link in np.flatnonzero(wrench.any(axis=1)).tolist())
+
+
+class Arrow(NamedTuple):
+    """From the link's origin to `end` (3,), m: a force or a moment of so many N or N m."""
+
+    start: Floats
+    end: Floats
+    strength: float
+    is_moment: bool
+
+
+def arrows(pushes: Sequence[Push], poses: Floats, weight: float, size: float) -> list[Arrow]:
+    """The arrows of what pushes links at (links, 4, 4), of a robot of that weight, N, and size, m."""
+    made = []
+    for link, wrench, world in pushes:
+        start = poses[link, :3, 3]
+        turn = np.eye(3) if world else poses[link, :3, :3]
+        for vector, is_moment in ((turn @ wrench[3:], False), (turn @ wrench[:3], True)):
+            strength = float(np.linalg.norm(vector))
+            if strength > 0:
+                share = LENGTH * strength / (weight * size if is_moment else weight)
+                length = size * min(max(share, SPAN[0]), SPAN[1])
+                made.append(Arrow(start, start + length * vector / strength, strength, is_moment))
+    return made
+
+
+def shapes(made: Sequence[Arrow], size: float) -> dict[str, tuple[Floats, Floats]]:
+    """Poses (N, 4, 4) and colours (N, 4) of the rods and heads that arrows are, by the names of `glyphs.MESHES`."""
+    if not made:
+        return {}
+    way = np.array([each.end - each.start for each in made])
+    length = np.linalg.norm(way, axis=1)
+    way /= length[:, None]
+    end, start = np.array([each.end for each in made]), np.array([each.start for each in made])
+    radius = np.full(len(made), RADIUS * size)
+    head = WIDER * SLENDER * radius
+    shaft = length - head
+    rods = along(start + shaft[:, None] / 2 * way, way, shaft, radius)
+    heads = along(end - head[:, None] * way, way, head, WIDER * radius)
+    second = np.array([each.is_moment for each in made])
+    behind = along(end - 1.7 * head[:, None] * way, way, head, WIDER * radius)[second]
+    found = {"rod": rods, "head": np.concatenate([heads, behind])}
+    return {name: (poses, np.tile(np.array(PUSH, np.float32), (len(poses), 1))) for name, poses in found.items()}
