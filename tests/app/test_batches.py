@@ -121,7 +121,7 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
     frame(bench, of(40))
     bench.set_speed(10.0)
     bench.play()
-    events = until(bench, lambda: (each := bench.frame()) is not None and each.time > 60)
+    events = until(bench, lambda: (each := bench.frame()) is not None and each.time > 25)
     newest = bench.newest
     assert not any(isinstance(event, Stopped) for event in events)
     assert np.all(np.isfinite(newest.batch.link_poses))

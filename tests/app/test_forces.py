@@ -117,6 +117,7 @@ def test_axes_of_the_world_stay_as_the_link_turns(bench):
     bench.set_gravity(False)
     link = len(bench.model.link_names) - 1
     bench.forces.set(link, np.array([0, 0.05, 0, 0, 0, 0]), world=True)
+    bench.set_speed(4.0)
     bench.play()
     frames(bench, lambda frame: frame.time > 1 and abs(frame.q[0]) > 0.2)
     bench.pause()

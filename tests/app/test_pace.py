@@ -81,13 +81,17 @@ def test_what_nobody_sees_keeps_its_speed_and_is_told_less_often(swinging):
     worker.play()
     time_after(frames, 0.1)
     worker.seen = False
-    # Other programs may take the processor, so there are five looks.
-    looks = [looked_at(frames, 1.0) for _ in range(5)]
-    assert all(count <= 1.1 / UNSEEN for count, _, _ in looks[1:])
-    assert any(simulated > 0.95 * wall for _, simulated, wall in looks)
+    looked_at(frames, 0.2)
+    # Other programs may take the processor, so there are up to five looks.
+    for _ in range(5):
+        count, simulated, wall = looked_at(frames, 1.0)
+        assert count <= 1.1 / UNSEEN
+        if simulated > 0.95 * wall:
+            break
+    else:
+        pytest.fail("it is slower than real time")
     worker.seen = True
-    looks = [looked_at(frames, 0.5) for _ in range(5)]
-    assert any(count > 0.5 / RESTING for count, _, _ in looks)
+    assert any(looked_at(frames, 0.5)[0] > 0.5 / RESTING for _ in range(5))
 
 
 def test_what_does_not_move_is_told_less_often_and_moves_at_once(swinging):
@@ -97,5 +101,4 @@ def test_what_does_not_move_is_told_less_often_and_moves_at_once(swinging):
     count, _, _ = looked_at(frames, 1.0)
     assert count <= 1.1 / RESTING
     worker.reset(np.array([1.0]))  # which leaves it playing
-    looks = [looked_at(frames, 0.5) for _ in range(5)]
-    assert any(count > 0.5 / RESTING for count, _, _ in looks)
+    assert any(looked_at(frames, 0.5)[0] > 0.5 / RESTING for _ in range(5))
