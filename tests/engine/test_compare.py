@@ -92,6 +92,13 @@ def busy():
         other.wait()
 
 
+@pytest.fixture(scope="module")
+def children():
+    """Two processes, started once, for comparisons that end none."""
+    with Children(2) as processes:
+        yield processes
+
+
 def last(comparison, **options):
     return list(comparison.run(**options))[-1]
 
@@ -190,33 +197,30 @@ def test_the_fastest_is_the_one_that_wins_within_rounds():
     assert said.startswith("chain2, float64: abia on cpu is the fastest; dca on cpu takes 1.111 times as long")
 
 
-@pytest.mark.usefixtures("two_processes")
-def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle():
+def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle(children):
     model = engine.chain(2)
     stuck = dataclasses.replace(model, lower=np.zeros(2), upper=np.array([-0.0, 1.0]))
-    assert last(engine.Comparison([stuck], ["abia"], ["cpu"], seconds=0.001)).rows[0].verdict == "ok"
+    assert last(engine.Comparison([stuck], ["abia"], ["cpu"], seconds=0.001), children=children).rows[0].verdict == "ok"
 
 
-@pytest.mark.usefixtures("two_processes")
-def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch):
+def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch, children):
     comparison = engine.Comparison([engine.chain(513)], seconds=0.01, devices=["cpu"])
-    with Children(1) as children:
-        found = by_name(last(comparison, children=children))
+    found = by_name(last(comparison, children=children))
     assert found["jsiia"].reason.startswith("it is sensible up to 512 links")
     monkeypatch.setattr(candidate, "LONGEST", 1e-9)
     model = engine.chain(3)
     few = candidate.Candidate(model, "chain3", "abia", "abia", "cpu", "float64", 20, requested=False)
     few.attempt(lambda: few.prepare(candidate.sample_states(model, 20, 0)))
     assert "one call would take about" in few.reason
-    asked = last(engine.Comparison(["arm7"], ["abia"], ["cpu"], ["float32"], batch=20, seconds=0.01))
+    asked = last(engine.Comparison(["arm7"], ["abia"], ["cpu"], ["float32"], batch=20, seconds=0.01), children=children)
     assert asked.rows[0].verdict == "ok"
 
 
-@pytest.mark.usefixtures("two_processes")
-def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
+def test_users_own_algorithms_stand_beside_ours_with_their_faults(users, children):
     names = ["slow", "wrong", "scribbles", "short", "leaves", "turns_wrong", "nothing"]
     words = ["abia", *(f"{users}:{name}" for name in names)]
-    found = {row.algorithm.removeprefix("mine.py:"): row for row in last(engine.Comparison(["arm7"], words)).rows}
+    report = last(engine.Comparison(["arm7"], words), children=children)
+    found = {row.algorithm.removeprefix("mine.py:"): row for row in report.rows}
     assert found["abia"].winner
     assert found["slow"].verdict == "ok"
     assert found["slow"].ratio.low > 10
@@ -234,25 +238,26 @@ def test_users_own_algorithms_stand_beside_ours_with_their_faults(users):
     assert "mine.py has no function 'nothing'; it has slow, wrong" in found["nothing"].reason
 
 
-@pytest.mark.usefixtures("two_processes")
-def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users):
+def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users, children):
     comparison = engine.Comparison(["arm7"], ["abia", f"{users}:wrong"], seconds=0.01)
-    assert by_name(last(comparison))["mine.py:wrong"].verdict == "wrong"
+    assert by_name(last(comparison, children=children))["mine.py:wrong"].verdict == "wrong"
     users.write_text("import engine\n\ndef wrong(model, q, v, tau:\n    return tau\n")
-    row = by_name(last(comparison))["mine.py:wrong"]
+    row = by_name(last(comparison, children=children))["mine.py:wrong"]
     assert row.verdict == "failed"
     assert "(mine.py, line 3: def wrong(model, q, v, tau:)" in row.reason
     users.write_text("import engine\nraise RuntimeError('not now')\n")
-    assert "RuntimeError: not now (mine.py, line 2: raise" in by_name(last(comparison))["mine.py:wrong"].reason
+    assert (
+        "RuntimeError: not now (mine.py, line 2: raise"
+        in by_name(last(comparison, children=children))["mine.py:wrong"].reason
+    )
     users.unlink()
-    assert by_name(last(comparison))["abia"].verdict == "ok"
+    assert by_name(last(comparison, children=children))["abia"].verdict == "ok"
 
 
-@pytest.mark.usefixtures("two_processes")
-def test_the_example_that_ships_is_right_for_every_robot_that_ships():
+def test_the_example_that_ships_is_right_for_every_robot_that_ships(children):
     ships = sorted(path.stem for path in robots.files.ROBOTS.glob("*.urdf"))
     comparison = engine.Comparison(ships, [f"{EXAMPLE}:by_columns"], batch=3, seconds=0.001)
-    found = last(comparison)
+    found = last(comparison, children=children)
     assert {row.verdict for row in found.rows} == {"ok"}
     assert [row.model for row in found.rows] == ships
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 from engine.cpu.collision import epa
 from engine.cpu.collision.found import room
@@ -32,3 +35,16 @@ def test_a_surface_with_more_edges_than_room_for_triangles_ends_the_search(monke
     rotation = np.tile(np.eye(3).ravel(), (2, 1))
     epa.least_overlap.function(0, 1, both, rotation, d, 1, work)
     assert abs(np.linalg.norm(work.axis[:3]) - 1) < 1e-12
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (3, 1, 0, 2)])
+def test_the_first_faces_look_outwards_and_share_each_edge(order):
+    corners = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])[list(order)]
+    vertex = np.hstack([corners, np.zeros((4, 3))])
+    work = SimpleNamespace(vertex=vertex, triangle=np.zeros((4, 4)), of=np.zeros((4, 3), int))
+    epa._first_triangles(work)
+    assert work.triangle[:, 3] == pytest.approx([1 / np.sqrt(3)] * 4)
+    assert np.all(corners @ work.triangle[:, :3].T <= work.triangle[:, 3] + 1e-12)
+    edges = [(of[c], of[(c + 1) % 3]) for of in work.of.tolist() for c in range(3)]
+    assert len(set(edges)) == 12
+    assert {(j, i) for i, j in edges} == set(edges)
