@@ -40,7 +40,9 @@ LONGEST_SINGLE = {"cfa": 50}
 CFA's refinement starts from has too few digits right (docs/scheme.md, accuracy)."""
 TURNS = 5
 """On the GPU, where most robots have kernels of their own, each meets every integrator, with one of the things that act
-on it."""
+on it; so do large ones on the CPU, but with all in the slow part."""
+LARGE = 30
+"""Bodies from which a robot is large."""
 REFERENCES = ("abia", "jsiia")
 """The first that serves a robot: JSIIA where joints mimic others."""
 
@@ -79,7 +81,7 @@ def steps(algorithm: str, name: str, device: str) -> bool:
     return served and algorithm in engine.simulation.advancing(model)[device]
 
 
-def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str) -> list[Case]:
+def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str, take_turns: bool = True) -> list[Case]:
     """Of all robots that the algorithm steps there, but those beyond its largest sensible size."""
     largest = capabilities.ALGORITHMS[algorithm].largest or np.inf
     if dtype == "float32":
@@ -90,7 +92,7 @@ def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str)
     return [
         Case(algorithm, device, dtype, integrator, acting, name)
         for number, name in enumerate(ROBOTS)
-        if device == "cpu" or (number + turn) % TURNS == 0
+        if not take_turns or (device == "cpu" and len(robot(name).parent) < LARGE) or (number + turn) % TURNS == 0
         if len(robot(name).parent) <= largest and steps(algorithm, name, device)
     ]
 
@@ -148,6 +150,15 @@ def test_on_the_cpu(algorithm: str, integrator: str, acting: str) -> None:
     found = cases(algorithm, "cpu", "float64", integrator, acting)
     assert len(found) > 6
     assert list(differences(found)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("acting", ACTING)
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("algorithm", engine.SIMULATION_ALGORITHMS["cpu"])
+def test_large_robots_on_the_cpu(algorithm: str, integrator: str, acting: str) -> None:
+    every = cases(algorithm, "cpu", "float64", integrator, acting, take_turns=False)
+    assert list(differences([case for case in every if len(robot(case.robot).parent) >= LARGE])) == []
 
 
 @pytest.mark.gpu
