@@ -31,6 +31,7 @@ def put_everywhere(name: str, path: Path, text: str, folder: Path) -> Path:
         f"changed.put(*{words!r})",
     )
     (own / "sitecustomize.py").write_text("\n".join(lines), "utf-8")
+    sys.path.append(str(own))  # which programs that hand on their paths do
     os.environ["PYTHONPATH"] = os.pathsep.join((str(own), os.environ.get("PYTHONPATH", "")))
     put(*words)
     return shadow
