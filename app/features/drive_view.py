@@ -38,7 +38,7 @@ class DriveView:
         self.index = -1
         self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings
         self._gains = 0.0, 0.0
-        self._roomy = False  # whether the dock has room for it
+        self._lent = 0  # px of height that the dock has for it from the one below
         self.form.hide()
         self.weight_action = make_action(window, "Carry the &weight", self._carry, tip=WEIGHT_TIP)
         window.menus.simulation.put(self.weight_action)
@@ -46,6 +46,7 @@ class DriveView:
         self._table.clicked.connect(self._choose)
         self._table.form_asked.connect(self.choose)
         self.form.driven.connect(self._drive)
+        self.form.away.clicked.connect(self._give_back)
         self.form.gains_asked.connect(self._set_gains)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
@@ -54,6 +55,7 @@ class DriveView:
     def _take_robot(self, _: Loaded) -> None:
         self.index = -1
         self.form.hide()
+        self._give_back()
 
     def _choose(self, current: QModelIndex) -> None:
         if current.isValid():
@@ -64,11 +66,20 @@ class DriveView:
         self.index = index
         self._show()
         self.form.show()
-        if not self._roomy:
-            self._roomy, docks = True, self._window.docks
-            heights = {title: docks[title].height() for title in ("Joints", "Timing")}
-            more = min(self.form.sizeHint().height(), heights["Timing"] // 2)
-            sizes = {"Joints": heights["Joints"] + more, "Timing": heights["Timing"] - more}
+        if not self._lent:
+            self._lent = min(self.form.sizeHint().height(), self._window.docks["Timing"].height() // 2)
+            self._raise(self._lent)
+
+    def _give_back(self) -> None:
+        """The form is gone: the dock below has its height again."""
+        self._raise(-self._lent)
+        self._lent = 0
+
+    def _raise(self, more: int) -> None:
+        """Give the dock so many px from the one below."""
+        docks = self._window.docks
+        if more:
+            sizes = {"Joints": docks["Joints"].height() + more, "Timing": docks["Timing"].height() - more}
             docks.share(Qt.Orientation.Vertical, sizes)
 
     def _show(self) -> None:

@@ -10,6 +10,7 @@ from windows import press, wait
 import engine
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.numbers import prefixed
+from app.features.drive_view import DriveView
 from app.features.status import READING
 from app.features.wrench_view import WrenchView
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
@@ -63,6 +64,29 @@ def test_the_batch_panel_is_no_wider_than_its_dock(make_window):
     window = make_window()
     bar = window.docks["Batch"].findChild(QScrollArea).verticalScrollBar().sizeHint().width()
     assert window.batch.minimumSizeHint().width() + bar <= SIDE_WIDTH
+
+
+def test_the_form_of_a_drive_gives_the_height_back_that_it_took(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(1280, 900)
+    view, timing = window.features[DriveView], window.docks["Timing"]
+    wait(qtbot, lambda: timing.height() > 300)
+    before = timing.height()
+    view.choose(2)
+    wait(qtbot, lambda: view.form.isVisible() and timing.height() < before - 50)
+    qtbot.mouseClick(view.form.away, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: abs(timing.height() - before) <= 4)
+
+
+def test_the_joint_that_keys_have_come_to_is_seen(qtbot, opened):
+    table = opened(engine.find_robot("arm7")).joints
+    wait(qtbot, lambda: table.isVisible())
+    table.setFocus()
+    pictures = []
+    for row in (1, 2):
+        table.setCurrentIndex(table.table.index(row, NAME))
+        pictures.append(table.grab(table.visualRect(table.table.index(2, NAME))).toImage())
+    assert pictures[0] != pictures[1]
 
 
 def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, opened):

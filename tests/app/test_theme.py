@@ -10,7 +10,20 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QObject, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor
-from PyQt6.QtWidgets import QApplication, QLabel
+from PyQt6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 import engine
 from app.desktop import theme
@@ -110,6 +123,40 @@ def test_icons_have_the_palettes_colours(name):
         assert theme.contrast(color.name(), theme.COLORS["panel"]) > 2.5
     faded = theme.icon(name).pixmap(QSize(48, 48), theme.QIcon.Mode.Disabled).toImage()
     assert max(faded.pixelColor(x, y).alpha() for x in range(48) for y in range(48)) < 200
+
+
+CONTROLS = (QPushButton, QToolButton, QComboBox, QSpinBox, QDoubleSpinBox, QLineEdit, QCheckBox, QSlider)
+
+
+@pytest.mark.usefixtures("dressed")
+@pytest.mark.parametrize("kind", CONTROLS, ids=lambda kind: kind.__name__)
+def test_the_control_that_has_the_keyboard_is_seen(qtbot, kind):
+    around = QWidget()
+    qtbot.addWidget(around)
+    layout = QVBoxLayout(around)
+    control, other = kind(), QPushButton("another")
+    if isinstance(control, QSlider):
+        control.setOrientation(Qt.Orientation.Horizontal)
+    for each in (control, other):
+        each.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        layout.addWidget(each)
+    around.show()
+    around.activateWindow()
+    other.setFocus()
+    qtbot.waitUntil(other.hasFocus)
+    without = control.grab().toImage()
+    control.setFocus()
+    qtbot.waitUntil(control.hasFocus)
+    image = control.grab().toImage()
+    changed = [
+        image.pixelColor(x, y).name()
+        for x in range(image.width())
+        for y in range(image.height())
+        if image.pixel(x, y) != without.pixel(x, y)
+    ]
+    assert max((changed.count(name) for name in set(changed)), default=0) > 20
+    mark = max(set(changed), key=changed.count)
+    assert theme.contrast(mark, theme.COLORS["panel"]) >= theme.LEAST_CONTRAST
 
 
 def test_no_widget_keeps_a_colour_in_a_style_sheet_of_its_own():
