@@ -419,5 +419,8 @@ class Workbench(JointDriving):
 
 
 def _resolved(path: str | Path) -> str:
-    """The path by which a file is known."""
-    return str(Path(path).expanduser().resolve())
+    """The path by which a file is known; as it came where no file can have it, as loading then tells."""
+    try:
+        return str(Path(path).expanduser().resolve())
+    except (ValueError, RuntimeError, OSError):  # a zero in it, a user's home that is not there, a circle of links
+        return str(path)

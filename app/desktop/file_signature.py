@@ -12,6 +12,6 @@ def signature(path: str) -> tuple[int, int]:
     """When a file was written and how long it is, by which a change is known; `GONE` where there is none."""
     try:
         found = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):  # there is none, or no file can have that name
         return GONE
     return found.st_mtime_ns, found.st_size

@@ -15,6 +15,8 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
 from app.workbench import Workbench
 
+NAMED = 3  # files that were dropped beside the one that opens
+
 
 class RobotFiles:
     """Opens what the user chooses on a workbench; `refresh` is called after each change."""
@@ -63,7 +65,8 @@ class RobotFiles:
         event.acceptProposedAction()
         self.open(first)
         if others:
-            names = ", ".join(Path(path).name for path in others)
+            names = ", ".join(Path(path).name for path in others[:NAMED])
+            names += f" and {len(others) - NAMED} more" * (len(others) > NAMED)
             text = f"one robot at a time: {Path(first).name} opens, {names} did not"
             self._window.statusBar().showMessage(text, MESSAGE)
 

@@ -1,0 +1,179 @@
+"""Bad luck with what is opened: files that change while they load, odd paths, pipes, meshes that go, odd drops."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication
+from PyQt6.QtWidgets import QApplication
+from windows import wait, wait_loaded
+
+import engine
+from app.features import reloading
+from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
+
+PENDULUM = engine.find_robot("double_pendulum")
+
+
+def findings(window) -> str:
+    return "\n".join(map(str, window.diagnostics.diagnostics))
+
+
+def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_the_end(
+    qtbot, opened, tmp_path, monkeypatch
+):
+    whole = PENDULUM.read_text()
+    path = tmp_path / "robot.urdf"
+    path.write_text(whole)
+    window = opened(path)
+    monkeypatch.setattr(reloading, "LOOK", 10)
+    watching = window.features[reloading.Reloading]
+    watching._timer.setInterval(10)
+    window.run.play.trigger()
+    texts = (whole[: len(whole) // 2], "", whole.replace("<link", "<lynk"), whole, "\0\0", whole.replace("1", "x"))
+    over = threading.Event()
+
+    def change() -> None:
+        count = 0
+        while not over.is_set():
+            count += 1
+            if count % 7:
+                path.write_text(texts[count % len(texts)])
+            else:
+                path.unlink(missing_ok=True)
+            time.sleep((0.002, 0.02, 0.04)[count % 3])
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    qtbot.wait(1500)
+    over.set()
+    thread.join()
+    path.write_text(whole.replace("</robot>", '<link name="last"/>\n</robot>'))
+    path.write_text(whole.replace('name="double_pendulum"', 'name="mended"'))
+    wait(qtbot, lambda: window.workbench.model.name == "mended" and not window.workbench.loading)
+    window.run.play.trigger() if not window.workbench.playing else None
+    wait(qtbot, lambda: window.workbench.time > 0.05)
+    assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+
+
+NAMES = [
+    "ünïcödé rö bot", "日本", "line\nbreak", "  blanks  ", "$(touch x)", "a'b\"c", "-dash", "x" * 200, "%41", "a&b<b>",
+    "tab\t", "#hash?", ".hidden", "sur\udcffrogate",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that other systems do not take")
+def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
+    window = opened(PENDULUM)
+    exports, sessions = window.features[RunExports], window.features[Sessions]
+    for name in NAMES:
+        path = tmp_path / f"{name}.urdf"
+        path.write_text(PENDULUM.read_text().replace('name="double_pendulum"', 'name="here"'))
+        window.open(path)
+        wait_loaded(qtbot, window)
+        assert window.workbench.path == str(path)
+        window.run.step.trigger()
+        wait(qtbot, lambda: window.workbench.time > 0)
+        sessions._tell(sessions._save, str(tmp_path / f"{name}.catena"))
+        wait(qtbot, lambda: not exports.writing.running)
+        for suffix in (".catena", ".catena.npz"):
+            assert (tmp_path / f"{name}{suffix}").exists(), window.statusBar().currentMessage()
+        before = window.workbench.model
+        window.open(tmp_path / f"{name}.catena")
+        wait(qtbot, lambda before=before: window.workbench.model is not before)
+        wait_loaded(qtbot, window)
+        assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+    window.files.recent_menu.aboutToShow.emit()
+    window.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of Unix")
+@pytest.mark.parametrize("suffix", [".urdf", ".npz", ".catena"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, tmp_path, kind, suffix):
+    window = opened(PENDULUM)
+    window.run.play.trigger()
+    path = tmp_path / f"odd{suffix}"
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    window.open(path)
+    wait(qtbot, lambda: not window.workbench.loading)
+    wait(qtbot, lambda: "a pipe or a device" in findings(window) + window.statusBar().currentMessage())
+    window.run.reset.trigger()
+    window.run.step.trigger()
+    wait(qtbot, lambda: 0 < window.workbench.time < 0.01)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "nothing.urdf", "nothing.npz", "nothing.catena", "\0", "x" * 5000, "~no_such_user/x"]
+)
+def test_what_is_no_file_is_told_and_the_robot_stays(qtbot, opened, name):
+    window = opened(PENDULUM)
+    window.open(name)
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: bool(findings(window) + window.statusBar().currentMessage()))
+    assert window.workbench.model.name == "double_pendulum"
+    assert "Traceback" not in findings(window)
+
+
+def test_a_mesh_that_goes_while_it_is_looked_at_is_told_when_it_is_read_again(qtbot, opened, tmp_path):
+    import trimesh
+
+    mesh, path = tmp_path / "part.stl", tmp_path / "robot.urdf"
+    trimesh.creation.box((0.3, 0.3, 0.3)).export(mesh)
+    text = PENDULUM.read_text()
+    begin = text.index("<geometry>")
+    end = text.index("</geometry>")
+    path.write_text(f'{text[:begin]}<geometry><mesh filename="part.stl"/>{text[end:]}')
+    window = opened(path)
+    window.run.play.trigger()
+    mesh.unlink()
+    before = window.workbench.time
+    wait(qtbot, lambda: window.workbench.time > before + 0.1)
+    assert not window.viewport.failed
+    window.features[reloading.Reloading].reload()
+    wait(qtbot, lambda: "part.stl is not found" in findings(window))
+    before = window.workbench.time
+    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > before)
+
+
+def drop(window, data: QMimeData) -> None:
+    where, none = QPointF(300, 300), Qt.KeyboardModifier.NoModifier
+    action, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    enter = QDragEnterEvent(where.toPoint(), action, data, left, none)
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(where, action, data, left, none))
+
+
+def test_odd_things_that_are_dropped_or_on_the_clipboard_do_no_harm(qtbot, opened, tmp_path):
+    window = opened(PENDULUM)
+    (tmp_path / "folder.urdf").mkdir()
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n")
+    kinds = [
+        [], [""], ["nothing://here"], ["https://example.org/robot.urdf"], ["file://elsewhere/share/robot.urdf"],
+        [(tmp_path / "folder.urdf").as_uri()], [(tmp_path / "picture.png").as_uri()], ["file:///"], ["file:///%00"],
+        [(tmp_path / "nothing.urdf").as_uri()] * 300,
+    ]  # fmt: skip
+    for urls in kinds:
+        data = QMimeData()
+        data.setUrls([QUrl(each) for each in urls])
+        drop(window, data)
+        wait_loaded(qtbot, window)
+        assert window.workbench.model.name == "double_pendulum"
+        assert len(window.statusBar().currentMessage()) < 500
+    data = QMimeData()
+    data.setText("<robot/>" * 100_000)
+    data.setColorData(QColor("red"))
+    data.setData("application/x-odd", b"\0" * 10**6)
+    drop(window, data)
+    QGuiApplication.clipboard().setText("\0\u202e1e999" * 1000)
+    for key in (Qt.Key.Key_V, Qt.Key.Key_C, Qt.Key.Key_X):
+        qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
+    QGuiApplication.clipboard().clear()
+    assert window.workbench.model.name == "double_pendulum"
