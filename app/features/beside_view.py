@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, QTimer, pyqtSignal
@@ -24,7 +24,7 @@ from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.beside import EMPTY, BesidePanel
 from app.panels.panel_scroller import scrolled
-from app.simulation.companion import Asked
+from app.simulation.companion import Asked, Kept
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LOOK = 30  # ms between two looks at whether the file is read
 REFRESH = 0.1  # s between two updates of the numbers while it plays
+UNRECORDED = "A recorded moment is shown, and this robot is not recorded: it stands where it was left"
 GAP = 0.12  # of the larger robot's size, between the two
 TIP = "Another robot beside this one, simulated with it: to compare the two"
 
@@ -56,6 +57,11 @@ class BesideView(QObject):
         self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.model: engine.Model | None = None
         """The robot beside; None where there is none."""
+        self.path = ""
+        """Its file."""
+        self._asked: Asked | None = None  # where it stands, and in which state it is to be at first
+        self._kept: Kept | None = None  # what a session says of the robot that is being read
+        self._note = self._opening = ""
         self._scene: Scene | None = None
         self._placed = self._fit_due = False  # the latter: the camera is to show both once the second is drawn
         self._first = ""  # the first robot's file
@@ -84,7 +90,7 @@ class BesideView(QObject):
     def _connect(self) -> None:
         window = self._window
         self._bench.companion.listen(self._told.emit)  # from other threads
-        self._told.connect(self.panel.show_note)
+        self._told.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
         self.panel.closed.connect(self.close)
         self._viewport.installEventFilter(self)
@@ -105,11 +111,11 @@ class BesideView(QObject):
         if path := dialogs.ask_file(self._window, str(engine.ROBOTS)):
             self.open(path)
 
-    def open(self, path: str | Path, *_: object) -> None:
-        """Have the robot in that file beside the present one; it is read in a thread."""
+    def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:
+        """Have the robot in that file beside the present one, as a session has `kept` it; it is read in a thread."""
         if self._reading.running or self._bench.model is None:
             return
-        folders = self._bench.package_dirs
+        folders, self._kept, self._opening = self._bench.package_dirs, kept, str(path)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -131,10 +137,12 @@ class BesideView(QObject):
             text = f"nothing stands beside; File › Open tells all that is wrong with it: {read.fault}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
+        kept = self._kept
         self.close()
-        self.model, self._placed, self._fit_due = read.model, False, True
+        self.model, self.path, self._kept = read.model, self._opening, kept
+        self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
-        self.panel.show_note(f"{self.model.name} is being made ready …")
+        self._tell(f"{self.model.name} is being made ready …")
         self._window.docks["Beside"].show()
         self._window.docks["Beside"].raise_()
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
@@ -156,23 +164,42 @@ class BesideView(QObject):
         poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
         right = self._viewport.camera.axes()[0]  # level, so that both stand side by side as they are looked at
         place = apart(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
+        kept, self._kept = self._kept, None
+        self._asked = Asked(self.model, place) if kept is None else kept.of(self.model, place)
         self.panel.show_names(self._bench.model.name, self.model.name)
         for column, model in enumerate((self._bench.model, self.model)):
             self.panel.show_column(column, _facts(model))
-        self._bench.companion.set(Asked(self.model, place))
+        self._bench.companion.set(self._asked)
 
     def close(self) -> None:
         """Take it away."""
         if self._scene is not None:
             self._scene.close(wait=False)
-        self.model = self._scene = None
-        self._link = -1
+        self.model = self._scene = self._asked = self._kept = None
+        self.path, self._link = "", -1
         self._bench.companion.set(None)
         self._viewport.overlays.choose_beside(-1)
         self._viewport.overlays.set_companion(None)
         self.panel.show_names("", "")
-        self.panel.show_note(EMPTY)
+        self._tell(EMPTY)
         self._window.refresh()
+
+    def _tell(self, note: str) -> None:
+        self._note = note
+        self.panel.show_note(note)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a session keeps of it; nothing where there is none."""
+        if self.model is None or self._asked is None:
+            return {}
+        newest, asked = self._bench.newest, self._asked
+        state = None if newest is None else newest.companion
+        there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
+        return {
+            "path": str(Path(self.path).expanduser().resolve()), "place": asked.place.tolist(),
+            "q": state.q.tolist() if there else None, "v": state.v.tolist() if there else None,
+        }  # fmt: skip
 
     def _end(self) -> None:
         self._bench.companion.listen(lambda _: None)
@@ -195,8 +222,9 @@ class BesideView(QObject):
 
     def _show(self, frame: Snapshot) -> None:
         state = frame.companion
+        self.panel.show_note(UNRECORDED if frame.recorded and self.model is not None else self._note)
         if frame.recorded:
-            return  # the recording is of the first robot; the other stays where it is
+            return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._viewport.overlays.set_companion(None)
             return

@@ -19,6 +19,7 @@ import engine
 from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
+from app.simulation.companion import Kept
 from app.simulation.messages import Settings
 from app.simulation.spread import LARGEST, Spread
 
@@ -116,6 +117,23 @@ def drives(session: dict[str, Any]) -> dict[str, Drive]:
         if drive.mode not in MODES or drive.wave not in WAVES or not drive.period > 0:
             raise ValueError(f"the drive of {name:.60} is a {drive.mode:.20} as {drive.wave:.20} of {drive.period:g} s")
     return found
+
+
+def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
+    """The file of the robot beside, and how it stood there; None where the session has none."""
+    kept = _part(session, "beside", {})
+    if not kept:
+        return None
+    place, q, v = (
+        tuple(_numbers(f"the {name} of the robot beside", kept[name], len(kept[name])))
+        if isinstance(kept.get(name), list) else None for name in ("place", "q", "v")
+    )  # fmt: skip
+    if any(abs(x) >= FAR for x in (*(place or ()), *(q or ()), *(v or ()))):
+        raise ValueError(f"the robot beside stands beyond {FAR:g}")
+    path = str(kept.get("path", ""))
+    if not _is_file(Path(path)):
+        raise ValueError(f"the robot beside is not there: {path:.200}")
+    return path, Kept(place or (), q, v)
 
 
 def recording(session: dict[str, Any], path: str) -> str:

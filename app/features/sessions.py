@@ -22,6 +22,7 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.reasons import reason
 from app.features import session_scene, session_text
+from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
@@ -45,9 +46,7 @@ class Sessions:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        tip = (
-            "Write what is open to a file: robot, pose, drives, ground, batch, camera, layout, plots, and the run shown"
-        )
+        tip = "Write what is open to a file: robots, pose, drives, ground, batch, camera, layout, plots, the run shown"
         self.save_action = make_action(window, "&Save session…", self._ask_save, "Ctrl+S", tip=tip)
         tip = "Take up a session that was saved"
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
@@ -61,6 +60,10 @@ class Sessions:
     @property
     def _plots(self) -> PlotsPanel:
         return cast(PlotsView, self._window.features[PlotsView]).panel
+
+    @property
+    def _beside(self) -> BesideView:
+        return cast(BesideView, self._window.features[BesideView])
 
     def _refresh(self) -> None:
         self.save_action.setEnabled(self._bench.model is not None and bool(self._bench.model.source))
@@ -160,6 +163,7 @@ class Sessions:
             "layout": bytes(window.saveState().toBase64().data()).decode(),
             "plots": self._plots.layout_keys,
             "controller": bench.controller.path,
+            "beside": self._beside.kept,
         }  # fmt: skip
 
     def open(self, path: str) -> None:
@@ -197,6 +201,7 @@ class Sessions:
             lambda: self._see(session_text.camera(session, window.viewport.camera)),
             lambda: window.restoreState(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
+            lambda: self._put_beside(session),
         )
         faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
         window.refresh()
@@ -227,6 +232,14 @@ class Sessions:
         for name, drive in session_text.drives(session).items():
             if name in rows and not drive.plain:  # what is plain is in the frame
                 bench.drives.set(rows[name], drive)
+
+    def _put_beside(self, session: dict[str, Any]) -> None:
+        """The robot that stood beside, if the session says whether there was one."""
+        if "beside" in session:
+            self._beside.close()
+            if (found := session_text.beside(session)) is not None:
+                path, kept = found
+                self._beside.open(path, kept=kept)
 
     def _see(self, camera: Camera) -> None:
         self._window.viewport.see(camera)

@@ -1,7 +1,8 @@
 """A companion: another robot that is simulated beside the first, in the same thread, by the same time step.
 
 It joins the simulation's thread as an `Attachment`: it takes as many steps, begins anew where the robot does, and is
-simulated as the robot is, by its integrator, under its gravity, held or not. Nothing passes between the two.
+simulated as the robot is, by its integrator, under its gravity, on its ground, held or not. Nothing passes between the
+two, and no recording has it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import engine
 from app.simulation.attachments import Attachment
 from app.simulation.messages import CompanionState, Settings, Snapshot
-from app.simulation.running import Running, gains_of
+from app.simulation.running import Running, can_stand, gains_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,26 @@ class Asked:
 
     model: engine.Model
     place: np.ndarray
+    state: tuple[np.ndarray, np.ndarray] | None = None
+    """q (nq,) and v (nv,) in which it is at first; at rest where it is put where that is None."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where a session's robot beside stood, (3,), and its state, if that is known."""
+
+    place: tuple[float, ...]
+    q: tuple[float, ...] | None
+    v: tuple[float, ...] | None
+
+    def of(self, model: engine.Model, place: np.ndarray) -> Asked:
+        """That of this robot; what is none of it is left out, and it stands at `place`."""
+        place = np.array(self.place) if len(self.place) == 3 else place
+        if self.q is None or self.v is None or (len(self.q), len(self.v)) != (model.nq, model.nv):
+            return Asked(model, place)
+        q = np.array(self.q)
+        turned = all(np.linalg.norm(q[quaternion]) > 0.5 for _, quaternion in model.quaternions)
+        return Asked(model, place, (q, np.array(self.v)) if turned else None)
 
 
 class Companion(Attachment):
@@ -61,10 +82,11 @@ class Companion(Attachment):
         asked, like = self._asked, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
+        scene = settings.touched if can_stand(running.model) else settings.scene
 
         def work() -> None:
             try:
-                made = _simulation(asked, settings, dt, integrator)
+                made = _simulation(asked, settings, scene, dt, integrator)
             except (ValueError, RuntimeError, MemoryError) as why_not:
                 self.tell(f"{asked.model.name} is not simulated: {why_not}")
                 return
@@ -76,6 +98,9 @@ class Companion(Attachment):
         if asked is self._asked and like == self._like:  # else another has been asked for since
             self._simulation, self._start = made, made.q[0].copy()
             self._reset()
+            if asked.state is not None:
+                made.reset(*(x[None] for x in asked.state))
+                self._asked = replace(asked, state=None)  # a reset begins where it was put
             self.tell("")
 
     def _reset(self) -> None:
@@ -132,17 +157,22 @@ def _free(model: engine.Model) -> bool:
 def _like(running: Running) -> tuple[object, ...]:
     """What a companion is made by: where it changes, so does the companion."""
     settings, simulation = running.settings, running.simulation
-    return running.model, simulation.dt, simulation.integrator, settings.gravity, settings.held
+    return (
+        running.model, simulation.dt, simulation.integrator, settings.gravity, settings.held, settings.ground,
+        settings.scene,
+    )  # fmt: skip
 
 
-def _simulation(asked: Asked, settings: Settings, dt: float, integrator: str) -> engine.Simulation:
-    """On the CPU, on level ground where it can stand, with all its code at hand. ValueError for what cannot be."""
-    model, scene = asked.model, None
+def _simulation(
+    asked: Asked, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
+) -> engine.Simulation:
+    """On the CPU, in that scene where it can stand, with all its code at hand. ValueError for what cannot be."""
+    model = asked.model
+    scene = scene if can_stand(model) else None
     q = model.neutral()
     if _free(model):
         q[model.joints[0].q][:3] += asked.place
-        if model.collisions:
-            scene = engine.Scene(friction=settings.scene.friction, restitution=settings.scene.restitution)
+        if scene is not None:
             q = engine.put_down(model, scene, q)
     if not settings.gravity:
         model = model.with_gravity((0.0, 0.0, 0.0))

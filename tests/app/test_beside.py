@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +11,11 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
 import engine
-from app.features.beside_view import GAP, BesideView, apart
+from app.features.beside_view import GAP, UNRECORDED, BesideView, apart
+from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
+from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
 from app.gl.scene import Scene
 from app.panels.beside import ROWS
 from app.simulation.running import gains_of
@@ -238,6 +242,64 @@ def test_another_first_robot_keeps_it(qtbot, beside):
     wait(qtbot, lambda: window.workbench.model.name == "pendulum")
     wait(qtbot, lambda: window.viewport.overlays.companion is not None)
     assert view.panel.table.horizontalHeaderItem(0).text() == "pendulum"
+
+
+def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    view = window.features[BesideView]
+    view.open(engine.find_robot("quadruped"))
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    level = window.workbench.newest.companion.q
+    slope = window.features[GroundView].shapes[1]
+    slope.trigger()
+    scene = window.workbench.settings.scene
+    assert scene.ground.normal[2] < 1
+    wait(qtbot, lambda: not np.array_equal(getattr(state(window), "q", level), level))
+    model = engine.load(engine.find_robot("quadruped"))
+    asked = model.neutral()
+    asked[:3] += view.kept["place"]
+    np.testing.assert_allclose(state(window).q, engine.put_down(model, scene, asked), atol=1e-12)
+    assert abs(state(window).q[2] - level[2]) > 0.01
+    window.run.ground.trigger()
+    play(qtbot, window, 0.2)
+    wait(qtbot, lambda: state(window) is not None and state(window).v[5] < -0.5)  # as the first it falls
+
+
+def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
+    window = opened(engine.find_robot("arm7"))
+    window.features[BesideView].open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    window.run.hold.trigger()
+    play(qtbot, window, 0.3)
+    kept, sessions = window.features[BesideView].kept, window.features[Sessions]
+    assert sessions.save(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    again = make_window()
+    again.features[Sessions].open(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: again.viewport.overlays.companion is not None)
+    view = again.features[BesideView]
+    wait(qtbot, lambda: view.kept["q"] == kept["q"])
+    assert (view.kept, view.model.name) == (kept, "double_pendulum")
+    again.run.reset.trigger()
+    wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
+
+    session = json.loads((tmp_path / "two.catena").read_text())
+    for said, words in (({**session["beside"], "path": "gone.urdf"}, "the robot beside is not there"), ({}, "")):
+        (tmp_path / "two.catena").write_text(json.dumps({**session, "beside": said}))
+        again.features[Sessions].open(str(tmp_path / "two.catena"))
+        wait(qtbot, lambda: view.model is None)
+        assert words in again.statusBar().currentMessage()
+
+
+def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, beside):
+    window, put = beside
+    view = put("scara")
+    play(qtbot, window, 0.2)
+    assert view.panel.note.text() != UNRECORDED
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    wait(qtbot, lambda: view.panel.note.text() == UNRECORDED and view.panel.note.isVisible())
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    wait(qtbot, lambda: not view.panel.note.text())
 
 
 def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
