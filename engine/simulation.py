@@ -31,7 +31,7 @@ from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, choice, touching
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
-from engine.stepper import Stepper
+from engine.stepper import Interrupted, Stepper
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
@@ -250,15 +250,11 @@ class Simulation:
 
         Raises ValueError, and changes nothing, where the arrays are those of another robot, batch, scene or device.
         """
-        for name in ("q", "v", "tau", "target"):
-            came, own = getattr(checkpoint, name).shape, getattr(self, name).shape
-            if came != own:
-                raise ValueError(f"the checkpoint's {name} has shape {came}; this simulation's is {own}")
-        links = self.batch, len(self.model.link_names), 6
-        if checkpoint.wrench is not None and checkpoint.wrench.shape != links:
-            raise ValueError(
-                f"the checkpoint's wrench has shape {checkpoint.wrench.shape}; this simulation's is {links}"
-            )
+        shapes = {name: getattr(self, name).shape for name in ("q", "v", "tau", "target")}
+        for name, shape in (shapes | {"wrench": (self.batch, len(self.model.link_names), 6)}).items():
+            came = getattr(checkpoint, name)
+            if came is not None and came.shape != shape:
+                raise ValueError(f"the checkpoint's {name} has shape {came.shape}; this simulation's is {shape}")
         before, own = ([x.shape for x in memory] for memory in (checkpoint.contact, self._stepper.memory()))
         if before != own:
             raise ValueError(
@@ -300,6 +296,9 @@ class Simulation:
         try:
             self._stepper.advance(n, self.steps, controls, every, record)
             self.steps += n
+        except Interrupted as stop:
+            self.steps += stop.steps
+            raise
         finally:
             self._busy = False
         self._raise_divergence(wait=False)

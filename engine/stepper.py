@@ -21,6 +21,14 @@ def fastest(v: Array) -> NDArray[np.int64]:
     return np.argmax(np.abs(v), 1) if v.shape[1] else np.zeros(len(v), np.int64)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, heard once all robots had come to the same step: so many after that in which they began."""
+
+    def __init__(self, steps: int):
+        super().__init__()
+        self.steps = steps
+
+
 class Stepper(Protocol):
     """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
 

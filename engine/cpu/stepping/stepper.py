@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import starmap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -32,12 +33,13 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.stepping.stretches import in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
-from engine.stepper import UNKNOWN, fastest
+from engine.stepper import UNKNOWN, Interrupted, fastest
 from engine.validation import Array
 
 if TYPE_CHECKING:
@@ -274,11 +276,28 @@ class Stepper:
         for name, x in inputs.items():
             if not all_finite(x.reshape(len(x), -1)):
                 raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
-        self._phases[:] = 0
         if self._touch is not None:
             self._touch.told[:, 2] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
+        come = 0
+
+        def steps(n: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]) -> bool:
+            nonlocal come
+            interrupted = self._stretch(n, done + come, controls, every, record)
+            come += n
+            if interrupted:
+                raise Interrupted(come)
+            return not self._diverged
+
+        most = longest(self._settings, min(self._threads, -(-self._settings.batch // len(self._lanes))))
+        in_stretches(n, most, controls, every, record, steps)
+
+    def _stretch(
+        self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
+    ) -> bool:
+        """`advance` for so few steps that Ctrl-C may wait for them; answers whether it came."""
+        self._phases[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
         threads = max(1, min(self._threads, -(-batch // width), work // SHARE)) if self._group is None else 1
@@ -287,35 +306,41 @@ class Stepper:
             run = 1
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
-        blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
+        whole = [slice(k, min(k + run, batch)) for k in range(0, batch, run)]
+        blocks = deque(whole)
         sequence = _NOTHING if controls is None else controls
-        found: list[int] = []
+        found: dict[int, int] = {}
+        interrupted = False
         others: list[Future[None]] = []
 
         def share(place: _Workplace) -> None:
-            mine = iter(partial(_taken, blocks), None)
-            found.extend(self._run(block, place, n, done, sequence, every, record) for block in mine)
+            for block in iter(partial(_taken, blocks), None):
+                self._run(found, block, place, n, done, sequence, every, record)
 
         try:
             with suppress(RuntimeError):  # while the interpreter ends nobody helps
                 others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
             share(self._workplaces[0])
         except KeyboardInterrupt:
-            share(self._workplaces[0])  # all robots come to the same step before it is heard
-            raise
+            interrupted = True  # all robots come to the same step before it is heard
+            share(self._workplaces[0])
         finally:
             blocks.clear()
             late = [other for other in others if not other.cancel()]
             wait(late)
         for other in late:
             other.result()
-        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+        for block in whole:
+            if block.start not in found:  # taken as it came
+                self._run(found, block, self._workplaces[0], n, done, sequence, every, record)
+        self._diverged = min((done + step + 1 for step in found.values() if step >= 0), default=0)
+        return interrupted
 
     def _run(
-        self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
+        self, found: dict[int, int], block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
         record: tuple[Array | None, ...],
-    ) -> int:  # fmt: skip
-        """A block's steps; answers the first that diverged, or −1."""
+    ) -> None:  # fmt: skip
+        """A block's steps; under its first robot comes to be found the first step that diverged, or −1."""
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
@@ -332,8 +357,7 @@ class Stepper:
             dynamics = dynamics._replace(constants=_row(self._constants, block))
             self._group.begin(block.start if len(self._constants) > 1 else 0, dynamics.constants)
             dynamics = dynamics._replace(room=self._group.room)
-        return int(
-            self._steps(
+        arguments = (
                 Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
                 sequence[block] if len(sequence) > 1 else sequence, wrenches,
                 Recording(recorded[0], recorded[1], every), n, done,
@@ -341,8 +365,8 @@ class Stepper:
                 place.scratch, dynamics,
                 self._phases if block.start == 0 else self._phases[:0],
                 Divergences(*(each[block] for each in self._divergences)), touch, own,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+        found.update(zip((block.start,), starmap(self._steps, (arguments,)), strict=True))  # in one, for signals
 
     @property
     def frozen(self) -> Array:

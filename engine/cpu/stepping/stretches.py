@@ -1,0 +1,59 @@
+"""A long run of steps in stretches of a fraction of a second, between which Python hears Ctrl-C.
+
+How long they are follows from the work alone and not from the clock, so that every run of them is like the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.step_settings import StepSettings
+from engine.validation import Array
+
+WORK = 400_000
+"""Bodies of a step in the plainest case that a stretch is worth for each thread: some 0.1 s."""
+RK4, CONTACT = 5, 30
+"""How many times as long a step takes, about."""
+
+Record = tuple[Array | None, Array | None]
+Steps = Callable[[int, Array | None, int, Record], bool]
+"""Takes so many steps under controls (1 or batch, n, nv), with every such state recorded; whether all was well."""
+
+
+def longest(settings: StepSettings, threads: int) -> int:
+    """How many steps make a stretch."""
+    bodies = max(1, len(settings.model.parent))
+    cost = settings.batch * bodies * (RK4 if settings.integrator == "rk4" else 1)
+    if settings.scene is not None:
+        cost *= CONTACT
+    if settings.algorithm == "jsiia":
+        cost *= 1 + bodies**2 // 1000
+    return max(1, WORK * threads // cost)
+
+
+def in_stretches(n: int, most: int, controls: Array | None, every: int, record: Record, steps: Steps) -> None:
+    """n steps, at most so many at once; ends early where `steps` answers that it was not well."""
+    if n <= most:
+        steps(n, controls, every, record)
+        return
+    if fits := every <= most:
+        most -= most % every
+    done, well = 0, True
+    while well and done < n:
+        count = min(most, n - done if fits else every - done % every, n - done)
+        spacing = every if fits else count
+        parts = [None if x is None else np.empty((len(x), 1 + count // spacing, x.shape[2])) for x in record]
+        part = None if controls is None else np.ascontiguousarray(controls[:, done : done + count])
+        well = steps(count, part, spacing, (parts[0], parts[1]))
+        first, done = done, done + count
+        for whole, states in zip(record, parts, strict=True):
+            if whole is None or states is None:
+                continue
+            if fits:
+                whole[:, first // every : first // every + states.shape[1]] = states
+            elif done % every == 0:
+                whole[:, done // every] = states[:, 1]
+            if not first:
+                whole[:, 0] = states[:, 0]

@@ -1,0 +1,130 @@
+"""Long runs of steps: Ctrl-C is heard in them, leaves robots and time in step, and cutting them changes no bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cpu.stepping import stepper, stretches
+
+unix = pytest.mark.skipif(os.name == "nt", reason="a signal cannot be sent to oneself there")
+
+
+@unix
+@pytest.mark.parametrize(("name", "batch"), [("arm7", 1), ("arm7", 40), ("quadruped", 3)])
+def test_ctrl_c_is_heard_within_a_moment_and_robots_and_time_stay_in_step(name, batch, rng):
+    model = engine.load(engine.find_robot(name))
+    scene = engine.Scene(ground=engine.Plane()) if name == "quadruped" else None
+    start = {"q": model.random(rng, batch)} if scene is None else {}
+    cut, whole = (engine.Simulation(model, batch, scene=scene, dt=1e-4, **start) for _ in range(2))
+    cut.step(3)
+    began = perf_counter()
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        cut.step(10**9)
+    assert perf_counter() - began < 3
+    timer.join()
+    assert cut.steps > 3
+    assert cut.time == cut.steps * cut.dt
+    whole.step(cut.steps)
+    np.testing.assert_array_equal(cut.q, whole.q)
+    np.testing.assert_array_equal(cut.v, whole.v)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_ctrl_c_before_or_after_a_block_of_robots_leaves_all_of_them_in_step(monkeypatch, before):
+    model = engine.load(engine.find_robot("arm7"))
+    cut, whole = (engine.Simulation(model, 40, v=np.ones(7), threads=1) for _ in range(2))
+    whole.step(5)
+    run = stepper.Stepper._run
+
+    def interrupted(*arguments):
+        monkeypatch.setattr(stepper.Stepper, "_run", run)
+        if not before:
+            run(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stepper.Stepper, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cut.step(5)
+    assert cut.steps == 5
+    np.testing.assert_array_equal(cut.q, whole.q)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 20])
+@pytest.mark.parametrize("every", [1, 4, 30])
+def test_a_run_that_is_cut_has_the_same_bits_and_samples(monkeypatch, rng, batch, every):
+    model = engine.load(engine.find_robot("arm7"))
+    q, controls = model.random(rng, batch), rng.uniform(-5, 5, (batch, 60, 7))
+
+    def run():
+        found = engine.rollout(model, q, controls=controls, every=every, threads=2)
+        return found.q.tobytes(), found.v.tobytes()
+
+    expected = run()
+    for steps in (1, 5, 7):
+        monkeypatch.setattr(stretches, "longest", lambda *_, steps=steps: steps)
+        monkeypatch.setattr(stepper, "longest", stretches.longest)
+        assert run() == expected
+
+
+@pytest.mark.parametrize("how", ["raise", "freeze"])
+def test_a_robot_that_diverges_in_a_run_that_is_cut_does_so_at_the_same_step(monkeypatch, how):
+    model = engine.load(engine.find_robot("double_pendulum"))
+    v = np.zeros((3, model.nv))
+    v[1] = 1e9
+
+    def run():
+        simulation = engine.Simulation(model, 3, v=v, limits=False, on_divergence=how, integrator="rk4", dt=0.01)
+        record = np.zeros((3, 41, model.nq)), None
+        told = ""
+        try:
+            simulation.advance(40, record=record)
+        except engine.Diverged as error:
+            told = str(error)
+        return told, simulation.steps, simulation.divergence(1), simulation.diverged.tolist(), record[0][[0, 2], :3]
+
+    expected = run()
+    assert "diverged" in (expected[2] or "")
+    monkeypatch.setattr(stepper, "longest", lambda *_: 2)
+    found = run()
+    assert found[:4] == expected[:4]
+    np.testing.assert_array_equal(found[4], expected[4])
+
+
+def test_the_worst_residual_of_a_run_that_is_cut_is_that_of_all_its_steps(monkeypatch):
+    model = engine.load(engine.find_robot("quadruped"))
+    worst = []
+    for steps in (1000, 3):
+        monkeypatch.setattr(stepper, "longest", lambda *_, steps=steps: steps)
+        simulation = engine.Simulation(model, scene=engine.Scene(ground=engine.Plane()))
+        simulation.q[:, 2] += 0.02
+        simulation.step(200)
+        assert simulation.contacts is not None
+        worst.append(float(simulation.contacts.worst[0]))
+        assert worst[-1] >= simulation.contacts.residual[0]
+    assert worst[0] == worst[1] > 0
+
+
+def test_what_takes_longer_comes_in_shorter_stretches():
+    model = engine.load(engine.find_robot("quadruped"))
+    plain = engine.Simulation(model).settings
+    longer = [
+        engine.Simulation(model, integrator="rk4").settings,
+        engine.Simulation(model, scene=engine.Scene(ground=engine.Plane())).settings,
+        engine.Simulation(model, 10).settings,
+    ]
+    for settings in longer:
+        assert 1 <= stretches.longest(settings, 1) < stretches.longest(plain, 1)
+    assert stretches.longest(plain, 2) > stretches.longest(plain, 1)
+    chain = engine.chain(100)
+    by = {name: engine.Simulation(chain, algorithm=name).settings for name in ("abia", "jsiia")}
+    assert stretches.longest(by["jsiia"], 1) < stretches.longest(by["abia"], 1)
+    assert stretches.longest(engine.Simulation(model, 10**5).settings, 1) == 1
