@@ -120,7 +120,8 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
-        print(f"catena {args.command}: {error}", file=sys.stderr)
+        said = str(error) or "there is not enough memory"  # which Python says without a word
+        print(f"catena {args.command}: {said}", file=sys.stderr)
         return WRONG_CALL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -148,15 +149,16 @@ def info(args: argparse.Namespace) -> int:
         return DONE
     screen = console(args)
     bodies = f"{facts['links']} links in {facts['moving_bodies']} moving bodies"
-    screen.print(f"[bold]{model.name}[/bold]: {bodies}, {facts['mass_kg']:.4g} kg moving")
+    screen.print(model.name, style="bold", end="")
+    screen.print(f": {bodies}, {facts['mass_kg']:.4g} kg moving")
     shapes = f"{len(model.visuals)} shapes to draw, {len(model.collisions)} that collide"
     screen.print(f"nq {model.nq}, nv {model.nv}, {shapes}")
-    screen.print(why, markup=False)
+    screen.print(why)
     if changes:
         screen.print(f"choice by size, for robots like this one: {choice.describe(changes)}")
     screen.print(f"served by {', '.join(capabilities.algorithms(model))}")
     for reason, names in capabilities.unserved(model).items():
-        screen.print(f"not by {', '.join(names)}: {reason}", markup=False)
+        screen.print(f"not by {', '.join(names)}: {reason}")
     columns = ("type", "q", "v", "position", "velocity", "effort", "damping", "friction")
     table = Table("joint", *columns, box=None, pad_edge=False)
     for joint in joints[:ROWS]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import glob
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,12 +22,30 @@ ROBOTS = Path(__file__).resolve().parents[1] / "robots"
 def find_robot(name: str | os.PathLike[str]) -> Path:
     """The file of that name, or that of the robot which ships under it, such as "arm7". Raises FileNotFoundError."""
     for candidate in (Path(name), ROBOTS / f"{name}.urdf"):
-        if candidate.is_file():
+        if candidate.is_file() or candidate.is_fifo():
             return candidate
     names = ", ".join(sorted(path.stem for path in ROBOTS.glob("*.urdf")))
     raise FileNotFoundError(
         f"there is no file {os.fspath(name)!r}; give a URDF or xacro file, or one of the robots that ship: {names}"
     )
+
+
+MOST_OF_A_PIPE = 256 << 20
+"""Bytes that are read of what does not say how much it holds."""
+
+
+def content(path: str | os.PathLike[str]) -> bytes:
+    """What a file holds that a user names, or a pipe. Raises OSError, for devices too, which never come to an end."""
+    with Path(path).open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise OSError(errno.EINVAL, "it is a device, and no file", os.fspath(path))
+        if stat.S_ISREG(mode):
+            return file.read()
+        found = file.read(MOST_OF_A_PIPE + 1)
+        if len(found) > MOST_OF_A_PIPE:
+            raise OSError(errno.EFBIG, f"more than {MOST_OF_A_PIPE >> 20} MB come out of it", os.fspath(path))
+        return found
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def seed(text: str) -> int:
 
 def console(args: argparse.Namespace) -> Console:
     """Where a command tells people what it found; standard error where programs read its JSON."""
-    return Console(stderr=args.json, highlight=False, soft_wrap=True)
+    return Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def warn(model: Model) -> None:

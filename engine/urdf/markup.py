@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lxml import etree
 
+from engine import files
 from engine.model import Diagnostic, Edit
 from engine.urdf import numerals
 from engine.urdf.mesh_paths import PathName
@@ -69,7 +70,7 @@ class Document:
         """Attributes whose text cannot be read at all, which has been told."""
         try:
             if content is None:
-                content = expand(self.path, package_dirs, trust_xacro) if self.expanded else self.path.read_bytes()
+                content = expand(self.path, package_dirs, trust_xacro) if self.expanded else files.content(self.path)
         except OSError as fault:
             reason = fault.strerror or str(fault)
             self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")

@@ -40,7 +40,7 @@ def repair(
     original, target = Path(path), Path(out)
     if original.suffix == ".xacro":
         raise ValueError(f"{original.name} is a xacro file, which has no text to repair; repair the URDF it expands to")
-    content = original.read_bytes()
+    content = files.content(original)
     if target.exists() and target.samefile(original):
         raise ValueError(f"{os.fspath(out)!r} is the file itself; give the copy another name")
     if target.exists() and not overwrite:

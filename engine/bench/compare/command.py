@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         plots.require(args.picture)
     if args.csv is not None and not args.csv.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(args.csv.parent)!r} for {args.csv.name!r}; make it first")
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = PIPE
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         console.print(_table(rows, args.over))
         for line in [*_reasons(rows), *findings]:
-            console.print(line, markup=False)
+            console.print(line)
     if interrupted:
         print("interrupted; the results are those until then", file=sys.stderr)
         return INTERRUPTED
@@ -158,14 +158,14 @@ def _digests(parts: list[Part]) -> dict[str, str]:
     sources = [model.source for part in parts for model in part.comparison.robots]
     users = [own.parse(name) for part in parts for name in part.comparison.algorithms or ()]
     paths = {*(Path(source) for source in sources if source), *(found.path for found in users if found)}
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths)}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths) if path.is_file()}
 
 
 Rows = list[tuple[Part, AlgorithmResult]]
 
 
 def _with_progress(parts: list[Part], store: Results, console: Console) -> tuple[Rows, bool]:
-    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(parts))
 

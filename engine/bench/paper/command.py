@@ -50,7 +50,7 @@ def _seed(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """`paper`: measure what the folder lacks, and write its page, pictures and data."""
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
     where = args.device if args.device != "auto" else "cuda" if device.available() else "cpu"
     if where == "cuda" and (reason := device.why_not()):
         print(f"catena paper: {reason}", file=sys.stderr)
@@ -92,7 +92,7 @@ def _make(folder: Path) -> None:
 
 def _measure(plan: experiments.Plan, kept: Results, points: int, console: Console) -> None:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
@@ -107,5 +107,5 @@ def _measure(plan: experiments.Plan, kept: Results, points: int, console: Consol
 def _show(data: dict[str, Any], folder: Path, console: Console) -> None:
     width = max(len(claim["verdict"]) for claim in data["claims"])
     for claim in data["claims"]:
-        console.print(f"{claim['verdict']:<{width}}  {claim['says']} ({claim['source']})", markup=False)
-    console.print(f"page, pictures and data: {folder / page.PAGE}", markup=False)
+        console.print(f"{claim['verdict']:<{width}}  {claim['says']} ({claim['source']})")
+    console.print(f"page, pictures and data: {folder / page.PAGE}")

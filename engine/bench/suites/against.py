@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from engine import files
 from engine.bench import results
 from engine.bench.results import Row, Rows
 
@@ -36,9 +37,8 @@ class Change(NamedTuple):
 
 def read(path: Path) -> tuple[dict[str, Any], Rows]:
     """The machine and the rows of a file by `--rows`, or of what `--json` printed. Raises ValueError for any other."""
-    text = path.read_text("utf-8")
     try:
-        whole = json.loads(text)
+        whole = json.loads(files.content(path))
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():

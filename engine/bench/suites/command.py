@@ -116,7 +116,7 @@ def positive(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """`bench`: measure a suite, or the algorithms for the automatic choice."""
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
     suite, picture = SUITES[args.suite], args.picture
     if picture is not None:
         if args.measure_choice or suite.draw is None:
@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
         machine["clocks"]["after"] = facts.clocks()
         print(json.dumps({"machine": machine, "plan": plan, "rows": rows}, allow_nan=False))
     elif rows:
-        console.print(suite.show(rows), markup=False)
+        console.print(suite.show(rows))
     if suite.draw is not None and picture is not None and rows:
         plots.save(suite.draw(rows), picture)
     slower = before is not None and _say_changes(args, before, {row["key"]: row for row in rows})
@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _measured(suite: Suite, seconds: float, results: Results, console: Console) -> tuple[list[Row], bool]:
     """The rows, each said and kept as it comes, and whether Ctrl-C ended it: it leaves those that it had."""
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
     finished = dict(results.rows)
     rows: list[Row] = []
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
