@@ -23,7 +23,7 @@ def why_not() -> str | None:
         return f"CuPy is not installed; {EXTRA}"
     try:
         import cupy
-    except ImportError as error:
+    except Exception as error:  # of whatever kind: made for another NumPy, or half removed
         return f"CuPy cannot be imported ({_line(error)}); {EXTRA}"
     try:
         if cupy.cuda.runtime.getDeviceCount() == 0:
@@ -35,7 +35,9 @@ def why_not() -> str | None:
                 f"update the driver, or {EXTRA}"
             )
         capability = _capability()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
+    except AttributeError as error:
+        return f"CuPy is not whole ({_line(error)}); {EXTRA}"
+    except Exception as error:  # CUDA's, its driver's, the loader's
         return f"CUDA cannot be used ({_line(error)}); check that nvidia-smi lists a device, and its driver's version"
     if capability < LEAST_CAPABILITY:
         least, found = (".".join(map(str, pair)) for pair in (LEAST_CAPABILITY, capability))
