@@ -29,13 +29,33 @@ def test_ctrl_c_is_heard_within_a_moment_and_robots_and_time_stay_in_step(name, 
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         cut.step(10**9)
-    assert perf_counter() - began < 3
+    assert perf_counter() - began < 10, "all steps would take hours"
     timer.join()
     assert cut.steps > 3
     assert cut.time == cut.steps * cut.dt
     whole.step(cut.steps)
     np.testing.assert_array_equal(cut.q, whole.q)
     np.testing.assert_array_equal(cut.v, whole.v)
+
+
+def test_ctrl_c_while_other_threads_work_waits_for_them(monkeypatch):
+    model = engine.load(engine.find_robot("arm7"))
+    cut, whole = (engine.Simulation(model, 2000, v=np.ones(7), threads=2) for _ in range(2))
+    whole.step(50)
+    wait, calls = stepper.wait, []
+
+    def interrupted(late):
+        calls.append(late)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return wait(late)
+
+    monkeypatch.setattr(stepper, "wait", interrupted)
+    monkeypatch.setattr(stepper, "longest", lambda *_: 50)
+    with pytest.raises(KeyboardInterrupt):
+        cut.step(100)
+    assert cut.steps == 50
+    np.testing.assert_array_equal(cut.q, whole.q)
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -33,7 +33,7 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
-from engine.cpu.stepping.stretches import in_stretches, longest
+from engine.cpu.stepping.stretches import in_stretches, longest, to_the_end
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
@@ -287,11 +287,14 @@ class Stepper:
             interrupted = self._stretch(n, done + come, controls, every, record)
             come += n
             if interrupted:
-                raise Interrupted(come)
+                raise KeyboardInterrupt
             return not self._diverged
 
         most = longest(self._settings, min(self._threads, -(-self._settings.batch // len(self._lanes))))
-        in_stretches(n, most, controls, every, record, steps)
+        try:
+            in_stretches(n, most, controls, every, record, steps)
+        except KeyboardInterrupt:
+            raise Interrupted(come) from None
 
     def _stretch(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
@@ -320,19 +323,16 @@ class Stepper:
         try:
             with suppress(RuntimeError):  # while the interpreter ends nobody helps
                 others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
-            share(self._workplaces[0])
-        except KeyboardInterrupt:
-            interrupted = True  # all robots come to the same step before it is heard
-            share(self._workplaces[0])
+            interrupted = to_the_end(partial(share, self._workplaces[0]))
         finally:
             blocks.clear()
             late = [other for other in others if not other.cancel()]
-            wait(late)
+            interrupted |= to_the_end(partial(wait, late))
         for other in late:
             other.result()
-        for block in whole:
-            if block.start not in found:  # taken as it came
-                self._run(found, block, self._workplaces[0], n, done, sequence, every, record)
+        if len(found) < len(whole):  # Ctrl-C came as one was taken
+            blocks.extend(block for block in whole if block.start not in found)
+            to_the_end(partial(share, self._workplaces[0]))
         self._diverged = min((done + step + 1 for step in found.values() if step >= 0), default=0)
         return interrupted
 

@@ -33,6 +33,18 @@ def longest(settings: StepSettings, threads: int) -> int:
     return max(1, WORK * threads // cost)
 
 
+def to_the_end(work: Callable[[], object]) -> bool:
+    """Do work that goes on where it was when it is begun again; whether Ctrl-C came, which waits for its end."""
+    interrupted = False
+    while True:
+        try:
+            work()
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            return interrupted
+
+
 def in_stretches(n: int, most: int, controls: Array | None, every: int, record: Record, steps: Steps) -> None:
     """n steps, at most so many at once; ends early where `steps` answers that it was not well."""
     if n <= most:
