@@ -146,9 +146,10 @@ def test_time_grows_with_the_file(tmp_path: Path, case: Callable[[int], str]) ->
     assert seconds(long) < 9 * max(seconds(short), 0.01)  # 4 where it is linear, 16 where it is quadratic
 
 
-def test_a_chain_of_100_000_links_loads_in_proportion(tmp_path: Path) -> None:
+@pytest.mark.parametrize("longest", [40_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_long_chain_loads_in_proportion(longest: int, tmp_path: Path) -> None:
     taken = []
-    for n in (10_000, 100_000):
+    for n in (longest // 10, longest):
         path = tmp_path / f"{n}.urdf"
         path.write_text(tree(n))
         start = time.process_time()
@@ -171,16 +172,21 @@ print(json.dumps([times, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is read by the module resource")
-def test_any_file_of_a_megabyte_is_told_in_two_seconds_and_300_megabytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "seconds", "megabytes"), [(250_000, 0.5, 200), pytest.param(1_000_000, 2, 300, marks=pytest.mark.slow)]
+)
+def test_any_file_is_told_within_bounds_of_time_and_memory(
+    size: int, seconds: float, megabytes: float, tmp_path: Path
+) -> None:
     paths = []
     for number, (name, case) in enumerate(CASES.items()):
         paths.append(tmp_path / f"{number} {name}.urdf")
-        paths[-1].write_text(case(1_000_000))
+        paths[-1].write_text(case(size))
     # A small process stands between: Linux counts what the one that starts a process holds as that one's peak.
     command = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)"]
     command += [sys.executable, "-c", CHECKED]
     halves = [subprocess.Popen([*command, *half], stdout=subprocess.PIPE) for half in (paths[::2], paths[1::2])]
     for half in halves:
         times, peak = json.loads(half.communicate()[0])
-        assert {Path(name).stem: taken for name, taken in times.items() if taken > 2} == {}
-        assert peak / (1024 if sys.platform == "linux" else 1024**2) < 300
+        assert {Path(name).stem: taken for name, taken in times.items() if taken > seconds} == {}
+        assert peak / (1024 if sys.platform == "linux" else 1024**2) < megabytes
