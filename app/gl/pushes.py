@@ -13,7 +13,7 @@ from app.gl.contact_marks import SLENDER, WIDER, along
 Floats = NDArray[np.floating]
 
 PUSH = (1.0, 0.55, 0.10, 1.0)
-LENGTH, SPAN = 0.6, (0.2, 0.8)
+LENGTH, SPAN = 0.9, (0.3, 0.8)
 """Of an arrow for the robot's weight, or the moment of that weight at the robot's size; the least, and the greatest."""
 RADIUS = 0.008
 """Of a shaft; these are shares of the robot's size."""

@@ -110,7 +110,7 @@ class Tour(DialogTour):
         from app.features.wrench_view import WrenchView
 
         panel = self.window.features[WrenchView].panel
-        panel.force[0].setValue(25.0)
+        panel.force[1].setValue(25.0)
         panel.act.click()
         self.play(0.4)
         self.rest()
@@ -128,7 +128,7 @@ class Tour(DialogTour):
         from app.features.wrench_view import WrenchView
 
         panel = self.window.features[WrenchView].panel
-        panel.force[0].setValue(60.0)
+        panel.force[1].setValue(60.0)
         panel.act.click()
         self.rest()
         yield
