@@ -304,6 +304,26 @@ def test_a_scene_is_refused_in_one_sentence_where_robots_cannot_touch_it(options
         engine.Simulation(quadruped(), **{"scene": engine.Scene(), **options})
 
 
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("end", ["lower", "upper"])
+@pytest.mark.parametrize("deep", [2e-3, 2e-2])
+def test_what_is_taken_back_moves_no_joint_past_its_limit(integrator, end, deep):
+    model, scene = engine.load(engine.find_robot("quadruped")), engine.Scene()
+    scalar = model.q_of_v >= 0
+    limits, where = getattr(model, end)[scalar], model.q_of_v[scalar]
+    q = model.neutral()
+    q[where] = limits
+    q = engine.put_down(model, scene, q)
+    q[2] -= deep
+    simulation = engine.Simulation(model, dt=1e-3, q=q, scene=scene, integrator=integrator, device="cpu")
+    for _ in range(300):
+        simulation.step()
+        now = simulation.q[0, where]
+        assert np.all(now <= model.upper[scalar] + 1e-9)
+        assert np.all(now >= model.lower[scalar] - 1e-9)
+    assert simulation.contacts.gap[0, : simulation.contacts.number[0]].min() > -1e-6
+
+
 def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
     model, rng = quadruped(), np.random.default_rng(0)
     push = rng.standard_normal((7, model.nv))

@@ -187,6 +187,22 @@ def test_a_start_in_the_ground_is_taken_back_as_on_the_cpu(body):
 
 
 @pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_what_is_taken_back_moves_joints_to_their_limits_as_on_the_cpu(end):
+    cpu, ours = standing("quadruped", 2)
+    model = cpu.model
+    scalar = model.q_of_v >= 0
+    where, q = model.q_of_v[scalar], model.neutral()
+    q[where] = getattr(model, end)[scalar]
+    q = np.array([engine.put_down(model, engine.Scene(), q)] * 2)
+    q[:, 2] -= [2e-3, 2e-2]
+    give((cpu, ours), q=q, v=np.zeros(cpu.v.shape))
+    run(cpu, ours, 40)
+    now = arrays.to_host(ours.q)[:, where]
+    assert np.all((now <= model.upper[scalar] + 1e-9) & (now >= model.lower[scalar] - 1e-9))
+
+
+@pytest.mark.usefixtures("cuda")
 def test_a_box_sticks_on_a_ramp_in_single_precision(body):
     model, mu = body("box"), 0.8
     tilt = np.arctan(mu * (1 - 1e-2))

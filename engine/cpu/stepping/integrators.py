@@ -150,7 +150,11 @@ def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamic
     overlap = contact_velocity(given, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
     copy_row(ground.free, v)
     for j in range(v.size):
-        ground.column[j] = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0)
+        way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        if overlap and rows.has_limits and index >= 0:  # no joint passes its limit by what is taken back
+            below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
+            way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
+        ground.column[j] = way
     advance(q, ground.column, v, rows.dt, rows.q_of_v, rotations)
 
 

@@ -47,10 +47,8 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         limb_factor_and_solve<Real>(room, Room::FACTOR, group);
         for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
         group.sync();
-        if (group.rank == 0) {
-            constexpr int f = Room::FREE_V;
-            room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
-        }
+        constexpr int f = Room::FREE_V;
+        if (group.rank == 0) room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
         group.sync();
         return;
     }
@@ -340,7 +338,7 @@ template <typename Real, int PITCH> struct Touching {
         team.sync();
         together(room, team, overlaps, rows,
                  [&](const Own& own, const RowsOf& theirs, int) { take_back<Real>(own, theirs, team); });
-        return arrive(room, at, dt, overlaps, group);
+        return arrive(room, joints, dt, overlaps, group);
     }
 
     // The impulses of this step, for the next one and, where it `tells`, for who asks.
@@ -412,9 +410,10 @@ template <typename Real, int PITCH> struct Touching {
     }
 #endif
 
-    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY.
-    template <class Room, class Memory>
-    __device__ __forceinline__ bool arrive(const Room& room, const Memory& at, Real dt, bool overlaps, const Group& group) const {
+    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY and moves no joint past its limit.
+    template <class Room, class Joints>
+    __device__ __forceinline__ bool arrive(const Room& room, const Joints& joints, Real dt, bool overlaps, const Group& group) const {
+        const auto& at = joints.at;
         bool sound = true;
         group.sync();
         for (int v = group.rank; v < NV; v += LANES) {
@@ -429,6 +428,11 @@ template <typename Real, int PITCH> struct Touching {
             if (follows(i)) continue;
             const int k = v_start(i);
             const auto v = numbers(at, V + k);
+            if (HAS_LIMITS && overlaps && (kind(i) == REVOLUTE || kind(i) == PRISMATIC)) {
+                const Real here = at(Q + q_start(i)), next = room(Room::FREE_V + k);
+                const Real low = (joints.table(joint_row::LOWER, k) - here) / dt, high = (joints.table(joint_row::UPPER, k) - here) / dt;
+                room(Room::WAY + k) = clip(room(Room::WAY + k), fmin(low, next), fmax(high, next));
+            }
             for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) v(j) = room(Room::FREE_V + k + j);
             advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::WAY + k), v, dt);
         }
