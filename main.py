@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 HEADLESS = ("run", "repeat", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
-INTERRUPTED = 130
-"""The exit code of what Ctrl-C ended, as shells have it."""
+NO, INTERRUPTED = 1, 130
+"""Exit codes: that it could not be done, and that Ctrl-C ended it, as shells have it."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -19,6 +19,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # while libraries are loaded; commands hear it themselves
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # nobody reads what is told any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        return NO
 
 
 def _carry_out(words: list[str]) -> int:

@@ -158,18 +158,19 @@ def cache_folder() -> Path:
     """Where this platform keeps what programs can make again.
 
     The environment may name another place: CATENA_CACHE_DIR, or XDG_CACHE_HOME on all platforms. Where there is
-    none, as for a user without a home, it is `temporary_cache`.
+    none, as for a user without a home, it is `temporary_cache`. It is never the present folder, unless that is named:
+    what lies there may be anybody's, and this is run.
     """
     if named := os.environ.get("CATENA_CACHE_DIR"):
-        return Path(named)
-    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named).absolute()
+    if (named := os.environ.get("XDG_CACHE_HOME")) and Path(named).is_absolute():
         return Path(named) / "catena"
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "catena" / "cache"
-    try:
-        return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
-    except RuntimeError:  # there is no home
-        return temporary_cache()
+    with suppress(RuntimeError):  # there is no home
+        if (home := Path.home()).is_absolute():
+            return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "catena"
+    return temporary_cache()
 
 
 def cache_folders() -> tuple[Path, ...]:

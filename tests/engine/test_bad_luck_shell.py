@@ -52,6 +52,8 @@ def test_ctrl_c_while_libraries_are_loaded_ends_in_a_word():
 @unix
 def test_ctrl_c_in_a_run_keeps_what_was_simulated(tmp_path, capsys, ctrl_c):
     path = tmp_path / "fall.npz"
+    assert main.main(["run", "double_pendulum", "--seconds", "0.1"]) == 0  # which may compile
+    capsys.readouterr()
     ctrl_c(0.7)
     words = ["run", "double_pendulum", "--seconds", "100000", "--every", "100", "--out", str(path)]
     assert main.main(words) == 130
@@ -103,3 +105,14 @@ def test_output_that_there_is_no_room_for_is_told(monkeypatch, capsys):
             full.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
     assert capsys.readouterr().err == "catena info: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize(("stream", "words"), [("stdout", ["info", "arm7", "--json"]), ("stderr", ["info", "nobody"])])
+def test_a_reader_that_has_gone_ends_a_command_in_silence(monkeypatch, capfd, stream, words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1 if stream == "stderr" else -1) as pipe:
+        monkeypatch.setattr(sys, stream, pipe)
+        assert main.main(words) == 1
+        monkeypatch.undo()
+    assert capfd.readouterr() == ("", "")

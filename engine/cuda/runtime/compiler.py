@@ -204,8 +204,10 @@ def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
         facts = json.loads(head)
     except (OSError, ValueError, RecursionError):
         return None
-    whole = isinstance(facts, dict) and facts.get("sha256") == hashlib.sha256(code).hexdigest()
-    return (code, facts["lowered"]) if whole else None
+    if not isinstance(facts, dict) or facts.get("sha256") != hashlib.sha256(code).hexdigest():
+        return None
+    lowered = facts.get("lowered")
+    return (code, lowered) if isinstance(lowered, dict) else None
 
 
 def _keep(path: Path, code: bytes, lowered: dict[str, str]) -> None:
