@@ -153,9 +153,13 @@ class PictureExports:
 def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.Event) -> Iterator[NDArray[np.uint8]]:
     """What comes through the queue, drawn; what comes twice is drawn once."""
     drawn: tuple[View, NDArray[np.uint8]] | None = None
-    while True:
+
+    def look_up() -> None:
         if stop.is_set():
             raise _Stopped
+
+    while True:
+        look_up()
         try:
             view = views.get(timeout=WAIT)
         except queue.Empty:
@@ -163,5 +167,5 @@ def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.E
         if view is None:
             return
         if drawn is None or drawn[0] is not view:
-            drawn = view, studio.draw(view)
+            drawn = view, studio.draw(view, look_up=look_up)
         yield drawn[1]

@@ -138,11 +138,11 @@ class RunExports:
         self.writing.stop()
 
     def _close(self) -> None:
-        """Have what was to be written be there, but for films, which take long and are given up."""
-        if self._stoppable:
-            self.writing.close()
-        else:
-            self.writing.close(patience=WRITING)
+        """Have what was to be written be there, but for films, which take long and are given up.
+
+        These are waited for, too: a thread that draws while the program ends crashes it.
+        """
+        self.writing.close(patience=WRITING)
 
     def _look(self) -> None:
         if (report := self.writing.poll()) is None:

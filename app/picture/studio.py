@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from OpenGL import GL
 from PIL import Image
 from PyQt6.QtGui import QFont, QImage, QOffscreenSurface, QPainter
 
@@ -49,15 +50,21 @@ class Studio:
         """In the window's thread."""
         self._surface.destroy()
 
-    def draw(self, view: View, transparent: bool = False) -> NDArray[np.uint8]:
-        """(height, width, 4): red, green, blue and opacity of a view drawn in full, with its labels."""
+    def draw(
+        self, view: View, transparent: bool = False, look_up: Callable[[], None] = lambda: None
+    ) -> NDArray[np.uint8]:
+        """(height, width, 4): red, green, blue and opacity of a view drawn in full, with its labels.
+
+        `look_up` is called after each piece of the work, and may raise to leave it.
+        """
         renderer = self._renderer
         if renderer is None:
             raise RuntimeError("the studio is not open")
         renderer.set_scene(view)
         renderer.ground, renderer.transparent = view.ground, transparent
         for _ in renderer.pieces(view.camera, view.poses, *view.size, 0, view.batch, view.marks, view.extras):
-            pass
+            GL.glFinish()  # else all the work would wait for the end
+            look_up()
         pixels = renderer.pixels()
         height, width = pixels.shape[:2]
         form = QImage.Format

@@ -1,0 +1,63 @@
+"""Ends of the program, as processes of its own: closed in each state, and killed while it plays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_bad_luck_screen import started
+from windows import wait, wait_loaded
+
+from app.features import recovery
+from app.features.kept_runs import KeptRuns
+from app.recording import keeping
+
+PROGRAM = Path(__file__).with_name("ending_program.py")
+CLOSED = 2.0  # s until the window is closed
+LOOP = """import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)  # {mark}"])
+open({started!r}, "w").close()
+while True:
+    pass
+"""
+
+
+def processes(mark: str) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if mark in line]
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize("state", ["playing", "loading", "compare", "film", "controller"])
+def test_closed_in_any_state_it_ends_at_once_and_leaves_no_process(tmp_path, state):
+    mark = str(tmp_path)
+    (tmp_path / "loop.py").write_text(LOOP.format(mark=mark, started=str(tmp_path / "started")))
+    ended = started(str(PROGRAM), state, mark)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert float(ended.stdout) < CLOSED
+    assert not (tmp_path / "film.mp4").exists()
+    if sys.platform.startswith("linux"):
+        assert processes(mark) == []
+    assert list((tmp_path / "reports").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal of Unix")
+def test_killed_while_it_plays_it_offers_run_and_robot_at_the_next_start(qtbot, make_window, tmp_path):
+    ended = started(str(PROGRAM), "killed", str(tmp_path))
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    care = recovery.begin(tmp_path / "reports")
+    care.reports.end()
+    assert care.left.session["robot"].endswith("arm7.urdf")
+    window = make_window()
+    window.kept = KeptRuns(window, tmp_path / "runs")
+    assert "the last run was kept (arm7, of" in window.statusBar().currentMessage()
+    (folder,) = keeping.kept(tmp_path / "runs")
+    window.kept.action.trigger()
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: window.workbench.replay.active)
+    assert window.workbench.model.name == "arm7"
+    assert window.workbench.replay.frame.time > 0.05
+    assert folder.exists()
