@@ -27,7 +27,7 @@ from engine import array_files, files, validation
 from engine.model import Model
 from engine.recording import setup_text
 from engine.recording.inputs import Inputs
-from engine.recording.packing import Array, alike
+from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run, StoredFrame
 from engine.recording.setup import Setup
 from engine.rollout import FORMAT, Trajectory
@@ -345,15 +345,17 @@ def _recorded(
         contact |= zip(mine, zip(*columns, strict=True), strict=False)
     touching = _touches(arrays, [setups[k] for k in of_frame[arrays["frame_touched"]]])
     touches = iter(touching)
-    every_frozen, frames = arrays["frame_frozen"].reshape(number, len(q)).astype(bool), []
-    for k in range(number):
-        frozen = every_frozen[k]
-        frames.append(StoredFrame(
+    every_frozen = arrays["frame_frozen"].reshape(number, len(q)).astype(bool)
+    freezes = np.any(every_frozen, axis=1)
+    frames = [
+        StoredFrame(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
-            tuple(changed[ends[k] : ends[k + 1]]), frozen if frozen.any() else None, contact.get(k, ()),
+            tuple(changed[ends[k] : ends[k + 1]]), every_frozen[k] if freezes[k] else None, contact.get(k, ()),
             next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
-        ))  # fmt: skip
+        )
+        for k in range(number)
+    ]  # fmt: skip
     _require_order(frames, [setup.settings.dt for setup in setups])
     return setups, shapes, frames
 
@@ -405,7 +407,8 @@ def _inputs(
             raise ValueError(f"{name}_{what} has numbers that are not finite")
     shape = batch, len(model.link_names), 6
     wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))
-    return [(alike(tau[k]), alike(target[k]), next(wrenches) if acts[k] else None) for k in range(number)]
+    drives = zip(shared(tau), shared(target), acts, strict=True)
+    return [(each_tau, each_target, next(wrenches) if act else None) for each_tau, each_target, act in drives]
 
 
 def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:

@@ -32,6 +32,20 @@ def alike(x: Array) -> Array:
     return np.array(x)
 
 
+def shared(x: Array) -> list[Array]:
+    """x[k] (batch, …) of x (n, batch, …), each `alike`; those that follow one another with the same bits are one array.
+
+    A recording of hours has a few targets, which would take as much room as all its states.
+    """
+    if not len(x):
+        return []
+    bits = _bits(x).reshape(len(x), -1)
+    new = np.concatenate([[True], (bits[1:] != bits[:-1]).any(1)])
+    starts = np.flatnonzero(new)
+    rows = [alike(x[k]) for k in starts.tolist()]
+    return [rows[k] for k in (np.cumsum(new) - 1).tolist()]
+
+
 def pack(x: Array) -> Packed:
     """The rows of x (…, k) that are not zero to the bit (m, k), and their numbers (m,)."""
     flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1]) if x.size else np.zeros((0, 1), x.dtype)
@@ -110,7 +124,10 @@ def unbundle(bundled: Bundle) -> tuple[Array, ...]:
 
 def size(*values: Any) -> int:
     """Bytes that arrays, numbers, and tuples of them take."""
-    return sum(_size(value) for value in values)
+    total = 0
+    for value in values:  # for each frame that is recorded or read
+        total += value.nbytes + _OF_AN_ARRAY if isinstance(value, np.ndarray) else _size(value)
+    return total
 
 
 def _size(value: Any) -> int:

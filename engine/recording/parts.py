@@ -91,7 +91,7 @@ def recording_of_parts(
         if joined is None or not max(joined.own, joined.end - 1) <= first <= joined.end:
             joined = runs[number] = _begun(runs, first, left)
         del joined.frames[first - joined.first :]
-        joined.frames += [frame._replace(setup=frame.setup + at) for frame in frames]
+        joined.frames += [frame._replace(setup=frame.setup + at) for frame in frames] if at else frames
         joined.setups |= {at + k: each for k, each in enumerate(zip(setups, shapes, strict=True))}
     recording = Recording()
     adopted: dict[int, Run] = {}
@@ -101,7 +101,9 @@ def recording_of_parts(
         listed, other, begin = [joined.setups[setup] for setup in known], None, 0
         if joined.left is not None and runs[joined.left[0]].first == joined.first and joined.left[0] in adopted:
             other, begin = (adopted[joined.left[0]], joined.left[1] - joined.first), joined.own - joined.first
-        own = [each._replace(setup=places[each.setup]) for each in joined.frames[begin:]]
+        own = joined.frames[begin:]
+        if known != list(range(len(known))):
+            own = [each._replace(setup=places[each.setup]) for each in own]
         setups, shapes = [each[0] for each in listed], [each[1] for each in listed]
         adopted[number] = recording.adopt(setups, shapes, own, other, number)
     return recording

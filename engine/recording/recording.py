@@ -206,10 +206,11 @@ class Recording:
                 run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
                 run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
-                bundled = frame._replace(contact=bundle_packed(frame.contact), touches=bundle_touches(frame.touches))
-                sized = bundled._replace(bytes=_size(bundled, before))
-                run._frames.append(tuple(sized))
-                self._bytes, before = self._bytes + sized.bytes, frame.inputs
+                bundles = bundle_packed(frame.contact), bundle_touches(frame.touches)
+                bundled = StoredFrame(*frame[:9], *bundles, frame.phases, 0)
+                taken = _size(bundled, before)
+                run._frames.append((*bundled[:-1], taken))
+                self._bytes, before = self._bytes + taken, frame.inputs
             self._runs.append(run)
             self._inputs, self._changes = None, []
             self._budget = max(self._budget, self._bytes)
@@ -430,10 +431,11 @@ def _time_of(frame: Stored | None) -> float:
 
 def _size(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
     """Bytes of a frame, with those inputs that the frame before does not share."""
-    known, new = {id(x) for x in before}, []
+    known, new = set(map(id, before)), []
     for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
-        new += [x for x in inputs if x is not None and id(x) not in known]
-        known |= {id(x) for x in inputs}
+        if inputs is not before:
+            new += [x for x in inputs if x is not None and id(x) not in known]
+            known.update(map(id, inputs))
     bundles = [part[0] for part in (frame.contact, frame.touches) if part]
     tuples = _OF_A_FRAME + _OF_A_CHANGE * len(frame.changes) + _OF_A_BUNDLE * len(bundles)
     return tuples + size(frame.q, frame.v, frame.frozen, frame.phases, *bundles, *new)

@@ -154,3 +154,23 @@ def test_a_branch_of_a_branch_without_steps_is_of_the_run_that_both_left(tmp_pat
     assert read.left == (read_first.number, recording.frame(first, 9).time)
     assert_same_run(recording, first, again, read_first)
     assert_same_run(recording, branch, again, read)
+
+
+def test_what_acts_unchanged_is_read_once(tmp_path, rng):
+    """A recording of hours has a few targets: they take no room in each of its frames."""
+    simulation, recording, parts = standing("quadruped"), engine.Recording(), Parts(tmp_path)
+    recording.begin(simulation)
+    for _ in range(3):
+        simulation.target[:] = rng.normal(size=simulation.target.shape)
+        for _ in range(20):
+            recording.note(simulation)
+            simulation.step(1)
+            recording.add(simulation)
+    parts.write(recording)
+    again = parts.read()
+    (run,), (read,) = recording.runs, again.runs
+    targets = [frame.inputs[1] for frame in again.stored(read)]
+    assert len({id(each) for each in targets}) == len({each.tobytes() for each in targets}) == 4
+    for index in range(len(run)):
+        assert_same(again.frame(read, index).checkpoint, recording.frame(run, index).checkpoint)
+    assert again.bytes < 1.1 * recording.bytes
