@@ -65,10 +65,10 @@ class Loop:
             except engine.ControllerError:  # which has been told
                 self._steps_asked = 0
                 self.pause()
-            except Exception as fault:  # the thread must live on, and the user must hear of it
+            except BaseException as fault:  # SystemExit too: the thread must live on, and the user must hear of it
                 self._survive(fault)
 
-    def _survive(self, fault: Exception) -> None:
+    def _survive(self, fault: BaseException) -> None:
         """Have the CPU go on where it was a GPU that failed; else stop."""
         try:
             if self._running is not None and self._running.on_gpu and isinstance(fault, GPU_FAULTS):

@@ -1,0 +1,33 @@
+"""A fault in the simulation's thread: it is told, the run is kept, and the robot plays on when it is asked to."""
+
+from __future__ import annotations
+
+import pytest
+from windows import wait
+
+import engine
+from app.simulation.running import Running
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("lost"), MemoryError("lost"), SystemExit("lost"), KeyError("lost")])
+def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkeypatch, fault):
+    window = opened(engine.find_robot("double_pendulum"))
+    bench = window.workbench
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.2)
+    advance, run = Running.advance, bench.replay.chosen
+    frames = len(run)
+
+    def fail(*_):
+        raise fault
+
+    monkeypatch.setattr(Running, "advance", fail)
+    wait(qtbot, lambda: not bench.playing)
+    assert "the simulation stopped: " in window.statusBar().currentMessage()
+    assert "lost" in window.statusBar().currentMessage()
+    monkeypatch.setattr(Running, "advance", advance)
+    stopped = bench.time
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > stopped + 0.1)
+    assert list(bench.replay.recording.runs) == [run]
+    assert len(run) > frames
