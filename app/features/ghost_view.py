@@ -65,4 +65,4 @@ class GhostView(QObject):
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
-            self.panel.show_state(ghost, self._bench.model.link_names)
+            self.panel.show_state(ghost, self._bench.model.link_names, waiting=not frame.recorded)

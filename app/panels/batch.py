@@ -28,6 +28,7 @@ from app.panels.heat_map import HeatMap
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
 
+ONE = "One robot. With more, each starts and is made a little differently."
 NARROW = 64  # px of a box at least
 STEPS = 12  # of the slider, from one power of two to the next
 PAUSE = 250  # ms without a change, after which robots are made as asked
@@ -68,6 +69,7 @@ class BatchPanel(QWidget):
         theme.tint(self.note, "faint")
         theme.tint(self.range, "faint")
         self.map = HeatMap()
+        self._noted = 0  # robots that the note is about
         self._tell()
         self._arrange()
         self._due = QTimer(self, singleShot=True, interval=PAUSE)
@@ -178,6 +180,9 @@ class BatchPanel(QWidget):
         self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
     ) -> None:
         """What each robot is at, and which one is looked at."""
+        if len(energy) != self._noted:  # no picture of them is drawn yet
+            self._noted = len(energy)
+            self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
         name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
         self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
         lost = int(np.count_nonzero(diverged))
@@ -188,8 +193,9 @@ class BatchPanel(QWidget):
 
     def show_drawing(self, robots: int, seconds: float) -> None:
         """Tell how many robots this computer draws smoothly, after a picture of so many took so long."""
+        self._noted = robots
         if robots == 1:
-            self.note.setText("One robot. With more, each starts and is made a little differently.")
+            self.note.setText(ONE)
             return
         most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
         rate = f"{robots} robots draw in {1e3 * seconds:.0f} ms"

@@ -17,6 +17,7 @@ from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
 SAME = "as the robot"
+COMING = "preparing …"
 ALIKE = "It takes the robot's own steps so far: choose what is to be different"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
@@ -155,13 +156,15 @@ class GhostPanel(QWidget):
             self.show_state(None, ())
         self.asked.emit(self.settings)
 
-    def show_state(self, ghost: GhostState | None, links: Sequence[str]) -> None:
-        """Say how far the ghost is from the robot, whose links have those names."""
+    def show_state(self, ghost: GhostState | None, links: Sequence[str], waiting: bool = False) -> None:
+        """Say how far the ghost is from the robot, whose links have those names; `waiting`: it may come yet."""
         self.meet.setEnabled(ghost is not None)
         self.alike.setVisible(ghost is not None and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):
             for label in (self.now, self.worst, self.by):
                 label.setText("–")
+            if waiting and self.on.isChecked() and not self.refusal.text():
+                self.now.setText(COMING)
             return
         far = int(np.argmax(ghost.deviation))
         where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""

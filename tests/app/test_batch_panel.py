@@ -9,7 +9,7 @@ from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QToolTip
 
 import engine
-from app.panels.batch import BatchPanel
+from app.panels.batch import ONE, BatchPanel
 from app.panels.heat_map import HeatMap
 from app.picture.crowd import COLORINGS, ENERGY
 from app.simulation.spread import LARGEST, Spread
@@ -126,6 +126,17 @@ def test_it_says_how_many_robots_draw_smoothly(panel):
     assert "64 robots draw in 20 ms, smoothly" in panel.note.text()
     panel.show_drawing(1000, 0.4)
     assert "smooth up to about 133 here" in panel.note.text()
+
+
+def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):
+    panel.show_drawing(1, 0.02)
+    assert panel.note.text() == ONE
+    panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 0)
+    assert panel.note.text() == "3 robots"
+    panel.show_drawing(3, 0.02)
+    told = panel.note.text()
+    panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 0)
+    assert panel.note.text() == told
 
 
 def test_every_control_is_named_and_can_be_reached_by_keys(panel):

@@ -14,7 +14,7 @@ from windows import press, wait
 import engine
 from app.desktop.numbers import prefixed
 from app.features.ghost_view import GhostView
-from app.panels.ghost import FAR, NEAR, SCALE, tints
+from app.panels.ghost import COMING, FAR, NEAR, SCALE, GhostPanel, tints
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
 from app.simulation.spread import Spread
@@ -171,6 +171,22 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
+
+
+def test_a_ghost_that_is_still_to_come_is_told(qtbot):
+    panel = GhostPanel()
+    qtbot.addWidget(panel)
+    panel.show_state(None, (), waiting=True)
+    assert panel.now.text() == "–"  # none was asked for
+    panel.on.click()
+    panel.show_state(None, (), waiting=True)
+    assert panel.now.text() == COMING
+    panel.show_state(None, ())  # what is recorded has none
+    assert panel.now.text() == "–"
+    panel.show_state(None, (), waiting=True)
+    panel.refusal.setText("there is no GPU")
+    panel.show_state(None, (), waiting=True)
+    assert panel.now.text() == "–"
 
 
 @pytest.mark.gpu
