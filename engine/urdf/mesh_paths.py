@@ -13,6 +13,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 PathName = str | os.PathLike[str]
+MESHES = ("meshes", "mesh", "assets")
+"""Folders of meshes, as robots without a package name them from ``urdf/…/`` by ``../../meshes``."""
+ABOVE = 4
+"""So many folders above a file one of them may stand."""
 
 
 class Resources:
@@ -23,7 +27,8 @@ class Resources:
     then in `package_dirs`.
 
     `folders` may be read: the URDF's own, the package around it (without one the folder above, where meshes lie beside
-    ``urdf/``), and those in which packages are looked for by name; beside them a package that is named.
+    ``urdf/``, and `MESHES` in those farther up), and those in which packages are looked for by name; beside them a
+    package that is named.
     """
 
     def __init__(self, source: PathName, package_dirs: Iterable[PathName] = ()):
@@ -36,7 +41,8 @@ class Resources:
         ]
         around = [*filter(_below_root, (self.folder, *self.folder.parents))]
         package = next((folder for folder in around if _is_file(folder / "package.xml")), None)
-        self.folders = [self.folder, *([package] if package else around[1:2]), *named]
+        farther = [above / name for above in around[2 : 1 + ABOVE] for name in MESHES]
+        self.folders = [self.folder, *([package] if package else [*around[1:2], *farther]), *named]
         self.searched = [*around, *named]
         self._packages: dict[str, list[Path]] = {}
 

@@ -28,11 +28,12 @@ def link(name: str, inside: str) -> str:
         ("package://robot/meshes/m.stl", True), ("package://robot/../other/m.stl", False),
         ("package://robot/{}/other/m.stl", False), ("package:///other/m.stl", True),
         ("package://../other/m.stl", False), ("package://other/m.stl", True),
-        ("file://%2e%2e/%2e%2e/other/m.stl", False),
+        ("file://%2e%2e/%2e%2e/other/m.stl", False), ("../../meshes/m.stl", True),
+        ("../../meshes/../other/m.stl", False),
     ],
 )  # fmt: skip
 def test_a_mesh_cannot_lie_outside_the_robots_folders(name: str, read: bool, tmp_path: Path) -> None:
-    for folder in ("robot/meshes", "other"):
+    for folder in ("robot/meshes", "other", "meshes"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "m.stl").touch()
     visual = f'<visual><geometry><mesh filename="{name.format(tmp_path)}"/></geometry></visual>'
@@ -71,3 +72,21 @@ def test_a_mesh_that_is_missing_is_not_read_from_where_the_program_runs(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"the collision mesh m\.obj was not found"):
         engine.Simulation(model, scene=engine.Scene())
+
+
+def test_meshes_of_a_robot_without_a_package_may_stand_some_folders_up(tmp_path: Path) -> None:
+    """One of a package stays in it."""
+    folder, shared = tmp_path / "a" / "b" / "c" / "d" / "e", tmp_path / "a" / "meshes" / "m.stl"
+    folder.mkdir(parents=True)
+    for place in (shared, tmp_path / "meshes" / "m.stl"):
+        place.parent.mkdir()
+        place.touch()
+
+    def found(name: str) -> str:
+        visual = f'<visual><geometry><mesh filename="{name}"/></geometry></visual>'
+        return str(engine.load(write(folder / "r.urdf", link("a", INERTIAL + visual))).visuals[0].mesh)
+
+    assert found("../../../../meshes/m.stl") == str(shared)
+    assert found("../../../../../meshes/m.stl") == "../../../../../meshes/m.stl"
+    (folder.parent / "package.xml").touch()
+    assert found("../../../../meshes/m.stl") == "../../../../meshes/m.stl"
