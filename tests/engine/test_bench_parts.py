@@ -9,8 +9,8 @@ import pytest
 
 import engine
 from engine.bench import states, timer
-from engine.bench.child import Children
-from engine.bench.compare import candidate, own, record, robots
+from engine.bench.child import Children, Silence
+from engine.bench.compare import block, candidate, own, record, robots
 
 TEXT = """
 DEVICES = ("cpu", "cuda")
@@ -133,6 +133,30 @@ def test_what_was_not_timed_has_no_times():
     (found,) = record.results([timed])
     assert (found.turns, found.on_device) == (6, None)
     assert found.host == pytest.approx(1.5)
+
+
+def test_the_progress_of_a_measurement_grows_to_its_end(abia):
+    found = list(block.measured([abia], 0, 0, 0.02))
+    done = [progress.done for progress in found]
+    assert done == sorted(done)
+    assert done[-2:] == pytest.approx([1.0, 1.0])
+    turns = np.concatenate([progress.host[0] for progress in found])
+    assert np.count_nonzero(turns > 0) >= 3
+    assert abia.verdict == "ok"
+
+
+def test_a_process_that_is_silent_says_so_and_one_that_is_stopped_ends():
+    told: list[Silence] = []
+    with Children(1) as children:
+        with pytest.raises(RuntimeError, match="'NoneType' object is not iterable"):
+            list(children[0].work(time.sleep, 0.01))
+        assert list(children[0].work(range, 3)) == [0, 1, 2]
+        for silence in children[0].work(time.sleep, 60.0, stop=lambda: bool(told)):
+            assert isinstance(silence, Silence)
+            told.append(silence)
+        assert len(told) == 1
+        assert 0.3 < told[0].seconds < 50
+        assert children[0]._process.poll() is not None
 
 
 def test_work_is_shared_between_processes_until_it_is_done_or_fails():
