@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LOOK = 30  # ms between two looks at whether the file is read
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "A recorded moment is shown, and this robot is not recorded: it stands where it was left"
+CROWDED = "A batch is shown, and beside it nothing: this robot is there again once the batch is one robot"
 GAP = 0.12  # of the larger robot's size, between the two
 TIP = "Another robot beside this one, simulated with it: to compare the two"
 
@@ -222,7 +223,8 @@ class BesideView(QObject):
 
     def _show(self, frame: Snapshot) -> None:
         state = frame.companion
-        self.panel.show_note(UNRECORDED if frame.recorded and self.model is not None else self._note)
+        hidden = CROWDED if frame.batch is not None else UNRECORDED if frame.recorded else ""
+        self.panel.show_note(hidden if hidden and self.model is not None else self._note)
         if frame.recorded:
             return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -69,11 +70,14 @@ class Keyframes(QMenu):
         self.all.sort(key=lambda each: (each.run.number, each.frame.time))
         self._changed()
 
-    def next(self, run: engine.Run, seconds: float, on: bool) -> Keyframe | None:
-        """The nearest of a run after a time in s, or before it."""
-        found = [each for each in self.all if each.run is run and (each.frame.time > seconds if on else
-                                                                   each.frame.time < seconds)]  # fmt: skip
-        return (found[0] if on else found[-1]) if found else None
+    def seen_in(self, run: engine.Run | None, runs: Sequence[engine.Run]) -> list[Keyframe]:
+        """Those of a run, and of the run that it left up to that moment, in the order of their times."""
+        found, until, numbered = [], math.inf, {each.number: each for each in runs}
+        while run is not None:
+            found += [each for each in self.all if each.run is run and each.frame.time <= until]
+            number, left = run.left or (0, until)
+            run, until = numbered.get(number), min(until, left)
+        return sorted(found, key=lambda each: each.frame.time)
 
     def _fill(self) -> None:
         self.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -174,12 +175,18 @@ class TimeView:
         self._window.refresh()
 
     def _jump_on(self, on: bool) -> None:
-        run = self._replay.chosen
+        if (keyframe := self._next(on)) is not None:
+            self._jump(replace(keyframe, run=self._replay.chosen))
+
+    def _next(self, on: bool) -> Keyframe | None:
+        """The nearest keyframe of what the timeline shows, after the moment that is shown or before it."""
+        replay, run = self._replay, self._replay.chosen
         if run is None:
-            return
-        here = self._replay.frame.time if self._replay.frame is not None else self._replay.recording.span(run)[1]
-        if (keyframe := self.keyframes.next(run, here, on)) is not None:
-            self._jump(keyframe)
+            return None
+        here = replay.frame.time if replay.frame is not None else replay.recording.span(run)[1]
+        seen = self.keyframes.seen_in(run, replay.runs)
+        found = [each for each in seen if (each.frame.time > here if on else each.frame.time < here)]
+        return (found[0] if on else found[-1]) if found else None
 
     def _start_from(self, keyframe: Keyframe) -> None:
         self._jump(keyframe)
@@ -210,8 +217,10 @@ class TimeView:
         self._show_marks()
 
     def _show_marks(self) -> None:
-        run = self._replay.chosen
-        self.bar.track.show_marks([each.frame.time for each in self.keyframes.all if each.run is run])
+        seen = self.keyframes.seen_in(self._replay.chosen, self._replay.runs)
+        self.bar.track.show_marks([each.frame.time for each in seen])
+        for action, on in zip(self.jumps, (False, True), strict=True):
+            action.setEnabled(self._next(on) is not None)
 
     def _refresh(self) -> None:
         replay, recording = self._replay, self._replay.recording

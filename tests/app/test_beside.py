@@ -11,7 +11,7 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
 import engine
-from app.features.beside_view import GAP, UNRECORDED, BesideView, apart
+from app.features.beside_view import CROWDED, GAP, UNRECORDED, BesideView, apart
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
@@ -226,8 +226,10 @@ def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
     window.workbench.set_spread(Spread(3, 0.1))
     wait(qtbot, lambda: window.workbench.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.companion is None)
+    assert view.panel.note.text() == CROWDED
     window.workbench.set_spread(Spread())
     wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    assert not view.panel.note.text()
     view.close_action.trigger()
     assert window.viewport.overlays.companion is None
     wait(qtbot, lambda: state(window) is None)

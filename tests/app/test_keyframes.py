@@ -1,0 +1,43 @@
+"""Keyframes along the timeline of a run and of its branches."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+from test_time import load, play, scrub
+from windows import wait
+
+from app.features.time_view import TimeView
+
+
+@pytest.fixture
+def time_view(window) -> TimeView:
+    return window.features[TimeView]
+
+
+def test_a_branch_has_the_keyframes_of_what_it_goes_on_from(qtbot, window, time_view):
+    ctrl = Qt.KeyboardModifier.ControlModifier
+    recording = load(qtbot, window)
+    before, after = time_view.jumps
+    assert not before.isEnabled()
+    assert not after.isEnabled()
+    play(qtbot, window, 0.6)
+    for moment in (0.2, 0.5):
+        scrub(qtbot, time_view, moment)
+        qtbot.keyClick(window, Qt.Key.Key_K)
+    scrub(qtbot, time_view, 0.4)
+    assert before.isEnabled()
+    assert after.isEnabled()
+    qtbot.keyClick(window, Qt.Key.Key_B, ctrl)
+    wait(qtbot, lambda: len(recording.runs) == 2 and not window.workbench.replay.active)
+    window.run.step.trigger()
+    branch = recording.runs[1]
+    wait(qtbot, lambda: branch.last >= branch.own)
+    early, late = time_view.keyframes.all
+    assert time_view.keyframes.seen_in(branch, recording.runs) == [early]
+    assert time_view.keyframes.seen_in(late.run, recording.runs) == [early, late]
+    qtbot.keyClick(window, Qt.Key.Key_Left, ctrl)
+    replay = window.workbench.replay
+    assert (replay.run, replay.frame.time) == (branch, early.frame.time)
+    assert recording.frame(branch, replay.frame.index).time == early.frame.time
+    wait(qtbot, lambda: not before.isEnabled() and not after.isEnabled())
