@@ -65,8 +65,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
         raise IsADirectoryError(f"{named!r} is a folder; give the name of a file")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {os.fspath(Path(path).parent)!r} to write into; make it first")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(f"{named!r} may not be written to; name another file, or let it be written to")
+    require_writable(path)
     try:
         if target.exists() and not target.is_file():
             with target.open(mode, encoding=encoding) as file:
@@ -84,6 +83,13 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
         if error.errno is None or isinstance(error, BrokenPipeError) or not _is_of(error, target):
             raise
         raise of_file(error, f"{named!r} cannot be written, and stays as it was") from error
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """PermissionError where a file, or the folder that it would be in, may not be written to."""
+    target = Path(os.path.realpath(path))
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise PermissionError(f"{os.fspath(path)!r} may not be written to; name another file, or let it be written to")
 
 
 def of_file(error: OSError, what: str) -> OSError:

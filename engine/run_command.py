@@ -141,6 +141,8 @@ def run_robot(args: argparse.Namespace) -> int:
     steps = round(args.seconds / args.dt / every) * every
     if args.out is not None and not args.out.parent.is_dir():
         raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    if args.out is not None:
+        files.require_writable(args.out)
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
     q, v = _start(args, model)

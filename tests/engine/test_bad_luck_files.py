@@ -167,7 +167,7 @@ def test_a_folder_and_a_file_that_may_not_be_written_to_are_told_by_the_file_s_n
     os.waitpid(child, 0)
     assert told == [
         f"'{path}' may not be written to; name another file, or let it be written to",
-        f"'{shut / 'file'}' cannot be written, and stays as it was: Permission denied",
+        f"'{shut / 'file'}' may not be written to; name another file, or let it be written to",
     ]
     assert path.read_text() == "old"
 
@@ -182,3 +182,12 @@ def test_a_name_of_the_greatest_length_is_written(tmp_path):
     with files.replacing(path, "w") as file:
         file.write("whole")
     assert path.read_text() == "whole"
+
+
+def test_a_run_whose_file_may_not_be_written_to_is_refused_before_it_begins(tmp_path, monkeypatch, capsys):
+    """And not after an hour."""
+    path, access = tmp_path / "fall.npz", os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: os.fspath(place) != str(tmp_path) and access(place, mode))
+    monkeypatch.setattr("engine.run_command.Simulation", None)
+    assert main.main(["run", "double_pendulum", "--out", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"catena run: '{path}' may not be written to; name another file")
