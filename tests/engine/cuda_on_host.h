@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <csetjmp>
 #include <functional>
 #include <ucontext.h>
 #include <utility>
@@ -57,49 +58,64 @@ void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
 namespace on_host {
 // One of a block's threads.
 struct Thread {
-    ucontext_t context;
+    ucontext_t context;  // to begin with; from then on a jump, which asks nothing of the system
+    jmp_buf place;
     std::vector<char> stack = std::vector<char>(1 << 20);
-    bool ended;
+    bool begun, ended;
 };
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static Thread* running;
 static std::function<void()> body;
-inline void enter() { body(), running->ended = true; }
+inline void enter() {
+    body(), running->ended = true;
+    _longjmp(scheduler, 1);
+}
+inline void take_turn(Thread& thread) {
+    running = &thread;
+    if (_setjmp(scheduler)) return;
+    if (thread.begun) _longjmp(thread.place, 1);
+    thread.begun = true;
+    setcontext(&thread.context);
+}
 }  // namespace on_host
-inline void __syncthreads() { swapcontext(&on_host::running->context, &on_host::scheduler); }
+inline void __syncthreads() {
+    if (!_setjmp(on_host::running->place)) _longjmp(on_host::scheduler, 1);
+}
 
 // Threads that have one robot together, LANES of them, as if there were no others in their warp.
 namespace on_host {
 static unsigned lanes = 1;
-static long long given[1024];
-static int asked[1024];
+static long long given[2][1024];  // in turn, so that nobody writes where another still reads
+static int asked[2][1024];
+static unsigned char turns[1024];
 inline unsigned first_lane() { return threadIdx.x / lanes * lanes; }
-template <class T> struct All {
-    T of[32];
-};
-// x of all lanes, once they are all here with the same question.
-template <class T> All<T> shared_by_all(T x, int question) {
-    std::memcpy(&given[threadIdx.x], &x, sizeof x), asked[threadIdx.x] = question;
+// x for all lanes; once they are all here with the same question, where those of this robot's stand.
+template <class T> const long long* shared_by_all(T x, int question) {
+    const unsigned turn = turns[threadIdx.x]++ % 2, first = first_lane();
+    std::memcpy(&given[turn][threadIdx.x], &x, sizeof x), asked[turn][threadIdx.x] = question;
     if (lanes > 1) __syncthreads();
-    All<T> all;
-    for (unsigned k = 0; k < lanes; ++k) {
-        if (asked[first_lane() + k] != question) std::abort();
-        std::memcpy(&all.of[k], &given[first_lane() + k], sizeof x);
-    }
-    if (lanes > 1) __syncthreads();
-    return all;
+    if (asked[turn][first + (threadIdx.x + 1) % lanes] != question) std::abort();
+    return &given[turn][first];
+}
+template <class T> T of_lane_there(const long long* all, unsigned lane) {
+    T x;
+    std::memcpy(&x, &all[lane], sizeof x);
+    return x;
 }
 }  // namespace on_host
 inline unsigned __activemask() { return (on_host::lanes < 32 ? (1u << on_host::lanes) - 1 : ~0u) << on_host::first_lane() % 32; }
 inline unsigned __ballot_sync(unsigned, bool x) {
-    const auto all = on_host::shared_by_all(x, 1);
+    const auto* const all = on_host::shared_by_all(x, 1);
     unsigned found = 0;
-    for (unsigned k = 0; k < on_host::lanes; ++k) found |= unsigned(all.of[k]) << (on_host::first_lane() + k) % 32;
+    for (unsigned k = 0; k < on_host::lanes; ++k)
+        found |= unsigned(on_host::of_lane_there<bool>(all, k)) << (on_host::first_lane() + k) % 32;
     return found;
 }
-template <class T> T __shfl_sync(unsigned, T x, int lane) { return on_host::shared_by_all(x, 2).of[lane % on_host::lanes]; }
+template <class T> T __shfl_sync(unsigned, T x, int lane) {
+    return on_host::of_lane_there<T>(on_host::shared_by_all(x, 2), lane % on_host::lanes);
+}
 template <class T> T __shfl_xor_sync(unsigned, T x, int d) {
-    return on_host::shared_by_all(x, 3).of[threadIdx.x % on_host::lanes ^ d];
+    return on_host::of_lane_there<T>(on_host::shared_by_all(x, 3), threadIdx.x % on_host::lanes ^ d);
 }
 inline void __syncwarp(unsigned) { on_host::shared_by_all(0, 4); }
 
@@ -114,15 +130,15 @@ template <class... A> void launch(void (*kernel)(A...), int grid, int block, voi
         for (Thread& thread : threads) {
             getcontext(&thread.context);
             thread.context.uc_stack.ss_sp = thread.stack.data(), thread.context.uc_stack.ss_size = thread.stack.size();
-            thread.context.uc_link = &scheduler, thread.ended = false;
+            thread.context.uc_link = nullptr, thread.begun = thread.ended = false;
             makecontext(&thread.context, enter, 0);
         }
+        std::memset(turns, 0, sizeof turns);
         for (bool any = true; any;) {
             any = false;
             for (threadIdx.x = 0; threadIdx.x < unsigned(block); ++threadIdx.x) {
-                running = &threads[threadIdx.x];
-                if (running->ended) continue;
-                swapcontext(&scheduler, &running->context);
+                if (threads[threadIdx.x].ended) continue;
+                take_turn(threads[threadIdx.x]);
                 any = true;
             }
         }

@@ -101,6 +101,7 @@ def of_robots(dtype: str, folder: Path):
     heights = engine.HeightField(np.zeros((3, 3)), 0.1)
     for name, integrator, scene in (
         ("quadruped", "implicit", engine.Scene()),
+        ("humanoid", "implicit", engine.Scene()),
         ("humanoid", "rk4", engine.Scene(ground=heights, restitution=0.5)),
         ("snake50", "semi-implicit", engine.Scene(friction=0.0)),
     ):

@@ -38,7 +38,8 @@ constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + memory::NUMBERS * CONTACTS, NU
 }
 
 // The places of at most MOST contacts. What every step works in: the contacts; M, L and 1/D, whose right-hand side is the free
-// acceleration; velocities (NV,) each; the rows W = J L⁻¹, their entries from the root on; numbers for each row; those for each
+// acceleration; velocities (NV,) each; the rows W = J L⁻¹, their entries from the root on, and before there are
+// any what lanes of a warp hand to each other, LANE_SLOTS; numbers for each row; those for each
 // contact; the laws of joint rows and whose they are. FAR from it what a step seldom needs: G, its lower triangle; what the solver
 // works in; the impulses that it has found. Without restitution b needs no second place, nor its offsets one of their own.
 template <int MOST> struct Places {
@@ -49,11 +50,15 @@ template <int MOST> struct Places {
                          PLACED = NEAREST + near::NUMBERS * (MOST == CONTACTS ? SPHERE_PLACES : 0),
                          FACTOR = PLACED + placed::NUMBERS * (MOST == CONTACTS ? MOVING_SOLIDS : 0),
                          FREE_V = FACTOR + FACTOR_SLOTS, HALF = FREE_V + NV, WAY = HALF + NV, W = WAY + NV,
-                         B = W + ROWS * DEPTH, OWN = B + ROWS, TRIED = OWN + ROWS, U = TRIED + ROWS,
+                         B = W + (ROWS * DEPTH > LANE_SLOTS ? ROWS * DEPTH : LANE_SLOTS), OWN = B + ROWS, TRIED = OWN + ROWS, U = TRIED + ROWS,
                          BASE = HAS_RESTITUTION ? U + ROWS : B, OFFSET = HAS_RESTITUTION ? BASE + ROWS : TRIED,
                          BEFORE = U + (HAS_RESTITUTION ? 3 : 1) * ROWS, MU = BEFORE + HAS_RESTITUTION * MOST,
                          LAW = MU + MOST, JOINT_OF = LAW + 3 * (ALL_RUB && JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),
-                         SIZE = JOINT_OF + JOINT_ROWS;
+                         NEWTON = JOINT_OF + JOINT_ROWS, OMEGA = NEWTON + (LANES == 32 ? FACTOR_SLOTS : 0),
+                         TARGET = OMEGA + (LANES == 32 ? ROWS : 0), SHEAR = TARGET + (LANES == 32 ? ROWS : 0),
+                         FIRST_CONTACT = SHEAR + (LANES == 32 ? MOST : 0),
+                         FIRST_JOINT = FIRST_CONTACT + (LANES == 32 ? NV + 1 : 0),
+                         SIZE = FIRST_JOINT + (LANES == 32 ? NV + 1 : 0);
     static constexpr int G = 0, STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, BEST = PIVOT + LONGEST,
                          CHOSEN = BEST + ROWS, A = CHOSEN + ROWS, VECTORS = A + LONGEST * LONGEST,
                          PAIRS = VECTORS + 14 * LONGEST, FAR = PAIRS + 22 * LAWS;

@@ -68,15 +68,15 @@ __device__ __forceinline__ Real area(Vector<Real> a, Vector<Real> b, Vector<Real
     return dot(n, cross(b - a, c - a));
 }
 
-// How much a further point adds to the `count` contacts that stand from `first` on: distance, then area.
-template <typename Real, class Room>
-__device__ __forceinline__ Real worth(const Room& room, int first, int count, Vector<Real> x, Vector<Real> n) {
-    const Vector<Real> a = room.vector(first + contact::PLACE), d = x - a;
+// How much a further point adds to the `count` kept ones, which are at place(0) and so on: distance, then area.
+template <typename Real, class Place>
+__device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n) {
+    const Vector<Real> a = place(0), d = x - a;
     if (count == 1) return dot(d, d);
-    const Vector<Real> b = room.vector(first + contact::NUMBERS + contact::PLACE);
+    const Vector<Real> b = place(1);
     const Real here = area(a, b, x, n);
     if (count == 2) return fabs(here);
-    const Vector<Real> c = room.vector(first + 2 * contact::NUMBERS + contact::PLACE);
+    const Vector<Real> c = place(2);
     const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: by the widest side's area
     return fmax(fmax(turn * here, turn * area(b, c, x, n)), turn * area(c, a, x, n));
 }
@@ -137,6 +137,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
         return kept;
     }
     Vector<Real> across = {0, 0, 1};
+    const auto kept_at = [&](int c) { return room.vector(place + contact::NUMBERS * c + contact::PLACE); };
 #pragma unroll 1
     while (kept < KEPT) {
         Real best = kept == 0 ? Real(-1e30) : Real(0);
@@ -149,7 +150,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
             for (int c = 0; c < kept; ++c)
                 taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
-            const Real worth_here = kept == 0 ? -at.gap : worth(room, place, kept, at.x, across);
+            const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across);
             if (worth_here > best) best = worth_here, found = number;
         }
         if (found < 0) break;

@@ -8,6 +8,7 @@
 #include "constraints/coupled_rows.cuh"
 #include "constraints/interior_point.cuh"
 #include "constraints/joint_constraints.cuh"
+#include "rigid_body/lane_bodies.cuh"
 #include "rigid_body/limbs.cuh"
 
 // Sweeps before G is formed, each a fraction of what that and a Newton step take: as many as on the CPU, but in single precision,
@@ -248,6 +249,10 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
 template <typename Real, class Room> __device__ __forceinline__ void to_velocities(const Room& room, const Group& group) {
     if constexpr (LANES == 1) return to_velocities<Real>(room);
     group.sync();
+    if constexpr (LANE_A_BODY) {
+        for (int v = group.rank; v < NV; v += LANES) room(Room::WAY + v) = room(Room::HALF + v);
+        return lane_spread<Real>(room, Room::FACTOR, [&](int v) -> Real& { return room(Room::WAY + v); }, group);
+    }
     if (group.rank == 0) to_velocities<Real>(room, 0, TRUNK_NV);
     group.sync();
     to_velocities<Real>(room, limb_velocity(LIMB_FIRST[group.rank]), limb_velocity(LIMB_FIRST[group.rank + 1]));

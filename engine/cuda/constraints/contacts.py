@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, meeting
-from engine.cuda.rigid_body import joint_space
+from engine.cuda.rigid_body import joint_space, lane_bodies
 from engine.cuda.rigid_body.limbs import LANES, even, limbs
 from engine.cuda.runtime import arrays, header
 from engine.model import FREE, WORLD, Model
@@ -60,12 +60,14 @@ class Contacts:
 
     @property
     def lanes(self) -> int:
-        """How many lanes a robot is solved by: several where it has limbs that touch a plane by few points."""
-        found = self._points
-        runs = limbs(self._model) if self._scalar and isinstance(self._scene.ground, Plane) else None
+        """How many lanes a robot is solved by, on a plane: a warp, or a few where limbs touch by few points."""
+        found, plane = self._points, self._scalar and isinstance(self._scene.ground, Plane)
         plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not self._pairs
-        few = np.all(np.diff(found.first)[found.body > 0] <= KEPT)
-        return LANES if runs and plain and few and not self._stages and self._model.nv <= _MOST_VELOCITIES else 1
+        if not plane or not plain or self._stages or self._model.nv > _MOST_VELOCITIES:
+            return 1
+        if limbs(self._model):
+            return LANES if np.all(np.diff(found.first)[found.body > 0] <= KEPT) else 1
+        return lane_bodies.WARP if lane_bodies.fits(self._model) else 1
 
     @property
     def may_be_few(self) -> bool:
@@ -213,7 +215,9 @@ class Contacts:
         bounces, whole = bool(np.any(self._restitution > 0)), contacts == self.capacity
         contact = _CONTACT + (_FEATURE + _OTHER * bool(self._meeting) if self._pairs else 0)
         places = _SPHERE_PLACE * self._spheres + _PLACED * (self._pairs.moving if self._pairs else 0)
-        found = contact * C + places * whole + rows.numbers + 3 * nv + N * int(rows.level.max())
+        found = contact * C + places * whole + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
+        if self.lanes == lane_bodies.WARP:
+            found += rows.numbers + 2 * N + C + 2 * (nv + 1)
         return found + (4 + 2 * bounces) * N + (1 + bounces) * C + 3 * (J if all_rub and J > C else J + C) + J
 
     def _rows(self, contacts: int) -> int:
@@ -233,6 +237,11 @@ class Contacts:
         return int(np.max(np.diff(first) * (self._points.radius[first[:-1]] > 0), initial=0))
 
     @property
+    def _lane_slots(self) -> int:
+        """Numbers that the lanes of a warp hand to each other: `lane_slot` in lane_ground.cuh."""
+        return 18 * lane_bodies.WARP + 4 * len(self._points.radius) if self.lanes == lane_bodies.WARP else 0
+
+    @property
     def _numbers(self) -> dict[str, int]:
         """The counts, by the names that kernels have for them."""
         rows, C, J, nv = self._matrix, self.capacity, self._joint_rows, self._model.nv
@@ -243,7 +252,8 @@ class Contacts:
             "SPHERE_PLACES": self._spheres, "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
             "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": self._remembered * C + nv, "ROOM_SLOTS": self.room(C),
             "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
-            "FEW": self._few, "FEW_SLOTS": self.room(self._few), "HALVINGS": thresholds.HALVINGS,
+            "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.room(self._few),
+            "HALVINGS": thresholds.HALVINGS,
         }  # fmt: skip
 
     @property
@@ -257,7 +267,7 @@ class Contacts:
         return np.concatenate([self._points.restitution, self._laws.restitution])
 
     def _preamble(self) -> str:
-        runs = (limbs(self._model) if self._lanes > 1 else None) or (0, 0)
+        runs = (limbs(self._model) if self._lanes == LANES else None) or (0, 0)
         one, other = self._bodies
         flags = {
             "SOME_RUB": bool(np.any(self._friction > 0)),
@@ -282,12 +292,15 @@ class Contacts:
             "COMMON": _common(self._matrix.parent),
             "PATH": _paths(self._matrix),
             "LIMB_FIRST": np.array(runs),
+            "POINT_SHAPE": np.repeat(np.argsort(self._order), np.diff(self._points.first)),
         }
+        tables |= lane_bodies.tables(self._model, self._lanes == lane_bodies.WARP)
+        levels = int(tables["BODY_DEPTH"].max()) + 1
         if self._pairs:
             tables["SOLID_START"] = np.searchsorted(self._pairs.body[: self._pairs.moving], bodies)
         return "\n".join(
             [
-                *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max())}),
+                *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max()), "TREE_LEVELS": levels}),
                 *header.flags(flags),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
                 f"#define EVEN_LIMBS {int(self.even_limbs and self._lanes > 1)}",

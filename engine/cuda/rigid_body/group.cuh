@@ -1,8 +1,8 @@
 // LANES threads next to each other that have one robot, or one that has it alone.
 #pragma once
 
-// A bit for the first lane of every group of a warp.
-constexpr unsigned FIRST_LANES = ~0u / ((1u << LANES) - 1);
+// A bit for each lane of a group, and for the first one of every group of a warp.
+constexpr unsigned LANE_BITS = LANES < 32 ? (1u << LANES % 32) - 1 : ~0u, FIRST_LANES = ~0u / LANE_BITS;
 
 // The lanes that have one robot; what one of them writes the others read after `sync`. Groups of a warp that `meet` wait for each
 // other from then on, so that they stay together: they have to come to the same calls.
@@ -12,7 +12,7 @@ struct Group {
     unsigned own, lanes;  // those of this group, and of all that have met
 
     __device__ __forceinline__ Group() : rank(LANES > 1 ? threadIdx.x % LANES : 0), own(0), lanes(0) {
-        if constexpr (LANES > 1) lanes = own = ((1u << LANES) - 1) << (threadIdx.x % 32 - rank);
+        if constexpr (LANES > 1) lanes = own = LANE_BITS << (threadIdx.x % 32 - rank);
     }
     // Those groups that are here with all their lanes, or else this one by itself.
     __device__ __forceinline__ void meet() {
@@ -21,7 +21,7 @@ struct Group {
 #pragma unroll
             for (int d = 1; d < LANES; d *= 2) whole &= whole >> d;
             whole &= FIRST_LANES;
-            whole *= (1u << LANES) - 1;
+            whole *= LANE_BITS;
             lanes = whole & own ? whole : own;
         }
     }

@@ -52,12 +52,16 @@ class _Shape(NamedTuple):
 
 
 def preamble(
-    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None
-) -> str:
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
+    diverges: bool = False,
+) -> str:  # fmt: skip
     """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
     places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
     return "\n".join(
-        [*header.numbers({"THREADS": WARP, **places}), tree.preamble(model, dtype, additions, matrices, meeting)]
+        [
+            *header.numbers({"THREADS": WARP, **places}),
+            tree.preamble(model, dtype, additions, matrices, meeting, diverges),
+        ]
     )
 
 

@@ -87,9 +87,13 @@ class Layout:
 
 
 def preamble(
-    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None
-) -> str:
-    """The C++ text that says `model` to tree.cuh, and with `matrices` or `meeting` to ltdl.cuh."""
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
+    diverges: bool = False,
+) -> str:  # fmt: skip
+    """The C++ text that says `model` to tree.cuh, and with `matrices` or `meeting` to ltdl.cuh.
+
+    It `diverges` where the lanes of a warp are at different bodies: then no table stands in constant memory.
+    """
     at = Layout(model, additions, matrices, meeting)
     n = len(at.parent)
     numbers = {
@@ -120,9 +124,8 @@ def preamble(
         "ADDITIONS": additions,
         "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),
     }
-    space, more = (
-        "__constant__" if n <= most else "__device__" for most in (_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY)
-    )
+    most = (_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY)
+    space, more = ("__constant__" if n <= one and not diverges else "__device__" for one in most)
     by_body = {
         "PARENT": at.parent, "KIND": at.kind, "Q_START": at.q_start, "V_START": at.v_start,
         "FIRST_SLOT": at.first, "BRANCH": at.branch, "LAST": at.last,

@@ -4,8 +4,9 @@
 // the law, and then neither G nor a factor of it is made. What comes after that stands in functions of its own.
 #pragma once
 
-#include "collision/ground.cuh"
-#include "constraints/contact_rows.cuh"
+#include "collision/lane_ground.cuh"
+#include "constraints/newton_by_paths.cuh"
+#include "constraints/together.cuh"
 #include "stepping/joint_motion.cuh"
 #include "stepping/told.cuh"
 #if EVEN_LIMBS
@@ -34,17 +35,26 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     const Real dt = joints.dt;
     if constexpr (LANES > 1) {
         for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
-        limb_bias<Real>(at, joints, robot, group);
-        limb_loads<Real>(at, room.here, Room::W, robot, group,
-                         [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; },
-                         [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); });
+        const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
+        const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
+        if constexpr (LANE_A_BODY) {
+            lane_loads<Real>(at, joints, room, Room::W, robot, group, take, put);
+        } else {
+            limb_bias<Real>(at, joints, robot, group);
+            limb_loads<Real>(at, room.here, Room::W, robot, group, take, put);
+        }
         for (int k = group.rank; k < NV; k += LANES) {
             const int i = max(0, k - TRUNK_NV + 1);
             if (i > 0) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
             room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
         }
         group.sync();
-        limb_factor_and_solve<Real>(room, Room::FACTOR, group);
+        if constexpr (LANE_A_BODY) {
+            const auto entry_of = [&](int k, int, int n) { return room(Room::FACTOR + ROW_START[k] + n); };
+            lane_factor_and_solve<Real>(room, Room::FACTOR, entry_of, group);
+        } else {
+            limb_factor_and_solve<Real>(room, Room::FACTOR, group);
+        }
         for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
         group.sync();
         constexpr int f = Room::FREE_V;
@@ -163,7 +173,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real work(const 
 
 // Where sweeps from the impulses of the step before do not do: the law solved, with less restitution where that would gain
 // energy, and HALF anew. `solved`: at full restitution they do. Answers the residual.
-template <typename Real, class Room>
+template <typename Real, class Room, class Team>
 __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved,
                                         Team team) {
     const int n = rows.all();
@@ -182,7 +192,7 @@ __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, Row
 }
 
 // What is displaced so that overlaps are taken back, into WAY: M̃⁻¹ Jᵀ π for 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
-template <typename Real, class Room> __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
+template <typename Real, class Room, class Team> __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
     delassus<Real>(room, rows, team);
     const int last = rows.first_joint();
     if (team.rank == 0) {
@@ -203,30 +213,8 @@ template <typename Real, class Room> __device__ __noinline__ void take_back(Room
     team.sync();
     for (int i = team.rank; i < rows.count; i += team.size) room(Room::OFFSET + rows.first(i)) = room.far(Room::BEST + i);
     half_impulses<Real>(room, rows, last, Room::OFFSET, team);
-    if (team.rank == 0) to_velocities<Real>(room);
-}
-
-// f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a copy of its room whose numbers lie side by side
-// and of which it has back the impulses and the velocities.
-template <class Room, class F>
-__device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows, const F& f) {
-    const int lane = threadIdx.x % 32;  // robots stand side by side, LANES for each
-    auto* const scratch = room.far.first + ((__ffs(team.lanes) - 1) / LANES - lane / LANES) * TEAM_SLOTS;
-    const typename Room::Together own(scratch, scratch + Room::SIZE, nullptr);
-#pragma unroll 1
-    for (unsigned left = __ballot_sync(team.lanes, needs && lane % LANES == 0); left; left &= left - 1) {
-        const int r = __ffs(left) - 1;
-        const RowsOf theirs = {__shfl_sync(team.lanes, rows.count, r), __shfl_sync(team.lanes, rows.rubbing, r),
-                               __shfl_sync(team.lanes, rows.joints, r)};
-        const decltype(room.here) there = {room.here.first + (r / LANES - lane / LANES)};
-        for (int slot = team.rank; slot < Room::SIZE; slot += team.size) own(slot) = there(slot);
-        team.sync();
-        f(own, theirs, r);
-        team.sync();
-        for (int slot = Room::HALF + team.rank; slot < Room::W; slot += team.size) there(slot) = own(slot);
-        for (int slot = Room::B + team.rank; slot < Room::LAW; slot += team.size) there(slot) = own(slot);
-        team.sync();
-    }
+    if constexpr (LANE_A_BODY) to_velocities<Real>(room, team);
+    else if (team.rank == 0) to_velocities<Real>(room);
 }
 
 // Where contacts are found: the first FEW where steps with no more work, all others where the rest of the steps do.
@@ -270,7 +258,11 @@ template <typename Real, int PITCH> struct Touching {
     __device__ __forceinline__ int find(const Joints& joints, const Robot& own_robot) const {
         Group group = this->group;
         group.meet();
-        if constexpr (LANES > 1) return limb_touches(joints, own_robot, scene, found, group);
+        if constexpr (LANE_A_BODY && FEW > 0)
+            return lane_touches(joints, own_robot, scene, found, found.few, found.few.W, group);
+        else if constexpr (LANE_A_BODY)
+            return lane_touches(joints, own_robot, scene, found, found.all, found.all.W, group);
+        else if constexpr (LANES > 1) return limb_touches(joints, own_robot, scene, found, group);
         else return touches(joints, own_robot, scene, found);
     }
     // Nothing touches: the impulses of the step before are forgotten.
@@ -296,8 +288,10 @@ template <typename Real, int PITCH> struct Touching {
         using Own = typename Room::Together;
         Group group = this->group;
         group.meet();
-        const Team team(LANES > 1 ? group.lanes : __activemask());  // who comes here together leaves together
-        const auto& at = joints.at;
+        const auto team = [&] {  // who comes here together leaves together
+            if constexpr (LANE_A_BODY) return group;
+            else return Team(LANES > 1 ? group.lanes : __activemask());
+        }();
         const Real dt = joints.dt;
         begin_contacts<Real>(joints, own_robot, room, given, group);
         for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) = 0;
@@ -307,13 +301,19 @@ template <typename Real, int PITCH> struct Touching {
         const int n = rows.all();
         group.sync();
         const bool springs = group.any(right_side(scene, room, rows, Real(1), dt, group.rank, LANES));
-        if constexpr (LANES > 1) half_by_levels<Real>(room, rows, group);
-        group.sync();
-        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) *= room(Room::FACTOR + diagonal(v));
-        group.sync();
+        if constexpr (LANE_A_BODY) {
+            note_rows<Real>(room, rows, group);
+            lane_half<Real>(room, rows, group);
+        } else {
+            if constexpr (LANES > 1) half_by_levels<Real>(room, rows, group);
+            group.sync();
+            for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) *= room(Room::FACTOR + diagonal(v));
+            group.sync();
+        }
         left = residual_by_paths<Real>(room, rows, group);
-        const Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
+        Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
         bool goes = !(left <= CONTACT_TOLERANCE<Real>);
+        if constexpr (LANE_A_BODY) left = rounds_by_paths(room, rows, left, group), enough = BEARABLE<Real>, goes = false;
         for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
             sweep_by_paths<Real>(room, rows, group, goes);
             const Real found = residual_by_paths<Real>(room, rows, group);

@@ -248,6 +248,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
     constexpr bool TOGETHER = SHARED && !Touch::ANY;
+    constexpr bool DIVERGENT = LANES == 32;  // constant memory is for lanes that read the same
     constexpr int PITCH = TOGETHER ? Rows<Real, ROBOTS>::PITCH : ROBOTS;
     const Group group;
     const int own = threadIdx.x / LANES;  // of the block's robots
@@ -259,10 +260,11 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const Slots<Real, PITCH> at = {block + own};
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
-                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
+                        : JointTable<Real>{JOINT_TABLE_FITS && !DIVERGENT ? reinterpret_cast<const Real*>(joint_table_memory)
                                                             : joint_table, 0};
     const auto own_robot = [&] {
         if constexpr (OWN_CONSTANTS) return Constants<Real, true>{constants + robot, batch};
+        else if constexpr (DIVERGENT) return Constants<Real, false>{constants, 0};
         else return robot_of_all<Real>(constants);
     }();
     const auto external = [&] {

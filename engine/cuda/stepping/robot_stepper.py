@@ -9,6 +9,7 @@ import numpy as np
 from engine.cuda.collision.pair_tables import meeting
 from engine.cuda.constraints.contacts import Contacts, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
+from engine.cuda.rigid_body.lane_bodies import WARP
 from engine.cuda.rigid_body.limbs import LANES
 from engine.cuda.runtime import compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
@@ -19,7 +20,7 @@ from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
-_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1))}
+_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((1, 16), (1, 8), (1, 4))}
 """By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
 _ON_EVEN_LIMBS = 16, 5
 """The same of robots whose steps are taken in registers as a rule, and else in global memory."""
@@ -190,7 +191,7 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meets),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meets, lanes == WARP),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",

@@ -1,0 +1,151 @@
+// Contacts between the points of a robot and a plane by a whole warp, as `touches` finds them: a lane a body for the poses, a lane
+// a point for the gaps, a lane a shape for which of its points are kept, and a lane a contact for what is known of each.
+#pragma once
+
+#include "collision/ground.cuh"
+#include "rigid_body/lane_bodies.cuh"
+
+// What lanes hand to each other, from a slot of the robot's room on: the bodies in the world, with their twists there; of each
+// point its place and gap.
+namespace lane_slot {
+constexpr int POSE = 0, OMEGA = POSE + POSE_NUMBERS * WHOLE_WARP, VELOCITY = OMEGA + 3 * WHOLE_WARP,
+              POINT = VELOCITY + 3 * WHOLE_WARP, POINT_NUMBERS = 4, NUMBERS = POINT + POINT_NUMBERS * POINTS;
+static_assert(!LANE_A_BODY || NUMBERS == LANE_SLOTS, "what contacts.py makes room for");
+}
+constexpr double OUT_OF_REACH = 1e30;  // a gap
+
+template <typename Real, class Room> __device__ __forceinline__ Placed<Real> placed_body(const Room& room, int first, int i) {
+    const Pose<Real> T = pose_of<Real>(room, first + lane_slot::POSE, i);
+    return {T.R, T.p, vector_of<Real>(room, first + lane_slot::OMEGA + i), vector_of<Real>(room, first + lane_slot::VELOCITY + i)};
+}
+
+// Every body in the world.
+template <typename Real, class Joints, class Robot, class Room>
+__device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& robot, const Room& room, int first,
+                                             const Group& group) {
+    const bool own = group.rank < BODIES;
+    const int i = own ? group.rank : BODIES - 1, depth = own ? BODY_DEPTH[i] : -1, above = max(parent(i), 0), k = v_start(i);
+    const Pose<Real> T = pose<Real>(i, joints.at, robot);
+    Matrix<Real> R = T.R;
+    Vector<Real> p = T.p;
+    Motion<Real> V = {};
+    Real rate = 0;
+    if (i == 0) V = six<Real>([&](int j) { return joints.v(i, k + j); });
+    else rate = joints.v(i, k);
+#pragma unroll 1
+    for (int level = 1; level < TREE_LEVELS; ++level) {
+        const Motion<Real> twist = of_lane(V, above);
+        const Matrix<Real> turn = of_lane(R, above);
+        const Vector<Real> from = of_lane(p, above);
+        if (depth != level) continue;
+        V = motion_to_child(T, twist);
+        p = from + mul(turn, T.p), R = matmul(turn, T.R);
+        if (kind(i) == REVOLUTE) V.o.z += rate;
+        else V.v.z += rate;
+    }
+    group.sync();
+    if (own) {
+        put_pose(room, first + lane_slot::POSE, i, R, p);
+        const auto store = [&](int slot, Vector<Real> x) {
+            room(slot + i) = x.x, room(slot + WHOLE_WARP + i) = x.y, room(slot + 2 * WHOLE_WARP + i) = x.z;
+        };
+        store(first + lane_slot::OMEGA, mul(R, V.o)), store(first + lane_slot::VELOCITY, mul(R, V.v));
+    }
+    group.sync();
+}
+
+// Which points of a shape are kept, of those from `start` on: at most KEPT, of the `many` that come near.
+struct KeptPoints {
+    int count, first, second, third, fourth;
+
+    __device__ __forceinline__ void add(int number) {
+        if (count == 0) first = number;
+        else if (count == 1) second = number;
+        else if (count == 2) third = number;
+        else fourth = number;
+        ++count;
+    }
+    __device__ __forceinline__ int operator()(int n) const { return n == 0 ? first : n == 1 ? second : n == 2 ? third : fourth; }
+    __device__ __forceinline__ bool has(int number) const {
+        return (count > 0 && first == number) || (count > 1 && second == number) || (count > 2 && third == number);
+    }
+};
+template <typename Real, class Room>
+__device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scene, const Room& room, int slots, int start, int many) {
+    static_assert(KEPT == 4, "as many as KeptPoints has");
+    KeptPoints kept = {};
+    const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
+    const auto gap = [&](int number) { return room(slots + lane_slot::POINT_NUMBERS * (start + number) + 3); };
+    const auto place = [&](int number) { return room.vector(slots + lane_slot::POINT_NUMBERS * (start + number)); };
+    if (many <= KEPT) {
+        for (int number = 0; number < many; ++number) {
+            if (gap(number) < Real(OUT_OF_REACH)) kept.add(number);
+        }
+        return kept;
+    }
+#pragma unroll 1
+    while (kept.count < KEPT) {
+        Real best = kept.count == 0 ? Real(-OUT_OF_REACH) : Real(0);
+        int found = -1;
+#pragma unroll 1
+        for (int number = 0; number < many; ++number) {
+            if (!(gap(number) < Real(OUT_OF_REACH)) || kept.has(number)) continue;
+            const Real here = kept.count == 0 ? -gap(number)
+                                              : worth([&](int c) { return place(kept(c)); }, kept.count, place(number), n);
+            if (here > best) best = here, found = number;
+        }
+        if (found < 0) break;
+        kept.add(found);
+    }
+    return kept;
+}
+
+// How many contacts may act within a step, put into `found`. `room` has the lanes' slots from `first` on.
+template <typename Real, class Joints, class Robot, class Found, class Room>
+__device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
+                                            const Found& found, const Room& room, int first, const Group& group) {
+    place_bodies<Real>(joints, robot, room, first, group);
+    const int points = first + lane_slot::POINT;
+    bool any = false;
+#pragma unroll 1
+    for (int k = group.rank; k < POINTS; k += WHOLE_WARP) {
+        const int s = POINT_SHAPE[k], slot = points + lane_slot::POINT_NUMBERS * k;
+        const Placed<Real> body = placed_body<Real>(room, first, SHAPE_BODY[s]);
+        const Nearest<Real> there = nearest<Real>(scene, k, k - int(scene.of_shape(s, shape::FIRST)), body, found);
+        const bool near = comes_near(there, body, joints.dt);
+        room.store(slot, there.x), room(slot + 3) = near ? there.gap : Real(OUT_OF_REACH);
+        any |= near;
+    }
+    if (!group.any(any)) return 0;
+    group.sync();
+    int total = 0;
+#pragma unroll 1
+    for (int from = 0; from < SHAPES; from += WHOLE_WARP) {
+        const int s = min(from + group.rank, SHAPES - 1), start = int(scene.of_shape(s, shape::FIRST));
+        const int many = from + group.rank < SHAPES ? int(scene.of_shape(s, shape::COUNT)) : 0;
+        const KeptPoints kept = kept_points(scene, room, points, start, many);
+        int before = 0, all = 0;
+#pragma unroll
+        for (int n = 0; n < KEPT; ++n) {
+            int those = 0;
+            before += group.before(n < kept.count, those), all += those;
+        }
+#pragma unroll 1
+        for (int n = 0; n < kept.count; ++n) {
+            const int c = contact::NUMBERS * (total + before + n);
+            found(c + contact::POINT) = Real(start + kept(n)), found(c + contact::SHAPE) = Real(s);
+        }
+        total += all;
+    }
+    group.sync();
+    const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
+#pragma unroll 1
+    for (int c = group.rank; c < total; c += WHOLE_WARP) {
+        const int k = int(found(contact::NUMBERS * c + contact::POINT)), s = int(found(contact::NUMBERS * c + contact::SHAPE));
+        const int slot = points + lane_slot::POINT_NUMBERS * k;
+        put_contact(found, c, k, s, Nearest<Real>{room.vector(slot), n, room(slot + 3)},
+                    placed_body<Real>(room, first, SHAPE_BODY[s]));
+    }
+    group.sync();
+    return total;
+}

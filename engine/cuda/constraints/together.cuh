@@ -1,0 +1,32 @@
+// What needs the solver, by the lanes of a warp that have robots of their own.
+#pragma once
+
+#include "constraints/row_paths.cuh"
+#include "rigid_body/lane_bodies.cuh"
+
+// f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a copy of its room whose numbers lie side by side
+// and of which it has back the impulses and the velocities.
+template <class Room, class Team, class F>
+__device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows, const F& f) {
+    if constexpr (LANE_A_BODY) {  // they have one robot, in a room that lies as a copy would
+        if (needs) f(room, rows, 0);
+        return;
+    }
+    const int lane = threadIdx.x % 32;  // robots stand side by side, LANES for each
+    auto* const scratch = room.far.first + ((__ffs(team.lanes) - 1) / LANES - lane / LANES) * TEAM_SLOTS;
+    const typename Room::Together own(scratch, scratch + Room::SIZE, nullptr);
+#pragma unroll 1
+    for (unsigned left = __ballot_sync(team.lanes, needs && lane % LANES == 0); left; left &= left - 1) {
+        const int r = __ffs(left) - 1;
+        const RowsOf theirs = {__shfl_sync(team.lanes, rows.count, r), __shfl_sync(team.lanes, rows.rubbing, r),
+                               __shfl_sync(team.lanes, rows.joints, r)};
+        const decltype(room.here) there = {room.here.first + (r / LANES - lane / LANES)};
+        for (int slot = team.rank; slot < Room::SIZE; slot += team.size) own(slot) = there(slot);
+        team.sync();
+        f(own, theirs, r);
+        team.sync();
+        for (int slot = Room::HALF + team.rank; slot < Room::W; slot += team.size) there(slot) = own(slot);
+        for (int slot = Room::B + team.rank; slot < Room::LAW; slot += team.size) there(slot) = own(slot);
+        team.sync();
+    }
+}

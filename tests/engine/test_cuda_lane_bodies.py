@@ -1,0 +1,130 @@
+"""Robots that have a warp each, a lane a body, against the CPU: on a GPU, and compiled for the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from beside_cpu import (
+    NEAR,
+    alike,
+    beside,
+    cuda,  # noqa: F401 - a fixture
+    give,
+    robot,
+    tumbled,
+)
+from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
+
+import engine
+from engine.cuda.constraints.contacts import Contacts
+from engine.cuda.rigid_body import lane_bodies
+from engine.cuda.runtime import arrays
+from engine.scene import Scene, points
+
+INERTIA = '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+LINK = f'<link name="{{0}}"><inertial>{INERTIA}</inertial></link>'
+JOINT = '<joint name="j{1}" type="{2}"><parent link="{0}"/><child link="{1}"/><origin xyz="0.1 0 0"/>{3}</joint>'
+AXIS = '<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="9" velocity="9"/>'
+
+
+def model(tmp_path, parents: list[int], kind: str = "revolute") -> engine.Model:
+    """A free body with joints of such a kind, each hanging from the link of that number."""
+    path = tmp_path / "robot.urdf"
+    links = [LINK.format(f"l{k}") for k in range(len(parents) + 1)]
+    joints = [JOINT.format(f"l{parent}", f"l{k + 1}", kind, AXIS) for k, parent in enumerate(parents)]
+    path.write_text(f'<robot name="robot">{"".join(links + joints)}</robot>')
+    return engine.load(path, floating=True)
+
+
+def fall(batch: int, dtype: str, rng):
+    """Limp humanoids turned at random, just above the ground."""
+    pair = beside(robot("humanoid"), batch, dtype, dt=1e-3, integrator="implicit")
+    q, v = tumbled(robot("humanoid"), batch, rng)
+    give(pair, q=q, v=v)
+    return pair
+
+
+def test_a_humanoid_has_a_warp_and_small_robots_and_chains_of_balls_have_none(tmp_path):
+    assert lane_bodies.fits(robot("humanoid"))
+    assert not lane_bodies.fits(robot("quadruped"))  # too few bodies
+    assert lane_bodies.fits(model(tmp_path, list(range(20))))
+    assert not lane_bodies.fits(model(tmp_path, list(range(32))))  # more bodies than lanes
+
+
+def test_tables_say_what_hangs_on_what():
+    humanoid = robot("humanoid")
+    tables = lane_bodies.tables(humanoid, True)
+    for i, above in enumerate(humanoid.parent):
+        children, child = [], int(tables["CHILD"][i])
+        while child >= 0:
+            children.append(child)
+            child = int(tables["SIBLING"][child])
+        assert children == np.flatnonzero(humanoid.parent == i).tolist()
+        assert above < 0 or tables["BODY_DEPTH"][i] == tables["BODY_DEPTH"][above] + 1
+    assert sorted(tables["BY_LEVEL"].tolist()) == list(range(humanoid.nv))
+    assert tables["END_OF_SUBTREE"][:6].tolist() == [humanoid.nv] * 6
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_humanoid_that_falls_moves_as_on_the_cpu(rng):
+    cpu, ours = fall(3, "float64", rng)
+    contacts = 0
+    for _ in range(150):
+        give((ours,), q=cpu.q, v=cpu.v)
+        cpu.step()
+        ours.step()
+        alike(cpu, ours, NEAR)
+        contacts += int(cpu.contacts.number.sum())
+    assert contacts > 100
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_humanoid_pressed_into_the_ground_by_all_it_has_moves_as_on_the_cpu(rng):
+    """So many contacts that they have no room in shared memory."""
+    cpu, ours = fall(2, "float64", rng)
+    q = cpu.q.copy()
+    q[:, 2] -= 0.6
+    give((cpu, ours), q=q, v=0 * cpu.v)
+    cpu.step()
+    ours.step()
+    assert cpu.contacts.number.max() > 12
+    np.testing.assert_array_equal(arrays.to_host(ours.contacts.number), cpu.contacts.number)
+    alike(cpu, ours, 1e-3)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_humanoid_comes_to_the_same_bits_in_any_place_of_a_batch(rng):
+    _, together = fall(3, "float32", rng)
+    start = [arrays.to_host(x).copy() for x in (together.q, together.v)]
+    together.step(60)
+    for k in range(3):
+        _, alone = beside(robot("humanoid"), 1, "float32", dt=1e-3, integrator="implicit")
+        give((alone,), q=start[0][k], v=start[1][k])
+        alone.step(60)
+        np.testing.assert_array_equal(arrays.to_host(alone.q)[0], arrays.to_host(together.q)[k])
+    assert arrays.to_host(together.contacts.number).sum() > 0
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_humanoid_stands_lawfully_in_single_precision(rng):
+    humanoid, scene = robot("humanoid"), Scene()
+    kp, kd = engine.holding_gains(humanoid)
+    q = engine.put_down(humanoid, scene, humanoid.neutral())
+    _, ours = beside(humanoid, 2, "float32", dt=1e-3, integrator="implicit", q=q, kp=kp, kd=kd)
+    give((ours,), v=0.05 * rng.standard_normal(ours.v.shape))
+    ours.step(300)
+    assert float(arrays.to_host(ours.contacts.residual).max()) <= 1e-4
+    assert arrays.to_host(ours.contacts.number).tolist() == [8, 8]
+    assert points(humanoid, scene).capacity > 8
+    assert np.abs(arrays.to_host(ours.v)).max() < 0.2
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+def test_what_a_warp_does_not_serve_has_a_thread(restitution):
+    humanoid = robot("humanoid")
+    simulation = engine.Simulation(
+        humanoid, 1, 1e-3, "implicit", "abia", scene=Scene(restitution=restitution), device="cuda", timed=False
+    )
+    contacts = Contacts(simulation._stepper._settings)
+    assert contacts.lanes == (1 if restitution else lane_bodies.WARP)
