@@ -204,13 +204,14 @@ class Tour(DialogTour):
         view = self.window.features[GhostView]
         self.dock("Ghost")
         view.panel.on.click()
+        self.spin(PATIENCE, lambda: view.panel.by.text() != "–")  # its code may have to be compiled
         self.rest()
         yield
         view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
         view.panel.step.setCurrentIndex(view.panel.step.count() - 1)
         self.bench.set_held(False)
         self.bench.set_coordinate(0, 2.2)
-        self.spin(1.0)
+        self.spin(PATIENCE, lambda: "4 ms" in view.panel.by.text())
         self.play(6.0)
         self.rest()
         yield
