@@ -12,6 +12,7 @@ from engine.cpu.rigid_body.spatial import (
     mul,
     quaternion_step,
     rotation_from_quaternion,
+    scale,
     store3,
     turned_back,
     unit_product,
@@ -63,13 +64,16 @@ def advance(q, way, v, dt, q_of_v, rotations):
 
 
 @inline
-def stop_turning(v, rate, rotations):
-    """Take from v̇ of one robot the share −ω × v that comes of the turning of free joints' frames; both (nv,)."""
+def stop_turning(before, dt, v, rotations):
+    """Put v + dt v̇ of one robot into the frames in which the step begins, where free joints' v̇ has no −ω × v.
+
+    v (nv,) is that of the step's beginning as `before`.
+    """
     free = rotations.free
     for f in range(free.shape[0]):
         c = free[f, 1]
-        turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
-        store3(rate, c + 3, 1, add(load3(rate, c + 3, 1), turning))
+        turning = cross(load3(before, c, 1), load3(before, c + 3, 1))
+        store3(v, c + 3, 1, add(load3(v, c + 3, 1), scale(dt, turning)))
 
 
 @inline

@@ -177,9 +177,9 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
         _part(touch, robot)
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
-        stop_turning(v[k], answer.qdd[k], rotations)
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * answer.qdd[k, j]
+        stop_turning(scratch.before.v[k], rows.dt, v[k], rotations)
         advance(q[k], v[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
