@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"
+GENERATED = "no session is saved of a robot without a file: File › Generate saves one as URDF, File › Export its run"
 PASSING = "no session is saved of a generated robot whose last run was opened: its file goes when newer runs are kept"
 
 
@@ -66,9 +67,12 @@ class Sessions:
         return cast(BesideView, self._window.features[BesideView])
 
     def _refresh(self) -> None:
-        self.save_action.setEnabled(self._bench.model is not None and bool(self._bench.model.source))
+        self.save_action.setEnabled(self._bench.model is not None)
 
     def _ask_save(self) -> None:
+        if self._bench.model.source is None:
+            self._window.statusBar().showMessage(GENERATED, MESSAGE)
+            return
         if run_files.is_passing(self._bench.model.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return

@@ -111,6 +111,15 @@ def test_open_takes_a_session(saved, make_window, qtbot, monkeypatch):
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
 
 
+def test_a_robot_without_a_file_says_why_it_has_no_session(qtbot, window, monkeypatch):
+    window.workbench.open(engine.chain(3))
+    wait(qtbot, lambda: window.workbench.model is not None)
+    monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
+    wait(qtbot, window.features[Sessions].save_action.isEnabled)
+    qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert "no session is saved of a robot without a file" in window.statusBar().currentMessage()
+
+
 def test_a_session_that_is_not_there_is_told(window, tmp_path):
     window.open(tmp_path / "gone.catena")
     assert window.statusBar().currentMessage() == f"{tmp_path / 'gone.catena'}: No such file or directory"
