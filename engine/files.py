@@ -82,7 +82,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     except OSError as error:
         if error.errno is None or isinstance(error, BrokenPipeError) or not _is_of(error, target):
             raise
-        raise of_file(error, f"{named!r} cannot be written, and stays as it was") from error
+        raise Unwritten(error, f"{named!r} cannot be written, and stays as it was") from error
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
@@ -92,11 +92,15 @@ def require_writable(path: str | os.PathLike[str]) -> None:
         raise PermissionError(f"{os.fspath(path)!r} may not be written to; name another file, or let it be written to")
 
 
-def of_file(error: OSError, what: str) -> OSError:
-    """The same error, with what it means for a file before the system's words."""
-    told = type(error)(f"{what}: {error.strerror}")
-    told.errno = error.errno
-    return told
+class Unwritten(OSError):
+    """A file that could not be written: the text says what that means for it, `strerror` has the system's words."""
+
+    def __init__(self, error: OSError, what: str):
+        super().__init__(error.errno, error.strerror)
+        self._what = what
+
+    def __str__(self) -> str:
+        return f"{self._what}: {self.strerror}"
 
 
 def _is_of(error: OSError, target: Path) -> bool:

@@ -71,7 +71,7 @@ class Results:
             os.fsync(self._file.fileno())
         except OSError as error:
             what = f"{str(self.path)!r} cannot be written on; the rows before are kept, and the same call goes on there"
-            raise files.of_file(error, what) from None
+            raise files.Unwritten(error, what) from None
 
     def __enter__(self) -> Results:
         return self
