@@ -12,86 +12,97 @@ from PyQt6.QtCore import QCoreApplication, QSettings, Qt, QTimer
 from PyQt6.QtGui import QSurfaceFormat
 from PyQt6.QtWidgets import QApplication
 
+import engine
+from app.features import kept_runs, recovery
+from app.features.controller_view import ControllerView
+from app.features.run_exports import RunExports
+from app.panels.picture_dialogs import FilmOrder
+from app.recording import keeping
+from app.window import Window
+
+
+class Ending:
+    """Brings the window into the state, and closes it there; "killed" is ended by the system instead."""
+
+    def __init__(self, state: str, folder: Path):
+        self.state, self.folder = state, folder
+        care = recovery.begin(folder / "reports")
+        self.window = window = Window(QSettings(str(folder / "settings.ini"), QSettings.Format.IniFormat))
+        window.show()
+        window.kept = kept_runs.KeptRuns(window, folder / "runs")
+        recovery.Recovery(window, care.reports, care.left)
+        self.begun: list[str] = []
+        robot = engine.find_robot("arm7")
+        if state == "loading":
+            robot = folder / "heavy.urdf"
+            robot.write_text(engine.to_urdf(engine.chain(4000)))
+        window.open(robot)
+        self.timer = QTimer()
+        self.timer.timeout.connect(self.look)
+        self.timer.start(20)
+
+    def close(self) -> None:
+        """Print the seconds that it takes."""
+        self.timer.stop()
+        began = time.perf_counter()
+        self.window.close()
+        print(time.perf_counter() - began, flush=True)
+
+    def once(self, what: str) -> bool:
+        self.begun.append(what)
+        return self.begun.count(what) == 1
+
+    def look(self) -> None:
+        bench = self.window.workbench
+        if self.state == "loading":
+            if bench.loading:
+                self.close()
+            return
+        if bench.model is None or bench.loading:
+            return
+        if self.state == "controller" and self.once("controller"):
+            self.window.features[ControllerView].load(str(self.folder / "loop.py"))
+        if not bench.playing and self.once("play"):
+            self.window.run.play.trigger()
+        if self.state == "controller":
+            if (self.folder / "started").exists():
+                self.close()
+        elif bench.time >= 0.5:
+            self.while_it_plays()
+
+    def while_it_plays(self) -> None:
+        window = self.window
+        if self.state == "killed":
+            if len(list((self.folder / "runs").rglob("*.npz"))) > 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+        elif self.state == "film":
+            if self.once("film"):
+                order = FilmOrder((1280, 720), 60.0, 0.1, 0.0, 0.5)
+                window.features[RunExports].pictures.save_film(str(self.folder / "film.mp4"), order)
+            elif "pictures" in window.statusBar().currentMessage():
+                self.close()
+        elif self.state == "compare":
+            if self.once("compare"):
+                window.docks["Compare"].show()
+                window.compare.start_button.click()
+            elif window.compare.running:
+                self.close()
+        else:
+            self.close()
+
 
 def main(state: str, folder: Path) -> int:
-    """In the end the seconds that closing took are printed."""
     form = QSurfaceFormat()
     form.setVersion(3, 3)
     form.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
     QSurfaceFormat.setDefaultFormat(form)
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     application = QApplication(sys.argv[:1])
-    import engine
-    from app.features import kept_runs, recovery
-    from app.features.controller_view import ControllerView
-    from app.features.run_exports import RunExports
-    from app.panels.picture_dialogs import FilmOrder
-    from app.recording import keeping
-    from app.window import Window
-
     keeping.PERIOD = 0.05
-    care = recovery.begin(folder / "reports")
-    window = Window(QSettings(str(folder / "settings.ini"), QSettings.Format.IniFormat))
-    window.show()
-    window.kept = kept_runs.KeptRuns(window, folder / "runs")
-    recovery.Recovery(window, care.reports, care.left)
-    bench, exports = window.workbench, window.features[RunExports]
-    if state == "loading":
-        heavy = folder / "heavy.urdf"
-        heavy.write_text(engine.to_urdf(engine.chain(4000)))
-        window.open(heavy)
-    else:
-        window.open(engine.find_robot("arm7"))
-    begun: list[str] = []
-
-    def close() -> None:
-        timer.stop()
-        began = time.perf_counter()
-        window.close()
-        print(time.perf_counter() - began, flush=True)
-
-    def once(what: str) -> bool:
-        begun.append(what)
-        return begun.count(what) == 1
-
-    def look() -> None:
-        if state == "loading":
-            if bench.loading:
-                close()
-            return
-        if bench.model is None or bench.loading:
-            return
-        if state == "controller" and once("controller"):
-            window.features[ControllerView].load(str(folder / "loop.py"))
-        if not bench.playing and once("play"):
-            window.run.play.trigger()
-        if state == "controller":
-            if (folder / "started").exists():
-                close()
-        elif bench.time < 0.5:
-            return
-        elif state == "killed":
-            if len(list((folder / "runs").rglob("*.npz"))) > 1:
-                os.kill(os.getpid(), signal.SIGKILL)
-        elif state == "film":
-            if once("film"):
-                order = FilmOrder((1280, 720), 60.0, 0.1, 0.0, 0.5)
-                exports.pictures.save_film(str(folder / "film.mp4"), order)
-            elif "pictures" in window.statusBar().currentMessage():
-                close()
-        elif state == "compare":
-            if once("compare"):
-                window.docks["Compare"].show()
-                window.compare.start_button.click()
-            elif window.compare.running:
-                close()
-        else:
-            close()
-
-    timer = QTimer()
-    timer.timeout.connect(look)
-    timer.start(20)
-    return application.exec()
+    ending = Ending(state, folder)
+    code = application.exec()
+    del ending
+    return code
 
 
 if __name__ == "__main__":

@@ -375,38 +375,6 @@ def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
 
 
 @pytest.mark.usefixtures("gl")
-def test_drafts_show_the_same_but_coarser(arm):
-    from app.gl.renderer import DETAILS, Renderer
-
-    poses = engine.link_poses(arm, [0.6])
-    camera = Camera()
-    camera.fit(*Scene(arm).bounds(poses))
-    with context.offscreen():
-        _target(*SIZE)
-        renderer, pictures = Renderer(), []
-        renderer.set_scene(Scene(arm))
-        for detail in range(len(DETAILS)):
-            renderer.draw(camera, poses, *SIZE, detail)
-            pictures.append(_pixels(*SIZE)[..., :3].astype(int))
-        renderer.set_scene(None)
-        renderer.draw(camera, None, *SIZE)
-        empty = _pixels(*SIZE)[..., :3].astype(int)
-        renderer.release()
-    robot = np.abs(pictures[0] - empty).max(-1) > 60
-    assert robot.sum() > 2000
-    # Among what is opaque, the faces of the box, no pixel is left out as of the glass.
-    rows, columns = np.nonzero(robot)
-    low = slice(rows.min() + 27, rows.min() + 43), slice(columns.min() + 40, columns.min() + 90)
-    assert robot[low].all()
-    for drawn in pictures[1:]:
-        assert np.abs(drawn - pictures[0])[low].max() < 90
-    for drawn in pictures[1:]:
-        away = np.abs(drawn - pictures[0])
-        assert away.max() > 0
-        assert away[robot].mean() < 0.3 * np.abs(empty - pictures[0])[robot].mean()
-
-
-@pytest.mark.usefixtures("gl")
 def test_a_renderer_draws_again_in_a_new_context(arm):
     from app.gl.renderer import Renderer
 

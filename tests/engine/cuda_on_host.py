@@ -107,6 +107,8 @@ class Module:
 
 def text(source: str, kernels, preamble: str) -> str:
     """The C++ text of kernels for the host."""
+    if "[] = {}" in preamble:
+        raise ValueError("NVRTC takes no array without an entry, as g++ and nvcc do")
     lanes = "LANES" if "constexpr int LANES" in preamble else "1"
     launches = "\n".join(
         f'extern "C" void launch{k}(int grid, int block, void** x) {{ launch(&{name}, grid, block, x, {lanes}); }}'

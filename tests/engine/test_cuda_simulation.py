@@ -233,7 +233,7 @@ def test_a_divergence_is_found_without_waiting_and_named():
 
 def test_phases_are_timed_unless_not_wanted(load):
     for timed in (True, False):
-        simulation = engine.Simulation(load("humanoid"), 100, device="cuda", timed=timed)
+        simulation = engine.Simulation(load("humanoid"), 100, algorithm="abia", device="cuda", timed=timed)
         simulation.step(5)
         assert set(simulation.phases) == set(engine.PHASES["cuda"]["abia"])
         assert all((seconds > 0) == timed for seconds in simulation.phases.values())

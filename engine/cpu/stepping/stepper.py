@@ -290,9 +290,8 @@ class Stepper:
                 raise KeyboardInterrupt
             return not self._diverged
 
-        most = longest(self._settings, min(self._threads, -(-self._settings.batch // len(self._lanes))))
         try:
-            in_stretches(n, most, controls, every, record, steps)
+            in_stretches(n, longest(self._settings), controls, every, record, steps)
         except KeyboardInterrupt:
             raise Interrupted(come) from None
 

@@ -1,6 +1,7 @@
 """A long run of steps in stretches of a fraction of a second, between which Python hears Ctrl-C.
 
-How long they are follows from the work alone and not from the clock, so that every run of them is like the last one.
+How long they are follows from the work alone, not from the clock or the threads: every run of them is like the last
+one, also where a robot diverges and the others stop at the end of the stretch.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import numpy as np
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
-WORK = 400_000
-"""Bodies of a step in the plainest case that a stretch is worth for each thread: some 0.1 s."""
+WORK = 1_000_000
+"""Bodies of a step in the plainest case that a stretch is worth: some 0.25 s of one thread."""
 RK4, CONTACT = 5, 30
 """How many times as long a step takes, about."""
 
@@ -22,7 +23,7 @@ Steps = Callable[[int, Array | None, int, Record], bool]
 """Takes so many steps under controls (1 or batch, n, nv), with every such state recorded; whether all was well."""
 
 
-def longest(settings: StepSettings, threads: int) -> int:
+def longest(settings: StepSettings) -> int:
     """How many steps make a stretch."""
     bodies = max(1, len(settings.model.parent))
     cost = settings.batch * bodies * (RK4 if settings.integrator == "rk4" else 1)
@@ -30,7 +31,7 @@ def longest(settings: StepSettings, threads: int) -> int:
         cost *= CONTACT
     if settings.algorithm == "jsiia":
         cost *= 1 + bodies**2 // 1000
-    return max(1, WORK * threads // cost)
+    return max(1, WORK // cost)
 
 
 def to_the_end(work: Callable[[], object]) -> bool:

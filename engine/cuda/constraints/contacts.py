@@ -380,4 +380,5 @@ def _paths(rows: joint_space.Rows) -> np.ndarray:
 
 
 def _table(name: str, values: np.ndarray) -> str:
-    return f"[[maybe_unused]] __device__ constexpr int {name}[] = {{{', '.join(map(str, values.ravel().tolist()))}}};"
+    entries = values.ravel().tolist() or [0]  # NVRTC takes no array without an entry
+    return f"[[maybe_unused]] __device__ constexpr int {name}[] = {{{', '.join(map(str, entries))}}};"

@@ -33,12 +33,12 @@ class Stepper(ABC):
 
         model, batch = settings.model, settings.batch
         self._settings, self._type = settings, np.dtype(settings.dtype)
-        self._batch, self._dt = np.int32(batch), self._type.type(settings.dt)
         self._at_once = launch_steps(len(model.parent), batch) if device.watched() else 2**31 - 1
         sizes = (model.nq, model.nv, model.nv, model.nv)
         needed = self._type.itemsize * batch * sum(sizes) + more_bytes
         device.require_memory(needed, f"a simulation of {batch} robots {model.name!r} in {settings.dtype}")
         device.require_count(batch)
+        self._batch, self._dt = np.int32(batch), self._type.type(settings.dt)
         self.q, self.v, self.tau, self.target = (cupy.zeros((batch, size), self._type) for size in sizes)
         self._current_stream = cupy.cuda.get_current_stream
         self._stream = self._current_stream()  # that of the last steps
