@@ -114,11 +114,11 @@ def _temporary(target: Path) -> Iterator[tuple[int, Path]]:
     _remove_unfinished(target)
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_UNFINISHED)
-        lock = os.dup(handle) if _locked(handle) else None  # held until it is in its place, or gone
-        if lock is None or os.fstat(handle).st_nlink:  # nobody removed it before it was locked
+        locked = _locked(handle)
+        if locked is None or (locked and os.fstat(handle).st_nlink):
             break
-        os.close(handle)
-        os.close(lock)
+        os.close(handle)  # another writer took it for one of the dead, and removes it
+    lock = os.dup(handle) if locked else None  # held until it is in its place, or gone
     try:
         yield handle, Path(name)
     except BaseException:

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +114,32 @@ def test_a_program_that_is_killed_while_it_writes_leaves_the_old_file_and_the_ne
     assert alive.returncode == 0
     assert path.read_bytes() == bytes(100_000)
     assert set(tmp_path.iterdir()) == {path, other}
+
+
+@unix
+@pytest.mark.parametrize("removed", [True, False], ids=["locked and removed", "locked so far"])
+def test_a_writer_whose_new_file_another_one_takes_for_a_dead_one_s_makes_another(tmp_path, monkeypatch, removed):
+    import fcntl
+
+    path, make, taken = tmp_path / "kept", tempfile.mkstemp, []
+
+    def made(**place):
+        handle, name = make(**place)
+        if not taken:
+            taken.append(os.open(name, os.O_RDWR))
+            fcntl.flock(taken[0], fcntl.LOCK_EX)
+            if removed:
+                Path(name).unlink()
+        return handle, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", made)
+    with files.replacing(path, "w") as file:
+        for left in [each for each in tmp_path.iterdir() if os.path.samestat(each.stat(), os.fstat(taken[0]))]:
+            left.unlink()  # now the other one comes to it
+        os.close(taken[0])
+        file.write("whole")
+    assert path.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @unix
