@@ -60,7 +60,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     written to.
     """
     encoding = None if "b" in mode else "utf-8"
-    named, target = os.fspath(path), Path(os.path.realpath(path))
+    named, target = os.fspath(path), _place(path)
     if target.is_dir():
         raise IsADirectoryError(f"{named!r} is a folder; give the name of a file")
     if not target.parent.is_dir():
@@ -87,9 +87,21 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 
 def require_writable(path: str | os.PathLike[str]) -> None:
     """PermissionError where a file, or the folder that it would be in, may not be written to."""
-    target = Path(os.path.realpath(path))
+    target = _place(path)
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise PermissionError(f"{os.fspath(path)!r} may not be written to; name another file, or let it be written to")
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    """What links lead to; a pipe or a device by the name given, since that of a pipe may lead to no place.
+
+    On Linux /dev/stdout of a pipeline resolves to "/proc/N/fd/pipe:[…]", which is not there.
+    """
+    with suppress(OSError):
+        mode = Path(path).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return Path(path)
+    return Path(os.path.realpath(path))
 
 
 class Unwritten(OSError):

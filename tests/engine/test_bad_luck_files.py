@@ -166,6 +166,22 @@ def test_links_are_followed_and_devices_and_pipes_written_to(tmp_path):
 
 
 @unix
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/{}"], ids=["stdout", "substituted by the shell"])
+def test_the_other_end_of_a_pipe_without_a_name_gets_it(name):
+    """As of `--out /dev/stdout | …` and `--out >(…)`."""
+    reading, writing = os.pipe()
+    code = "import main, sys; sys.exit(main.main(sys.argv[1:]))"
+    words = ["generate", "chain", "2", "--out", name.format(writing)]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], stdout=writing, stderr=subprocess.PIPE, pass_fds=[writing], check=False
+    )
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        assert pipe.read().startswith(engine.to_urdf(engine.chain(2)))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@unix
 def test_a_folder_and_a_file_that_may_not_be_written_to_are_told_by_the_file_s_name(tmp_path):
     """As nobody, since the superuser may write anywhere."""
     path, shut = tmp_path / "kept", tmp_path / "shut"
