@@ -227,8 +227,8 @@ class Controller:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has ended; its number stays its own until it was waited for."""
-    if sys.platform == "win32":
+    """Whether a process has ended; its number stays its own until it was waited for, if the system can tell so."""
+    if sys.platform == "win32" or not hasattr(os, "waitid"):  # as on macOS before Python 3.13
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
@@ -350,13 +350,13 @@ def _fault(error: BaseException, path: str) -> _Fault:
     """What was raised, with the last line of the file that was on the way."""
     try:
         words = str(error)
-    except Exception:
+    except BaseException:  # SystemExit too
         words = "which cannot be put in words"
     said = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
     name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
     if isinstance(error, SyntaxError) and error.filename == path:
-        text = (error.text or "").strip()
-        return _Fault(f"{name}, line {error.lineno}: SyntaxError: {error.msg}: {text}", error.lineno, detail)
+        said = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
+        return _Fault(f"{name}, line {error.lineno}: {said}", error.lineno, detail)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
         return _Fault(f"{name}: {said}", None, detail)

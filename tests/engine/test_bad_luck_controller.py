@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -47,7 +48,12 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
         ("def control(t, q, v):\n    raise KeyboardInterrupt\n", "mine.py, line 2: KeyboardInterrupt"),
         ("def control(t, q, v):\n    return control(t, q, v)\n", "RecursionError"),
         ("class E(Exception):\n    def __str__(self):\n        return 1 / 0\nraise E\n", "E: which cannot be put"),
+        (
+            "class E(Exception):\n    def __str__(self):\n        raise SystemExit\nraise E\n",
+            "mine.py, line 4: E: which cannot be put",
+        ),
         ("raise ValueError('x' * 10**7)\n", "mine.py, line 1: ValueError: xxx"),
+        ("x = = '" + "y" * 1_200_000 + "'\n", "mine.py, line 1: SyntaxError: invalid syntax: x = = 'yyy"),
     ],
 )
 def test_what_it_does_is_told_in_a_sentence(model, write, text, words):
@@ -78,15 +84,34 @@ def test_what_does_no_harm_answers(model, write, text):
 
 
 @unix
-@pytest.mark.parametrize("where", ["os.fork()\n" + ANSWER, "def control(t, q, v):\n    os.fork()\n    return [t, 1]\n"])
-def test_one_alone_answers_of_those_that_fork(model, write, tmp_path, where):
-    """Each that goes on writes its number; copies end at once, so that it is one."""
-    mark = f"import os\ndef mark():\n    open({str(tmp_path / 'numbers')!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
-    text = mark + where.replace("    return", "    mark()\n    return")
-    with engine.Controller(write(text), model) as controller:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mark()\nfork()\ndef control(t, q, v):\n    mark()\n    return [t, 1]\n",
+        "def control(t, q, v):\n    mark()\n    fork()\n    return [t, 1]\n",
+    ],
+    ids=["while loading", "while answering"],
+)
+def test_one_alone_answers_of_those_that_fork(model, write, tmp_path, text):
+    """Whoever is asked writes its number and waits for its copies, which end at once: so it is one number."""
+    numbers = tmp_path / "numbers"
+    with engine.Controller(write(FORKING.format(path=str(numbers)) + text), model) as controller:
         for k in range(20):
             assert controller(0.1 * k, [0, 0], [0, 0]).tolist() == [0.1 * k, 1]
         assert controller.loaded
+    assert len(written := numbers.read_text().split()) >= 20
+    assert len(set(written)) == 1
+
+
+FORKING = """import os
+def mark():
+    with open({path!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+def fork():
+    copy = os.fork()
+    if copy:
+        os.waitpid(copy, 0)
+"""
 
 
 def alive(number: int) -> bool:
@@ -137,6 +162,21 @@ os.kill(os.getpid(), signal.SIGKILL)
                 controller.wait()
                 assert all(alive(int(each)) for each in numbers.read_text().split())
     until(lambda: not any(alive(int(each)) for each in numbers.read_text().split()))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_where_a_process_cannot_be_looked_at_without_waiting_for_it_it_ends_the_same(
+    model, write, tmp_path, monkeypatch
+):
+    """As on macOS before Python 3.13."""
+    monkeypatch.delattr(os, "waitid")
+    numbers = tmp_path / "numbers"
+    with engine.Controller(write(CHILDREN.format(path=str(numbers)) + "os._exit(0)\n"), model) as controller:
+        with pytest.raises(engine.ControllerError, match="its process has ended by itself"):
+            controller.wait()
+        until(lambda: not any(alive(int(each)) for each in numbers.read_text().split()))
+    with engine.Controller(write(ANSWER), model) as controller:
+        assert controller(0.5, [0, 0], [0, 0]).tolist() == [0.5, 1]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's own order of whom it ends")
