@@ -53,7 +53,7 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
             "mine.py, line 4: E: which cannot be put",
         ),
         ("raise ValueError('x' * 10**7)\n", "mine.py, line 1: ValueError: xxx"),
-        ("x = = '" + "y" * 1_200_000 + "'\n", "mine.py, line 1: SyntaxError: invalid syntax: x = = 'yyy"),
+        ("raise SyntaxError('odd', (__file__, 7, 1, 'y' * 1_200_000))\n", "mine.py, line 7: SyntaxError: odd: yyy"),
     ],
 )
 def test_what_it_does_is_told_in_a_sentence(model, write, text, words):
