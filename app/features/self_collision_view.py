@@ -27,6 +27,7 @@ class SelfCollisionView:
     def _refresh(self) -> None:
         model = self._bench.model
         bare = model is not None and not model.collisions
-        self.action.setEnabled(model is not None and not bare)
+        on = self._bench.settings.scene.self_collision
+        self.action.setEnabled(model is not None and (on or not bare))  # what is on can be turned off
         self.action.setToolTip(NO_SHAPES if bare else TIP)
-        check(self.action, self._bench.settings.scene.self_collision)
+        check(self.action, on)

@@ -177,8 +177,11 @@ class Settings:
         """These, but with `scene` for what is touched."""
         if scene is not None and (scene.ground is not None or scene.obstacles):
             return replace(self, ground=True, scene=scene)
-        itself = scene is not None and scene.self_collision
-        return replace(self, ground=False, scene=replace(self.scene, self_collision=itself))
+        if scene is None:
+            return replace(self, ground=False, scene=replace(self.scene, self_collision=False))
+        return replace(
+            self, ground=False, scene=replace(scene, ground=self.scene.ground, obstacles=self.scene.obstacles)
+        )
 
 
 @dataclass(frozen=True)

@@ -273,12 +273,17 @@ def settled(model: engine.Model, settings: Settings) -> Settings:
 
 
 def for_new(model: engine.Model, settings: Settings) -> Settings:
-    """The settings for a robot that was just opened: it stands where it can, and is held where it has motors."""
+    """The settings for a robot that was just opened: it stands where it can, and is held where it has motors.
+
+    Self-collision stays on where the robot can touch itself.
+    """
     ground = can_stand(model)
     gravity = ground or not any(joint.kind == "floating" for joint in model.joints)
     motors = bool(np.any(np.isfinite(model.effort_limit)))
     settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
     settings = replace(settings, gains=(), by_velocity=frozenset())
+    if settings.scene.self_collision and not can_touch_itself(model):
+        settings = replace(settings, scene=replace(settings.scene, self_collision=False))
     return settled(model, settings)
 
 
@@ -289,6 +294,17 @@ def can_stand(model: engine.Model) -> bool:
     try:
         engine.put_down(model, engine.Scene(), model.neutral())
     except ValueError:  # a mesh that is not there
+        return False
+    return True
+
+
+def can_touch_itself(model: engine.Model) -> bool:
+    """Whether a robot has collision shapes, all that may touch each other can be read, and they are not too many."""
+    if not model.collisions:
+        return False
+    try:
+        engine.Simulation(model, device="cpu", scene=engine.Scene(ground=None, self_collision=True))
+    except ValueError:
         return False
     return True
 

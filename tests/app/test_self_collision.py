@@ -83,6 +83,53 @@ def test_a_robot_without_shapes_says_why_it_has_no_choice(opened, tmp_path):
     assert action.toolTip() == NO_SHAPES
 
 
+def chain(tmp_path, name: str, base: str, arm: str) -> str:
+    """A fixed base and two links, of which the base and the last have these shapes."""
+    shape = "<collision><geometry>{}</geometry></collision>"
+    inertial = """<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+    links = [f'<link name="base">{shape.format(base) if base else ""}</link>']
+    for k, of in enumerate(("", arm)):
+        links.append(f'<link name="l{k}">{inertial}{shape.format(of) if of else ""}</link>')
+        parent = "base" if k == 0 else "l0"
+        links.append(
+            f'<joint name="j{k}" type="continuous"><parent link="{parent}"/><child link="l{k}"/>'
+            '<origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint>'
+        )
+    robot = tmp_path / f"{name}.urdf"
+    robot.write_text(f'<robot name="{name}">{"".join(links)}</robot>')
+    return str(robot)
+
+
+BALL, GONE = '<sphere radius="0.1"/>', '<mesh filename="gone.stl"/>'
+
+
+@pytest.mark.parametrize(("base", "arm"), [(BALL, GONE), (GONE, BALL), ("", "")])
+def test_a_robot_that_cannot_touch_itself_opens_without(qtbot, pendulums, tmp_path, base, arm):
+    action = pendulums.features[SelfCollisionView].action
+    action.trigger()
+    pendulums.open(chain(tmp_path, "broken", base, arm))
+    wait(qtbot, lambda: pendulums.workbench.model.name == "broken")
+    assert not pendulums.workbench.settings.scene.self_collision
+    assert not action.isChecked()
+
+
+def test_a_robot_that_can_touch_itself_opens_with_what_was_chosen(qtbot, pendulums, tmp_path):
+    pendulums.features[SelfCollisionView].action.trigger()
+    pendulums.open(chain(tmp_path, "whole", BALL, BALL))
+    wait(qtbot, lambda: pendulums.workbench.model.name == "whole")
+    assert pendulums.workbench.settings.scene.self_collision
+
+
+def test_a_robot_without_shapes_lets_what_is_on_be_turned_off(qtbot, opened, tmp_path):
+    window = opened(chain(tmp_path, "bare", "", ""))
+    action = window.features[SelfCollisionView].action
+    assert not action.isEnabled()
+    window.workbench.set_self_collision(True)  # as a session does
+    wait(qtbot, lambda: action.isChecked() and action.isEnabled())
+    action.trigger()
+    wait(qtbot, lambda: not action.isChecked() and not action.isEnabled())
+
+
 def test_settings_come_back_from_what_was_touched():
     off, on = Settings(), Settings(scene=engine.Scene(friction=0.3, self_collision=True))
     slope = engine.Scene(ground=engine.slope(0.1), self_collision=True)
@@ -92,5 +139,5 @@ def test_settings_come_back_from_what_was_touched():
         for after in (off, on, Settings(ground=True, scene=slope), Settings(ground=True)):
             again = before.touching(after.touched)
             assert (again.ground, again.scene.self_collision) == (after.ground, after.scene.self_collision)
-            assert again.touched is None or again.touched.ground == after.touched.ground
+            assert again.touched == after.touched
     assert session_scene.read(session_scene.write(slope)).self_collision
