@@ -22,7 +22,7 @@ from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
-from app.gl.context import why_too_old
+from app.gl.context import NoOpenGL, why_too_old
 from app.gl.extras import PLAIN, Extras, Look
 from app.gl.ground_drawer import GroundDrawer
 from app.gl.mesh import Mesh
@@ -109,13 +109,13 @@ class Renderer:
     def initialize(self) -> None:
         """Make all OpenGL objects in the current context; again after the context was lost.
 
-        Raises RuntimeError where its OpenGL is too old.
+        Raises NoOpenGL where it is too old.
         """
         try:
             self._initialize()
         except Exception as fault:
             if reason := why_too_old(_string(GL.GL_VERSION)):
-                raise RuntimeError(reason) from fault
+                raise NoOpenGL(reason) from fault
             raise
 
     def _initialize(self) -> None:

@@ -8,10 +8,19 @@ from collections import deque
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QLabel, QWidget
 
+from app.desktop.reasons import reason
+from app.gl.context import NoOpenGL
+
 PAUSES = (200, 1000)  # ms until drawing is tried again, after the first fault and after the second
 WHILE = 60.0  # s after which a fault counts no more
-CURE = "update the graphics driver to one with OpenGL 3.3"
+UPDATE = "update the graphics driver to one with OpenGL 3.3"
+OPEN_AGAIN = "open the robot again"
 GOES_ON = "Simulation, plots and files work all the same."
+
+
+def told(fault: Exception) -> tuple[str, str]:
+    """What an exception that drawing raised says, and its cure."""
+    return reason(fault), UPDATE if isinstance(fault, NoOpenGL) else OPEN_AGAIN
 
 
 class DrawingFault(QLabel):
@@ -19,8 +28,8 @@ class DrawingFault(QLabel):
 
     again = pyqtSignal()
     """Drawing is worth another attempt, with objects made anew."""
-    lasting = pyqtSignal(str)
-    """The fault came at each attempt."""
+    lasting = pyqtSignal(str, str)
+    """The fault, whose cure is told too, came at each attempt."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -34,9 +43,9 @@ class DrawingFault(QLabel):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.again)
 
-    def tell(self, fault: str) -> None:
+    def tell(self, fault: str, cure: str) -> None:
         """Show why nothing can be drawn, and have it tried again unless that was in vain."""
-        self.setText(f"This computer cannot draw the robot: {fault}.\n{GOES_ON} To see it, {CURE}.")
+        self.setText(f"This computer cannot draw the robot: {fault}.\n{GOES_ON} To see it, {cure}.")
         self.show()
         now = time.monotonic()
         self._when.append(now)
@@ -44,7 +53,7 @@ class DrawingFault(QLabel):
         if before < len(PAUSES):
             self._timer.start(PAUSES[before])
         else:
-            self.lasting.emit(fault)
+            self.lasting.emit(fault, cure)
 
     def forget(self) -> None:
         """There is a picture."""

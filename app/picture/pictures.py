@@ -22,6 +22,7 @@ from PyQt6.QtGui import QImage, QOffscreenSurface, QOpenGLContext
 from app.gl import context
 from app.gl.renderer import SOFTWARE, Renderer
 from app.gl.view import View
+from app.picture.drawing_fault import told
 
 RENDERER = 0x1F01  # GL_RENDERER
 
@@ -71,7 +72,7 @@ def processor_draws() -> bool:
 class PictureThread:
     """Draws what is asked for, one picture at a time; `on_picture` and `on_fault` are called in its thread."""
 
-    def __init__(self, on_picture: Callable[[Picture], None], on_fault: Callable[[str], None]):
+    def __init__(self, on_picture: Callable[[Picture], None], on_fault: Callable[[str, str], None]):
         self._on_picture, self._on_fault = on_picture, on_fault
         self._surface = QOffscreenSurface()  # which wants to be made, and to end, in the window's thread
         self._surface.create()
@@ -116,7 +117,7 @@ class PictureThread:
             with context.on_surface(self._surface):
                 self._work()
         except context.NoOpenGL:
-            self._fail("it gives no OpenGL 3.3 core context", None)
+            self._fail(context.NoOpenGL("it gives no OpenGL 3.3 core context"), None)
 
     def _work(self) -> None:
         """Draw what is asked for, in the context that is current."""
@@ -126,19 +127,20 @@ class PictureThread:
             while (request := self._next()) is not None:
                 self._draw(renderer, request)
         except Exception as fault:  # whoever waits for a picture must hear of it, whatever the driver raised
-            self._fail(f"{fault}", request)
+            self._fail(fault, request)
         finally:
             renderer.release()
 
-    def _fail(self, fault: str, begun: _Request | None) -> None:
+    def _fail(self, fault: Exception, begun: _Request | None) -> None:
         """Tell why nothing can be drawn, also to who waits for what was begun or asked for."""
+        words, cure = told(fault)
         with self._changed:
-            self._fault = fault
+            self._fault = words
             waiting, self._request = (begun, self._request), None
-        self._on_fault(fault)
+        self._on_fault(words, cure)
         for request in waiting:
             if request is not None and request.answer is not None:
-                request.answer.set_exception(RuntimeError(fault))
+                request.answer.set_exception(RuntimeError(words))
 
     def _next(self) -> _Request | None:
         """The newest request, once there is one; None when it is time to end."""

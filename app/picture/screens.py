@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QWidget
 from app.desktop import theme
 from app.gl.renderer import DETAILS, Renderer
 from app.gl.view import View
+from app.picture.drawing_fault import told
 from app.picture.pictures import Picture, PictureThread
 
 SMOOTH = 0.016  # s for a draft, above which what moves is drawn with less detail
@@ -27,8 +28,8 @@ class CardScreen(QOpenGLWidget):
     """Seconds that drawing took, for each picture."""
     painted = pyqtSignal()
     """The system has asked for what is shown, so that it can be seen."""
-    failed = pyqtSignal(str)
-    """Why nothing can be drawn."""
+    failed = pyqtSignal(str, str)
+    """Why nothing can be drawn, and the cure."""
     drafts = False
     """Whether pictures of what moves are coarser than those of what stands still."""
 
@@ -51,6 +52,8 @@ class CardScreen(QOpenGLWidget):
         return self._view
 
     def ask(self, view: View, detail: int) -> None:  # noqa: ARG002, all detail is drawn
+        if self._failed and self._view.content is not view.content:
+            self.end()  # what could not be drawn was another robot
         self._view = view
         self.update()
 
@@ -87,7 +90,7 @@ class CardScreen(QOpenGLWidget):
             renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
         except Exception as fault:  # whatever the driver raised, the window goes on
             self._failed = True
-            self.failed.emit(str(fault))
+            self.failed.emit(*told(fault))
         else:
             self.shown.emit(renderer.draw_seconds)
 
@@ -97,7 +100,7 @@ class ProcessorScreen(QWidget):
 
     shown = pyqtSignal(float)
     painted = pyqtSignal()
-    failed = pyqtSignal(str)
+    failed = pyqtSignal(str, str)
     drafts = True
     _come = pyqtSignal(object)
 

@@ -19,7 +19,7 @@ from app.gl.picking import Hit, pick, ray
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
-from app.picture.drawing_fault import CURE, DrawingFault
+from app.picture.drawing_fault import DrawingFault
 from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
@@ -67,9 +67,8 @@ class Viewport(SteeredView):
         self._marks: Marks | None = None  # of the contacts, where they are shown
         self._marking = False
         self._weight, self._size = 1.0, 1.0  # of the robot, N and m
-        self._bounded: tuple[tuple[object, object], Box] | None = (
-            None  # where the robot ends, and of what that is known
-        )
+        # Where the robot ends, and of which content and poses that is known.
+        self._bounded: tuple[tuple[object, object], Box] | None = None
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._batch: Batch | None = None
@@ -360,8 +359,8 @@ class Viewport(SteeredView):
         self._screen.end()
         self._change()
 
-    def _tell_fault(self, fault: str) -> None:
-        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, CURE)])
+    def _tell_fault(self, fault: str, cure: str) -> None:
+        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
 
     def _take_meshes(self) -> None:
         scene = self._scene

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import engine
+from app.desktop.reasons import reason
 from app.simulation.attachments import Attachment
 from app.simulation.changeover import GPU_FAULTS, Changeover
 from app.simulation.messages import Event, LimitsReached, Stopped
@@ -76,7 +77,7 @@ class Loop:
                 return
         except Exception as another:  # nor can the CPU
             fault = another
-        self._stop(Stopped(f"the simulation stopped: {fault}", "".join(traceback.format_exception(fault))))
+        self._stop(Stopped(f"the simulation stopped: {reason(fault)}", "".join(traceback.format_exception(fault))))
 
     def _turn(self) -> None:
         """Obey, step what is due, and show what there is."""

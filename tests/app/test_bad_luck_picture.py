@@ -10,9 +10,10 @@ from test_viewport import colors
 from windows import wait
 
 import engine
-from app.gl.context import why_too_old
+from app.gl.context import NoOpenGL, why_too_old
 from app.gl.renderer import Renderer
 from app.picture import drawing_fault
+from app.picture.drawing_fault import OPEN_AGAIN, UPDATE, told
 from app.picture.viewport import Viewport
 
 PROGRAM = """
@@ -38,7 +39,8 @@ def look():
     if bench.model is not None and not bench.loading and not bench.playing:
         window.run.play.trigger()
     if viewport._fault.isVisible() and told and bench.time > 0.1:
-        print(viewport._fault.text().replace("\\n", " "), [each.fault for each in told], sep="|", flush=True)
+        findings = [(each.fault, each.cure) for each in told]
+        print(viewport._fault.text().replace("\\n", " "), findings, sep="|", flush=True)
         image = window.grab().toImage()
         print(len({image.pixel(x, 40) for x in range(0, image.width(), 3)}) > 3, flush=True)
         window.close()
@@ -67,7 +69,8 @@ def test_without_opengl_the_window_works_and_says_so(tmp_path, environment, word
     sentence, findings = told.split("|")
     assert words in sentence
     assert "Simulation, plots and files work" in sentence
-    assert findings == f"[{words!r}]"
+    assert UPDATE in sentence
+    assert findings == f"[({words!r}, {UPDATE!r})]"
     assert colourful == "True"
 
 
@@ -76,6 +79,29 @@ def test_without_opengl_the_window_works_and_says_so(tmp_path, environment, word
 )
 def test_a_version_that_is_too_old_is_told(version, old):
     assert bool(why_too_old(version)) == old
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "cure"),
+    [
+        (NoOpenGL("its OpenGL is 2.1, and 3.3 is needed"), "its OpenGL is 2.1, and 3.3 is needed", UPDATE),
+        (RuntimeError("the context was lost"), "the context was lost", OPEN_AGAIN),
+        (MemoryError(), "it does not fit into memory", OPEN_AGAIN),
+        (ArithmeticError(), "ArithmeticError", OPEN_AGAIN),
+    ],
+)
+def test_only_a_driver_without_opengl_is_to_be_updated(fault, words, cure):
+    assert told(fault) == (words, cure)
+
+
+def test_opengl_that_is_too_old_is_told_as_none_is(monkeypatch):
+    def fail(_):
+        raise ArithmeticError
+
+    monkeypatch.setattr(Renderer, "_initialize", fail)
+    monkeypatch.setattr("app.gl.renderer._string", lambda _: "2.1 Mesa 22.3.6")
+    with pytest.raises(NoOpenGL, match=r"its OpenGL is 2\.1"):
+        Renderer().initialize()
 
 
 @pytest.fixture(params=[False, True], ids=["as here", "as by a card"])
@@ -119,7 +145,7 @@ def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewpor
 
 def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport, monkeypatch):
     monkeypatch.setattr(drawing_fault, "PAUSES", (10, 20))
-    told, attempts = [], []
+    told, attempts, painted, pieces = [], [], [], Renderer.pieces
     viewport.diagnostics.connect(told.append)
 
     def fail(*_):
@@ -130,10 +156,19 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
     viewport._change()
     wait(qtbot, lambda: bool(told))
     count = len(attempts)
-    viewport._change()
-    qtbot.wait(150)
+    viewport._screen.painted.connect(lambda: painted.append(1))
+    for so_far in range(3):
+        viewport.camera.orbit(0.1, 0.0)
+        viewport._change()
+        viewport._screen.update()
+        wait(qtbot, lambda so_far=so_far: len(painted) > so_far)
     assert (len(told), len(attempts)) == (1, count)
+    assert not viewport._fault._timer.isActive()
     assert viewport.failed
+    monkeypatch.setattr(Renderer, "pieces", pieces)
+    with qtbot.waitSignal(viewport.drawn):
+        viewport.set_model(engine.load(engine.find_robot("double_pendulum")))
+    assert not viewport.failed
 
 
 def test_another_window_around_it_makes_the_picture_anew(qtbot, viewport):

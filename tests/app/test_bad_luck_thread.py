@@ -9,8 +9,19 @@ import engine
 from app.simulation.running import Running
 
 
-@pytest.mark.parametrize("fault", [RuntimeError("lost"), MemoryError("lost"), SystemExit("lost"), KeyError("lost")])
-def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkeypatch, fault):
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (RuntimeError("lost"), "lost"),
+        (MemoryError("lost"), "lost"),
+        (MemoryError(), "it does not fit into memory"),
+        (SystemExit("lost"), "lost"),
+        (KeyError("lost"), "lost"),
+        (ArithmeticError(), "ArithmeticError"),
+    ],
+    ids=repr,
+)
+def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkeypatch, fault, words):
     window = opened(engine.find_robot("double_pendulum"))
     bench = window.workbench
     window.run.play.trigger()
@@ -24,7 +35,7 @@ def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkey
     monkeypatch.setattr(Running, "advance", fail)
     wait(qtbot, lambda: not bench.playing)
     assert "the simulation stopped: " in window.statusBar().currentMessage()
-    assert "lost" in window.statusBar().currentMessage()
+    assert words in window.statusBar().currentMessage()
     monkeypatch.setattr(Running, "advance", advance)
     stopped = bench.time
     window.run.play.trigger()

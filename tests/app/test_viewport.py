@@ -354,7 +354,7 @@ def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkey
     view = viewport._view()
     original = Renderer.pieces
     monkeypatch.setattr(Renderer, "pieces", pieces)
-    thread = PictureThread(came.append, came.append)
+    thread = PictureThread(came.append, lambda *told: came.append(told))
     thread.ask(view, 0)
     qtbot.waitUntil(lambda: bool(came))
     thread.close()
