@@ -65,8 +65,9 @@ class Results:
 
     def _write(self, content: Row) -> None:
         assert self._file is not None
-        self._file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
+        line = json.dumps(content, allow_nan=False).encode() + b"\n"
         try:
+            self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:

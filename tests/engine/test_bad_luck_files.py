@@ -52,9 +52,10 @@ def test_a_file_that_the_disk_has_no_room_for_leaves_the_old_one_and_is_told_in_
 
 
 @unix
-def test_rows_that_the_disk_has_no_room_for_cost_none_that_are_there(tmp_path, capsys, small_disk, monkeypatch):
+@pytest.mark.parametrize("size", [1000, 20_000], ids=["small", "larger than the buffer"])
+def test_rows_that_the_disk_has_no_room_for_cost_none_that_are_there(tmp_path, capsys, small_disk, monkeypatch, size):
     path = tmp_path / "rows.jsonl"
-    rows = [{"key": f"case-{k}", "text": "x" * 1000} for k in range(30)]
+    rows = [{"key": f"case-{k}", "text": "x" * size} for k in range(30)]
     measured = []
 
     def run(_seconds, finished):
@@ -65,13 +66,13 @@ def test_rows_that_the_disk_has_no_room_for_cost_none_that_are_there(tmp_path, c
     monkeypatch.setitem(command.SUITES, "cpu", command.Suite(run, 30, lambda found: f"{len(found)} rows"))
     monkeypatch.setattr(command.facts, "gathered", dict)
     monkeypatch.setattr(command.facts, "clocks", dict)
-    small_disk(20_000)
+    small_disk(20 * size)
     assert main.main(["bench", "--rows", str(path)]) == 2
     told = capsys.readouterr().err
     assert told.startswith(f"catena bench: '{path}' cannot be written on; the rows before are kept, and")
     assert told.endswith(": File too large\n")
     assert len(kept := read(path)[1]) == len(measured) - 1 > 10
-    small_disk(100_000)
+    small_disk(100 * size)
     measured.clear()
     assert main.main(["bench", "--rows", str(path)]) == 0
     assert sum(measured) == 30 - len(kept)
