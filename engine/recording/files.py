@@ -238,9 +238,10 @@ def read_run(path: str | Path) -> SavedRun:
 def _arrays(path: str | Path) -> dict[str, Array]:
     """All arrays, none of which is read before its size is known."""
     total = 0
-    if not Path(path).is_file():
-        files.content(path)  # tells what it is, where that is neither file nor pipe
+    if Path(path).is_fifo():
         raise ValueError("it is a pipe, which cannot be read twice")
+    if not Path(path).is_file():
+        files.content(path)  # raises OSError, which tells what it is
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             with archive.open(info) as file:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -370,6 +372,14 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path):
         engine.read_run(path)
     with pytest.raises(FileNotFoundError):
         engine.read_run(tmp_path / "none.npz")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+def test_a_pipe_is_refused_at_once_though_nobody_writes_to_it(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "run.npz")
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened, and waited for"))
+    with pytest.raises(ValueError, match=r"^run\.npz holds no run: it is a pipe, which cannot be read twice; write"):
+        engine.read_run(tmp_path / "run.npz")
 
 
 def test_a_damaged_file_is_refused_in_a_sentence(tmp_path):
