@@ -105,14 +105,25 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 class Unwritten(OSError):
-    """A file that could not be written: the text says what that means for it, `strerror` has the system's words."""
+    """A file that could not be written: the text says what that means for it, `strerror` has the system's words.
 
-    def __init__(self, error: OSError, what: str):
-        super().__init__(error.errno, error.strerror)
-        self._what = what
+    It is also of the class that Python has for its number, such as PermissionError.
+    """
+
+    _what: str
+
+    def __new__(cls, error: OSError, what: str) -> Unwritten:
+        kind = type(OSError(error.errno, ""))
+        both = cls if kind is OSError else type(cls.__name__, (cls, kind), {})
+        told: Unwritten = super().__new__(both, error.errno, error.strerror)
+        told._what = what
+        return told
 
     def __str__(self) -> str:
         return f"{self._what}: {self.strerror}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Unwritten, (OSError(self.errno, self.strerror), self._what)
 
 
 def _is_of(error: OSError, target: Path) -> bool:

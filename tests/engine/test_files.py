@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,26 @@ def test_what_goes_wrong_leaves_the_old_file_and_no_other(tmp_path: Path, error:
         write()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, OSError), (errno.EACCES, PermissionError), (errno.ENOENT, FileNotFoundError)]
+)
+def test_what_cannot_be_written_is_told_by_an_error_of_the_system_s_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[OSError]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(files.Unwritten, match="stays as it was") as told, files.replacing(tmp_path / "kept"):
+        pass
+    for error in (told.value, pickle.loads(pickle.dumps(told.value)), copy.copy(told.value)):
+        assert isinstance(error, files.Unwritten)
+        assert isinstance(error, kind)
+        assert isinstance(error, PermissionError) == (kind is PermissionError)
+        assert (error.errno, error.strerror) == (number, os.strerror(number))
+        assert str(error) == f"'{tmp_path / 'kept'}' cannot be written, and stays as it was: {os.strerror(number)}"
 
 
 def test_a_place_that_cannot_be_is_told_before_anything_is_written(tmp_path: Path) -> None:
