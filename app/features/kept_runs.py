@@ -65,8 +65,9 @@ class KeptRuns(QObject):
 
     def _set_robot(self, event: Loaded) -> None:
         bench = self._bench
-        self.keeper.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs))
-        if event.path.endswith(run_files.KEPT_SUFFIX):
+        folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
+        self.keeper.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs, folder))
+        if folder is not None:
             text = "the last run, as it was left: Branch here (Ctrl+B) goes on from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 

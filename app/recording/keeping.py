@@ -52,6 +52,8 @@ class Origin:
     path: str
     floating: bool
     package_dirs: tuple[str, ...]
+    folder: Path | None = None
+    """That of the kept runs that were opened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class _RobotsRuns:
         self.origin: Origin | None = None
         self.named: tuple[tuple[int, float, str], ...] = ()
         """Moments that have names, see `run_files.Moment`."""
-        self._named: tuple[tuple[int, float, str], ...] = ()  # as they are written
+        self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as they are written, in each folder
         self._root, self._opened = root, opened
         self._folder: Path | None = None
         self._lock: QLockFile | None = None
@@ -82,6 +84,12 @@ class _RobotsRuns:
         self._count = 0
         self.whole = False
         """Whether all was written when it was last tried."""
+
+    def begin(self, origin: Origin) -> None:
+        """Where the robot came from; the moments of kept runs that were opened have their names by now."""
+        if origin.folder is not None:
+            self._named[origin.folder] = self.named
+        self.origin = origin
 
     def attempt(self, keeper: Keeper) -> str:
         """Write what is new; why that cannot be, in a sentence, else empty."""
@@ -110,12 +118,17 @@ class _RobotsRuns:
                     return False
                 written = self._write_part(run, begin)
                 begin = written.following if written.last < end else None
-        if self._folder is not None and self.named != self._named:
-            named = self.named
-            with engine.replacing(self._folder / run_files.MOMENTS, "w") as file:
-                json.dump(named, file)
-            self._named = named
+        self._write_names(self._folder or self.origin.folder)
         return True
+
+    def _write_names(self, folder: Path | None) -> None:
+        """Write the names of moments, into the folder that was opened where nothing was stepped since."""
+        named = self.named
+        if folder is None or named == self._named.get(folder, ()) or not folder.is_dir():
+            return
+        with engine.replacing(folder / run_files.MOMENTS, "w") as file:
+            json.dump(named, file)
+        self._named[folder] = named
 
     def end(self) -> None:
         """Nothing is written any more."""
@@ -215,7 +228,7 @@ class Keeper:
 
     def set_robot(self, origin: Origin) -> None:
         """Where the present robot came from; until this is told, nothing of it is written."""
-        self._present.origin = origin
+        self._present.begin(origin)
 
     def name_moments(self, model: engine.Model, named: tuple[tuple[int, float, str], ...]) -> None:
         """These moments of runs of that robot have names."""

@@ -214,6 +214,32 @@ def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
     assert replay.runs
 
 
+def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
+    window = start()
+    load(qtbot, window)
+    play(qtbot, window, 0.3)
+    qtbot.keyClick(window, Key.Key_K)
+    window.close()
+    window = start()
+    open_last(qtbot, window)
+    window.features[TimeView].bar.track.sought.emit(0.1)
+    qtbot.keyClick(window, Key.Key_K)
+    told = window.features[TimeView].keyframes.told
+    assert len(told) == 2
+    window.close()
+    window = start()
+    open_last(qtbot, window)
+    assert window.features[TimeView].keyframes.told == told
+    (folder,) = keeping.kept(window.kept.keeper.root)
+    # What goes on from it has them in a folder of its own.
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    window.run.step.trigger()
+    wait(qtbot, lambda: not window.workbench.replay.active)
+    wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
+    window.close()
+    assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
+
+
 def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):
     from test_run_files import open_run
 
