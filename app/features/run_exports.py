@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QMenu
@@ -16,6 +16,7 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
+from app.features.time_view import TimeView
 from app.jobs.background import Background
 from app.panels.save_dialog import ask_path
 from app.recording import run_files
@@ -90,7 +91,8 @@ class RunExports:
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.model
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
-        named = [list(each) for each in bench.named if each[0] == run.number]
+        seen = cast(TimeView, self._window.features[TimeView]).keyframes.seen_in(run, bench.replay.runs)
+        named = [[run.number, each.frame.time, each.name] for each in seen]
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
 
         def work(_: threading.Event) -> str:

@@ -336,6 +336,26 @@ def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path,
     assert not run_files.moments("none") + run_files.moments([3, [1, "x", "y"], [1, 2]])
 
 
+def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_path, monkeypatch):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.5)
+    time_view = window.features[TimeView]
+    for moment in (0.1, 0.4):
+        time_view.bar.track.sought.emit(moment)
+        qtbot.keyClick(window, Qt.Key.Key_K)
+    time_view.bar.track.sought.emit(0.3)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(recording.runs) == 2 and not window.workbench.replay.active)
+    window.run.step.trigger()
+    branch = recording.runs[1]
+    wait(qtbot, lambda: branch.last >= branch.own)
+    early = time_view.keyframes.told[0]
+    export(qtbot, window, exports.trajectory, tmp_path / "branch.npz", monkeypatch)
+    open_run(qtbot, window, tmp_path / "branch.npz")
+    (run,) = window.workbench.replay.runs[:1]
+    assert time_view.keyframes.told == ((run.number, *early[1:]),)
+
+
 def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, monkeypatch, capsys):
     """No file keeps it: its text is in the run's."""
     window.workbench.open(engine.chain(5, 3))
