@@ -91,7 +91,7 @@ def _application() -> QApplication:
 
     def hear(kind: QtMsgType, _: object, text: str | None) -> None:
         if kind == QtMsgType.QtFatalMsg:
-            reason = (said or [text or "Qt gives no reason"])[0].strip()
+            reason = (said or [text or "Qt gives no reason"])[0].strip().rstrip(".")
             print(f"No window can be opened on this screen: {reason}. {HEADLESS}", file=sys.stderr, flush=True)
             os._exit(1)
         said.append(text or "")

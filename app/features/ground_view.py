@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QFileDialog, QInputDialog, QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.reasons import reason
 from app.gl.world import World, world_of
 from app.simulation import grounds
 
@@ -88,7 +89,7 @@ class GroundView:
         try:
             scene = grounds.of_file(path, cell)
         except (OSError, ValueError, EOFError) as fault:
-            self._window.statusBar().showMessage(f"{Path(path).name}: {fault}", MESSAGE)
+            self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
             return
         self._chosen = self.from_file
         self._take(scene)

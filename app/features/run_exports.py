@@ -140,9 +140,9 @@ class RunExports:
         self.writing.stop()
 
     def _close(self) -> None:
-        """Have what was to be written be there, but for films, which take long and are given up.
+        """Have a run's file written to its end, and a film, which takes long, given up.
 
-        These are waited for, too: a thread that draws while the program ends crashes it.
+        Either way the thread is waited for: one that draws while the program ends crashes it.
         """
         self.writing.close(patience=WRITING)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 import engine
 from app.acting.drives import MODES, WAVES, Drive
+from app.desktop.endless import refuse_endless
 from app.features import session_scene
 from app.gl.camera import Camera
 from app.simulation.companion import Kept
@@ -43,8 +44,10 @@ class NoSession(ValueError):
 def read(path: str) -> dict[str, Any]:
     """The session in a file. Raises OSError, and NoSession for what is none or is of a later kind."""
     try:
-        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-            raise NoSession("it is a pipe or a device; open a file that Save session has written")
+        refuse_endless(path)
+    except ValueError as fault:
+        raise NoSession(str(fault)) from fault
+    try:
         text = Path(path).read_text(encoding="utf-8")
         session = json.loads(text, parse_float=_number, parse_constant=_number, parse_int=_whole)
         version, robot = session["catena session"], session["robot"]["path"]

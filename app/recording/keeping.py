@@ -287,7 +287,7 @@ def is_growing(folder: Path) -> bool:
     lock = QLockFile(str(folder / LOCK))
     lock.setStaleLockTime(0)
     if not lock.tryLock(0):
-        return (folder / LOCK).exists()  # else the folder cannot be written to, by nobody
+        return (folder / LOCK).exists()  # without a lock the folder cannot be written to at all
     lock.unlock()
     return False
 

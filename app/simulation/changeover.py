@@ -9,23 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import engine
+from app.desktop.endless import refuse_endless
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, made
 from app.simulation.running import Running, again, for_new, held_joints, running_of, settled, simulation_of
 
 GPU_FAULTS = (RuntimeError, MemoryError)  # what a GPU, its driver and its compiler raise
-
-
-def _lasting(path: str) -> str:
-    """The path, unless it leads to what may never come to an end. Raises ValueError then."""
-    file = Path(path)
-    if file.exists() and not (file.is_file() or file.is_dir()):
-        raise ValueError(f"{file.name} is a pipe or a device, whose end nobody knows; write it to a file first")
-    return path
 
 
 class Changeover:
@@ -66,7 +58,9 @@ class Changeover:
         """Replace the robot, or tell why not."""
         path = source if isinstance(source, str) else source.source or source.name
         try:
-            model = source if isinstance(source, engine.Model) else load(_lasting(source))
+            if isinstance(source, str):
+                refuse_endless(source)
+            model = load(source) if isinstance(source, str) else source
             settings = for_new(model, settings)
             # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None

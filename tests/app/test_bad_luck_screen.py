@@ -32,12 +32,14 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="screens
         ({"DISPLAY": None}, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
         ({"DISPLAY": ":4711"}, "could not connect to display :4711"),
         ({"DISPLAY": None, "QT_QPA_PLATFORM": "moon"}, '"moon"'),
+        ({"DISPLAY": None, "WAYLAND_DISPLAY": "wayland-9", "QT_QPA_PLATFORM": None}, "No window can be opened"),
     ],
-    ids=["none", "not reached", "no such platform"],
+    ids=["none", "not reached", "no such platform", "no Wayland"],
 )
 def test_without_a_screen_it_ends_with_a_sentence(environment, words):
-    ended = started("main.py", "arm7", WAYLAND_DISPLAY=None, **environment)
+    ended = started("main.py", "arm7", **{"WAYLAND_DISPLAY": None, **environment})
     assert (ended.returncode, ended.stdout) == (1, "")
     (told,) = ended.stderr.splitlines()
     assert words in told
+    assert ".." not in told
     assert "use run, info, check, generate or render" in told

@@ -108,6 +108,9 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     path.write_text("no heights")
     view.from_file.trigger()
     assert "hill.npy" in standing.statusBar().currentMessage()
+    path.unlink()
+    view.from_file.trigger()
+    assert standing.statusBar().currentMessage() == "hill.npy: No such file or directory"
     assert standing.workbench.settings.scene.ground is ground
     assert view.from_file.isChecked()
 
