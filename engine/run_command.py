@@ -21,7 +21,7 @@ from engine import __version__, array_files, files
 from engine.bench.suites.command import positive
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
-from engine.cuda.runtime import arrays
+from engine.cuda.runtime import arrays, device
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
@@ -173,8 +173,8 @@ def run_robot(args: argparse.Namespace) -> int:
             _run_with_progress(recorder, steps, console(args))
         except (ControllerError, Diverged, KeyboardInterrupt) as error:
             failure = str(error) or _INTERRUPTED
-        except (RuntimeError, MemoryError) as error:  # what a GPU, its driver and CuPy raise
-            if simulation.device != "cuda":
+        except Exception as error:
+            if simulation.device != "cuda" or not device.failed(error):
                 raise
             failure, lost = _gpu_failure(recorder, error), True
     wall = perf_counter() - start

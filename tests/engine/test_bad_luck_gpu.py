@@ -9,14 +9,19 @@ import pytest
 
 import engine
 from engine import cli, run_command
+from engine.cuda.runtime import device
 
 
 class OutOfMemoryError(MemoryError):
     """As CuPy's."""
 
+    __module__ = "cupy.cuda.memory"
+
 
 class CUDARuntimeError(RuntimeError):
     """As CuPy's."""
+
+    __module__ = "cupy_backends.cuda.api.runtime"
 
 
 class Vanishing(engine.Simulation):
@@ -72,6 +77,22 @@ def test_the_trajectory_so_far_is_kept_and_a_sentence_says_so(tmp_path, monkeypa
         assert len(kept["q"]) == len(kept["time"])
     assert f"until {end:g} s is kept" in said.err
     assert (end > 0) == bool(stretches)
+
+
+def test_a_fault_of_the_program_in_a_run_on_a_gpu_is_no_gpus(monkeypatch, tmp_path):
+    monkeypatch.setattr(run_command, "Simulation", Vanishing)
+    Vanishing.fault, Vanishing.left = RuntimeError("a fault in the program"), 1
+    with pytest.raises(RuntimeError, match="a fault in the program"):
+        cli.main(["run", "double_pendulum", "--seconds", "1e4", "--dt", "1e-3", "--out", str(tmp_path / "run.npz")])
+
+
+@pytest.mark.gpu
+def test_cupys_and_cudas_own_errors_are_known():
+    from cupy.cuda import driver, memory, nvrtc, runtime
+
+    for kind in (runtime.CUDARuntimeError, driver.CUDADriverError, nvrtc.NVRTCError, memory.OutOfMemoryError):
+        assert device.failed(kind.__new__(kind))
+    assert not device.failed(RuntimeError("a fault in the program"))
 
 
 def test_a_fault_of_the_cpu_is_no_gpus(monkeypatch, tmp_path):

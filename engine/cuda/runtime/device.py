@@ -65,6 +65,12 @@ def require() -> None:
         raise NoGpu(f"device 'cuda' cannot be used: {reason}")
 
 
+def failed(error: BaseException) -> bool:
+    """Whether an error says that a GPU, its driver or CuPy failed, or memory ran out; else it is a program's fault."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return isinstance(error, MemoryError | NoGpu) or not packages.isdisjoint(("cupy", "cupy_backends"))
+
+
 def architecture() -> str:
     """What to compile for, such as "sm_90"."""
     return "sm_{}{}".format(*_capability())
