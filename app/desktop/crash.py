@@ -43,7 +43,7 @@ class Reports:
         """`number` counts the programs that share the folder at a time. One that cannot be written to does no harm."""
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
+        self.folder, self._number = folder, number
         self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
         self.told: Callable[[], str] = str
         """Answers what the window has told so far."""
@@ -86,7 +86,7 @@ class Reports:
         if place in self._written:
             return self._written[place]
         now = datetime.now().astimezone()
-        path = self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt"
+        path = self._report(now)
         trace = "".join(traceback.format_exception(fault))
         parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.told())
         with engine.replacing(path) as file:
@@ -108,23 +108,34 @@ class Reports:
         with engine.replacing(self._session) as file:
             file.write(json.dumps(session).encode())
 
+    def _report(self, when: datetime) -> Path:
+        return self.folder / numbered(f"report-{when:%Y%m%d-%H%M%S-%f}.txt", self._number)
+
+    def _is_own(self, report: Path) -> bool:
+        """Whether a program of this number wrote it."""
+        return report.name == numbered("-".join(report.stem.split("-")[:4]) + ".txt", self._number)
+
+    def noted(self) -> tuple[dict[str, Any], float] | None:
+        """The session that is noted, and when its run began; None where there is none, or a damaged one."""
+        try:
+            session = json.loads(self._session.read_text(encoding="utf-8"))
+            return session, float(session.get("begun", 0.0))
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            return None
+
     def left(self) -> Left | None:
         """What the run before left, if it did not end well; to be asked before `install`, and told but once."""
-        path, fault = self._session, self._faults
-        try:
-            session = json.loads(path.read_text(encoding="utf-8"))
-            since = float(session.get("begun", 0.0))
-        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):  # damaged
-            session = None
+        noted, fault = self.noted(), self._faults
         with suppress(OSError):  # what cannot be taken away is told again
-            path.unlink(missing_ok=True)
-        if not isinstance(session, dict):
+            self._session.unlink(missing_ok=True)
+        if noted is None:
             return None
+        session, since = noted
         with suppress(OSError):
             if fault.is_file() and fault.stat().st_size:
                 now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
-                fault.replace(self.folder / f"report-{now:%Y%m%d-%H%M%S-%f}.txt")
-        written = [each for each in self.reports() if each.stat().st_mtime >= since]
+                fault.replace(self._report(now))
+        written = [each for each in self.reports() if self._is_own(each) and each.stat().st_mtime >= since]
         return Left(session, written[-1] if written else None)
 
     def end(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from html import escape
 from pathlib import Path
@@ -91,24 +92,23 @@ class Care(NamedTuple):
 def begin(folder: Path | None = None) -> Care:
     """The reports in a folder, by default the platform's place, and what was left last by a run that ended badly.
 
-    Each program that runs has a session of its own there.
+    Each program that runs has a session of its own there. Of several that ended badly this one takes the place of the
+    last; the others' sessions stay for the next starts.
     """
     if folder is None:
         place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
         folder = Path(place) / "reports"
-    reports, lock = Reports(folder, MOST + 1), None
-    left: list[Left] = []
-    for number in range(1, MOST + 1):
-        free = _lock(folder, number)
-        if free is None:
-            continue
-        of_number = Reports(folder, number)
-        if (found := of_number.left()) is not None:
-            left.append(found)
-        if lock is None:
-            reports, lock = of_number, free
+    reports, left, lock = Reports(folder, MOST + 1), None, None
+    noted = {number: Reports(folder, number).noted() for number in range(1, MOST + 1)}
+    begun = {number: -math.inf if found is None else found[1] for number, found in noted.items()}
+    for number in sorted(begun, key=begun.__getitem__, reverse=True):
+        lock = _lock(folder, number)
+        if lock is not None:
+            reports = Reports(folder, number)
+            left = reports.left()
+            break
     reports.install()
-    return Care(reports, max(left, key=lambda each: float(each.session.get("begun", 0.0)), default=None), lock)
+    return Care(reports, left, lock)
 
 
 def _lock(folder: Path, number: int) -> QLockFile | None:

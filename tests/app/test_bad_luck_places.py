@@ -90,13 +90,18 @@ def test_two_programs_at_a_time_have_a_session_each(begin):
     assert begin().left is None
 
 
-def test_of_several_that_ended_badly_the_last_is_offered(begin):
-    cares = [begin(), begin(), begin()]
+def test_of_several_that_ended_badly_each_start_offers_one_the_last_first(begin):
+    cares, written = [begin(), begin(), begin()], {}
     for care, begun in zip(cares, (2.0, 3.0, 1.0), strict=True):
         care.reports.remember({"begun": begun})
+        written[begun] = care.reports.write(RuntimeError(f"of {begun}"), "a test")
     for care in cares:
         care.lock.unlock()
-    assert begin().left.session["begun"] == 3.0
+    for begun in (3.0, 2.0, 1.0):
+        care = begin()
+        care.reports.remember({"begun": 4.0})
+        assert (care.left.session["begun"], care.left.report) == (begun, written[begun])
+    assert begin().left is None
 
 
 def test_a_fault_is_told_where_no_report_can_be_written(qtbot, window, begin, tmp_path, monkeypatch):
