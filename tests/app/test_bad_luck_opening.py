@@ -17,6 +17,7 @@ import engine
 from app.features import reloading
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
+from app.simulation.messages import Loaded, Refused
 
 PENDULUM = engine.find_robot("double_pendulum")
 
@@ -33,27 +34,31 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
     path.write_text(whole)
     window = opened(path)
     monkeypatch.setattr(reloading, "LOOK", 10)
+    monkeypatch.setattr(reloading, "LASTING", 1e9)  # however slow the machine is, the recording stops no reading
     watching = window.features[reloading.Reloading]
     watching._timer.setInterval(10)
     window.run.play.trigger()
     texts = (whole[: len(whole) // 2], "", whole.replace("<link", "<lynk"), whole, "\0\0", whole.replace("1", "x"))
-    over = threading.Event()
+    over, changes, readings = threading.Event(), [], []
+    window.happened.connect(lambda event: readings.append(event) if isinstance(event, Loaded | Refused) else None)
 
     def change() -> None:
-        count = 0
         while not over.is_set():
-            count += 1
+            count = len(changes) + 1
             if count % 7:
                 path.write_text(texts[count % len(texts)])
             else:
                 path.unlink(missing_ok=True)
+            changes.append(count)
             time.sleep((0.002, 0.02, 0.04)[count % 3])
 
     thread = threading.Thread(target=change)
     thread.start()
-    qtbot.wait(1500)
-    over.set()
-    thread.join()
+    try:
+        wait(qtbot, lambda: len(changes) > 70 and len(readings) > 4)
+    finally:
+        over.set()
+        thread.join()
     path.write_text(whole.replace("</robot>", '<link name="last"/>\n</robot>'))
     path.write_text(whole.replace('name="double_pendulum"', 'name="mended"'))
     wait(qtbot, lambda: window.workbench.model.name == "mended" and not window.workbench.loading)

@@ -209,11 +209,12 @@ def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
     # As a newer one of the same window: other runs are numbered as they were.
     assert [run.number for run in replay.runs] == [1, 2]
     (folder,) = window.kept.keeper.root.glob(f"*{run_files.KEPT_SUFFIX}")
-    (folder / run_files.MOMENTS).write_text('[[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]]')
+    junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
+    (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
     window = start()
     open_last(qtbot, window)
     keyframes = window.features[TimeView].keyframes
-    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == []
+    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == [("Lift", told[0][1], 1)]
 
 
 def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
