@@ -122,6 +122,29 @@ def test_a_slope_that_it_slides_down(rng):
 
 
 @pytest.mark.usefixtures("cuda")
+def test_a_push_and_standing_after_it_are_those_of_the_cpu_in_single_precision(rng):
+    """A residual of 1e-4 is borne at most, and velocities differ by a hundred times what the sweeps are asked for."""
+    cpu, ours = quadrupeds(3, "float32")
+    give((cpu, ours), v=0.3 * rng.standard_normal(cpu.v.shape))
+    touching = 0
+    for _ in range(200):
+        give((ours,), q=cpu.q, v=cpu.v)
+        cpu.step()
+        ours.step()
+        assert apart(ours.v, cpu.v) < 5e-3
+        assert apart(ours.q, cpu.q) < 1e-5  # which is dt times as much
+        touching += int(cpu.contacts.number.sum())
+        assert float(arrays.to_host(ours.contacts.residual).max()) <= 1e-4
+    assert touching > 200
+    cpu.step(600)
+    ours.step(600)
+    assert float(arrays.to_host(ours.contacts.worst).max()) <= 1e-4
+    assert cpu.contacts.number.tolist() == arrays.to_host(ours.contacts.number).tolist() == [4, 4, 4]
+    assert apart(ours.q, cpu.q) < 1e-4
+    assert apart(ours.v, cpu.v) < 5e-4
+
+
+@pytest.mark.usefixtures("cuda")
 def test_a_checkpoint_in_single_precision_leads_on_to_the_same_bits(rng):
     _, ours = quadrupeds(3, "float32")
     give((ours,), v=0.3 * rng.standard_normal(ours.v.shape))
