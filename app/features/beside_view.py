@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,13 +61,14 @@ class BesideView(QObject):
         self.path = ""
         """Its file."""
         self._asked: Asked | None = None  # where it stands, and in which state it is to be at first
-        self._kept: Kept | None = None  # what a session says of the robot that is being read
-        self._note = self._opening = ""
+        self._kept: Kept | None = None  # what a session says of it, until it is put there
+        self._opening: tuple[str, Kept | None] | None = None  # the file that is being read, and what a session says
+        self._note = ""
         self._scene: Scene | None = None
         self._placed = self._fit_due = False  # the latter: the camera is to show both once the second is drawn
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
-        self._reading: Background[Read] = Background("beside", lambda fault: Read(None, fault))
+        self._reading = _reading()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._look)
         self.panel = BesidePanel()
@@ -113,10 +114,13 @@ class BesideView(QObject):
             self.open(path)
 
     def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:
-        """Have the robot in that file beside the present one, as a session has `kept` it; it is read in a thread."""
-        if self._reading.running or self._bench.model is None:
+        """Have the robot in that file beside the present one, as a session has `kept` it; it is read in a thread.
+
+        What is being read already is dropped.
+        """
+        if self._bench.model is None:
             return
-        folders, self._kept, self._opening = self._bench.package_dirs, kept, str(path)
+        folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
 
         def work(_: threading.Event) -> Read:
             try:
@@ -132,15 +136,14 @@ class BesideView(QObject):
     def _look(self) -> None:
         if (read := self._reading.poll()) is None:
             return
-        self._timer.stop()
-        self._window.statusBar().clearMessage()
+        path, kept = self._opening
+        self._drop_reading()
         if read.model is None:
             text = f"nothing stands beside; File › Open tells all that is wrong with it: {read.fault}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
-        kept = self._kept
         self.close()
-        self.model, self.path, self._kept = read.model, self._opening, kept
+        self.model, self.path, self._kept = read.model, path, kept
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
         self._tell(f"{self.model.name} is being made ready …")
@@ -173,7 +176,8 @@ class BesideView(QObject):
         self._bench.companion.set(self._asked)
 
     def close(self) -> None:
-        """Take it away."""
+        """Take it away, and read none that is being read."""
+        self._drop_reading()
         if self._scene is not None:
             self._scene.close(wait=False)
         self.model = self._scene = self._asked = self._kept = None
@@ -185,22 +189,33 @@ class BesideView(QObject):
         self._tell(EMPTY)
         self._window.refresh()
 
+    def _drop_reading(self) -> None:
+        """Have nothing come of what is being read, if anything is."""
+        if self._opening is not None:
+            self._opening, self._reading = None, _reading()
+            self._timer.stop()
+            self._window.statusBar().clearMessage()
+
     def _tell(self, note: str) -> None:
         self._note = note
         self.panel.show_note(note)
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of it; nothing where there is none."""
-        if self.model is None or self._asked is None:
+        """What a session keeps of it, or of the one that is being read; nothing where there is none."""
+        path, kept = self._opening or (self.path, self._kept)
+        if not path:
             return {}
-        newest, asked = self._bench.newest, self._asked
-        state = None if newest is None else newest.companion
-        there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
-        return {
-            "path": str(Path(self.path).expanduser().resolve()), "place": asked.place.tolist(),
-            "q": state.q.tolist() if there else None, "v": state.v.tolist() if there else None,
-        }  # fmt: skip
+        kept = kept or Kept((), None, None)
+        if self._opening is None and self._asked is not None:
+            newest, asked = self._bench.newest, self._asked
+            state = None if newest is None else newest.companion
+            there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
+            known = (state.q, state.v) if there else asked.state or ()
+            q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
+            kept = Kept(tuple(asked.place.tolist()), q, v)
+        found = {name: None if x is None else list(x) for name, x in asdict(kept).items()}
+        return {"path": str(Path(path).expanduser().resolve()), **found}
 
     def _end(self) -> None:
         self._bench.companion.listen(lambda _: None)
@@ -230,6 +245,8 @@ class BesideView(QObject):
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._viewport.overlays.set_companion(None)
             return
+        if self._asked is not None and self._asked.state is not None:
+            self._asked = replace(self._asked, state=None)  # it was in it
         self._viewport.overlays.set_companion(self._scene.content, state.link_poses)
         if self._fit_due:
             self._fit_due = False
@@ -273,6 +290,11 @@ class BesideView(QObject):
         x, y, z = poses[link, :3, 3]
         where = f"at ({x:.3f}, {y:.3f}, {z:.3f}) m"
         self.panel.link.setText(f"{model.name}, {model.link_names[link]}: {mass}, {where}")
+
+
+def _reading() -> Background[Read]:
+    """What reads one file; what is asked for last has one of its own."""
+    return Background("beside", lambda fault: Read(None, fault))
 
 
 def apart(one: Box, other: Box, way: np.ndarray) -> float:

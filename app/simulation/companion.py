@@ -16,7 +16,7 @@ import numpy as np
 import engine
 from app.simulation.attachments import Attachment
 from app.simulation.messages import CompanionState, Settings, Snapshot
-from app.simulation.running import Running, can_stand, gains_of
+from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +163,22 @@ def _like(running: Running) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | None:
+    """What of that scene it touches: one that cannot stand only itself, where self-collision is on."""
+    if scene is None:
+        return None
+    itself = scene.self_collision and can_touch_itself(model)
+    if can_stand(model):
+        return replace(scene, self_collision=itself)
+    return replace(scene, ground=None, obstacles=()) if itself else None
+
+
 def _simulation(
     asked: Asked, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
 ) -> engine.Simulation:
-    """On the CPU, in that scene where it can stand, with all its code at hand. ValueError for what cannot be."""
+    """On the CPU, in that scene as far as it can touch it, with all its code at hand. ValueError for what cannot be."""
     model = asked.model
-    scene = scene if can_stand(model) else None
+    scene = _touched(model, scene)
     q = model.neutral()
     if _free(model):
         q[model.joints[0].q][:3] += asked.place

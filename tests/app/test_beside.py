@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +20,7 @@ from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
 from app.panels.beside import ROWS
+from app.simulation.companion import Kept, _touched
 from app.simulation.running import gains_of
 from app.simulation.spread import Spread
 
@@ -291,6 +294,45 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         again.features[Sessions].open(str(tmp_path / "two.catena"))
         wait(qtbot, lambda: view.model is None)
         assert words in again.statusBar().currentMessage()
+
+
+def test_what_was_asked_for_last_stands_beside(qtbot, opened, monkeypatch):
+    window = opened(engine.find_robot("arm7"))
+    view, load, go_on = window.features[BesideView], engine.load, threading.Event()
+    scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
+
+    def slow(path, *rest, **named):
+        if path == str(humanoid):
+            go_on.wait(10)
+        return load(path, *rest, **named)
+
+    monkeypatch.setattr(engine, "load", slow)
+    view.open(humanoid)
+    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None}
+    view.open(scara, kept=Kept((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
+    said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4}
+    assert view.kept == said
+    wait(qtbot, lambda: view.model is not None)
+    assert view.kept == said
+    go_on.set()
+    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    assert (view.model.name, view.kept) == ("scara", said)
+    view.open(pendulum)
+    view.close()
+    assert view.kept == {}
+    qtbot.wait(200)
+    assert view.model is None
+
+
+def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
+    arm, quadruped = (engine.load(engine.find_robot(name)) for name in ("snake50", "quadruped"))
+    scene = engine.Scene(friction=0.3, self_collision=True)
+    assert _touched(arm, scene) == engine.Scene(ground=None, friction=0.3, self_collision=True)
+    assert _touched(arm, engine.Scene()) is None
+    assert _touched(quadruped, scene) == scene
+    assert _touched(quadruped, None) is None
+    gone = replace(arm, collisions=(replace(arm.collisions[0], shape="mesh", mesh="gone.stl"), *arm.collisions[1:]))
+    assert _touched(gone, scene) is None
 
 
 def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, beside):
