@@ -31,7 +31,7 @@ from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, choice, touching
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
-from engine.stepper import Interrupted, Stepper
+from engine.stepper import Stepper
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
@@ -294,14 +294,13 @@ class Simulation:
             raise RuntimeError("another thread is stepping this simulation; make one for each thread")
         self._busy = True
         try:
-            self._stepper.advance(n, self.steps, controls, every, record)
-            self.steps += n
-        except Interrupted as stop:
-            self.steps += stop.steps
-            raise
+            self._stepper.advance(n, self.steps, controls, every, record, self._count)
         finally:
             self._busy = False
         self._raise_divergence(wait=False)
+
+    def _count(self, steps: int) -> None:
+        self.steps += steps
 
     def _require(self, name: str, x: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
         """ValueError unless x is None, or an array of one of these shapes that the stepper reads as it lies."""

@@ -21,14 +21,6 @@ def fastest(v: Array) -> NDArray[np.int64]:
     return np.argmax(np.abs(v), 1) if v.shape[1] else np.zeros(len(v), np.int64)
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, heard once all robots had come to the same step: so many after that in which they began."""
-
-    def __init__(self, steps: int):
-        super().__init__()
-        self.steps = steps
-
-
 class Stepper(Protocol):
     """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
 
@@ -44,7 +36,11 @@ class Stepper(Protocol):
     def start(self, q: Array, v: Array) -> None: ...
     def memory(self) -> tuple[Array, ...]: ...
     def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None: ...
-    def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None: ...
+    def advance(
+        self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
+    ) -> None:
+        """Steps `done` + 1 … `done` + n, see `Simulation.advance`; `count` is told each time that some are done."""
+
     def diverged(self, wait: bool) -> int: ...
     @property
     def frozen(self) -> Any: ...

@@ -1,6 +1,7 @@
 """Batches on the CPU, shared between threads."""
 
 import multiprocessing
+import signal
 import sys
 import threading
 from time import monotonic
@@ -170,7 +171,7 @@ def test_a_run_that_is_interrupted_ends_before_it_raises(rng, monkeypatch):
         found = run(*arguments)
         if threading.get_ident() == leader:
             monkeypatch.setattr(stepper.Stepper, "_run", run)
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return found
 
     monkeypatch.setattr(stepper.Stepper, "_run", interrupted)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import deque
+from contextlib import nullcontext
 from time import perf_counter
 
 import numpy as np
@@ -38,44 +40,130 @@ def test_ctrl_c_is_heard_within_a_moment_and_robots_and_time_stay_in_step(name, 
     np.testing.assert_array_equal(cut.v, whole.v)
 
 
-def test_ctrl_c_while_other_threads_work_waits_for_them(monkeypatch):
+class Blocks(deque):
+    """Blocks of robots; they are cleared once the caller's thread has taken its share."""
+
+
+PLACES = {
+    "a thread is asked for help": (stepper.ThreadPoolExecutor, "submit"),
+    "a block of robots is stepped": (stepper.Stepper, "_run"),
+    "the caller's share is done": (Blocks, "clear"),
+    "others are waited for": (stepper, "wait"),
+    "the stretch is done": (stepper.Stepper, "_stretch"),
+    "its steps are counted": (engine.Simulation, "_count"),
+}
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("place", PLACES)
+def test_ctrl_c_at_any_place_of_a_stretch_waits_for_its_end(monkeypatch, place, before):
     model = engine.load(engine.find_robot("arm7"))
-    cut, whole = (engine.Simulation(model, 2000, v=np.ones(7), threads=2) for _ in range(2))
-    whole.step(50)
-    wait, calls = stepper.wait, []
-
-    def interrupted(late):
-        calls.append(late)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return wait(late)
-
-    monkeypatch.setattr(stepper, "wait", interrupted)
-    monkeypatch.setattr(stepper, "longest", lambda *_: 50)
-    with pytest.raises(KeyboardInterrupt):
-        cut.step(100)
-    assert cut.steps == 50
-    np.testing.assert_array_equal(cut.q, whole.q)
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_ctrl_c_before_or_after_a_block_of_robots_leaves_all_of_them_in_step(monkeypatch, before):
-    model = engine.load(engine.find_robot("arm7"))
-    cut, whole = (engine.Simulation(model, 40, v=np.ones(7), threads=1) for _ in range(2))
-    whole.step(5)
-    run = stepper.Stepper._run
+    cut, whole = (engine.Simulation(model, 400, v=np.ones(7), threads=2) for _ in range(2))
+    owner, name = PLACES[place]
+    real, pressed = getattr(owner, name), []
 
     def interrupted(*arguments):
-        monkeypatch.setattr(stepper.Stepper, "_run", run)
-        if not before:
-            run(*arguments)
-        raise KeyboardInterrupt
+        if before and not pressed:
+            pressed.append(signal.raise_signal(signal.SIGINT))
+        found = real(*arguments)
+        if not pressed:
+            pressed.append(signal.raise_signal(signal.SIGINT))
+        return found
 
-    monkeypatch.setattr(stepper.Stepper, "_run", interrupted)
+    monkeypatch.setattr(stepper, "deque", Blocks)
+    monkeypatch.setattr(stepper, "longest", lambda *_: 50)
+    monkeypatch.setattr(owner, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        cut.step(5)
-    assert cut.steps == 5
+        cut.step(1000)
+    assert pressed
+    assert cut.steps in range(50, 1000, 50)
+    whole.step(cut.steps)
     np.testing.assert_array_equal(cut.q, whole.q)
+    cut.step(50)
+    whole.step(50)
+    np.testing.assert_array_equal(cut.q, whole.q)
+
+
+@unix
+def test_ctrl_c_at_random_moments_always_leaves_robots_and_steps_together(monkeypatch):
+    model, batch, steps = engine.load(engine.find_robot("arm7")), 24, 8000
+    expected, whole = (np.empty((batch, 1 + steps, model.nq)), np.empty((batch, 1 + steps, model.nv)))
+    start = {"v": np.ones(7), "dt": 1e-4}
+    engine.Simulation(model, batch, **start).advance(steps, record=(expected, whole))
+    monkeypatch.setattr(stepper, "SHARE", 1)
+    monkeypatch.setattr(stepper, "longest", lambda *_: 4)
+    moments, presses, end = np.random.default_rng(1), 0, perf_counter() + 2
+    while perf_counter() < end:
+        cut = engine.Simulation(model, batch, threads=2, **start)
+        while cut.steps < steps and perf_counter() < end:
+            timer = threading.Timer(moments.uniform(0, 0.004), os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                timer.start()
+                cut.step(steps - cut.steps)
+                timer.join()
+            except KeyboardInterrupt:
+                presses += 1
+            timer.join()
+            np.testing.assert_array_equal(cut.q, expected[:, cut.steps])
+            np.testing.assert_array_equal(cut.v, whole[:, cut.steps])
+    assert presses > 20
+
+
+@pytest.fixture
+def handle():
+    """Puts a handler of Ctrl-C in place; after the test comes back what was there."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)
+
+
+class Stop(Exception):
+    """What a caller's own handler may raise."""
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, handle, raises):
+    model = engine.load(engine.find_robot("arm7"))
+    cut, whole = (engine.Simulation(model, 3, v=np.ones(7)) for _ in range(2))
+    monkeypatch.setattr(stepper, "longest", lambda *_: 5)
+    heard = []
+
+    def own(number, frame):
+        heard.append((number, cut.steps, frame is not None))
+        if raises:
+            raise Stop
+
+    run = stepper.Stepper._run
+
+    def pressing(*arguments):
+        if cut.steps == 10:
+            signal.raise_signal(signal.SIGINT)
+        return run(*arguments)
+
+    handle(own)
+    monkeypatch.setattr(stepper.Stepper, "_run", pressing)
+    with pytest.raises(Stop) if raises else nullcontext():
+        cut.step(30)
+    assert heard == [(signal.SIGINT, 15, True)]
+    assert cut.steps == (15 if raises else 30)
+    assert signal.getsignal(signal.SIGINT) is own
+    whole.step(cut.steps)
+    np.testing.assert_array_equal(cut.q, whole.q)
+
+
+def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, handle):
+    simulation = engine.Simulation(engine.load(engine.find_robot("arm7")))
+    run = stepper.Stepper._run
+
+    def pressing(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return run(*arguments)
+
+    handle(signal.SIG_IGN)
+    monkeypatch.setattr(stepper.Stepper, "_run", pressing)
+    simulation.step(3)
+    assert simulation.steps == 3
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 
 @pytest.mark.parametrize("batch", [1, 3, 20])

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import starmap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -33,13 +32,13 @@ from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
-from engine.cpu.stepping.stretches import in_stretches, longest, to_the_end
+from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
-from engine.stepper import UNKNOWN, Interrupted, fastest
+from engine.stepper import UNKNOWN, fastest
 from engine.validation import Array
 
 if TYPE_CHECKING:
@@ -267,8 +266,9 @@ class Stepper:
             array[:] = before
 
     def advance(
-        self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
-    ) -> None:
+        self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None],
+        count: Callable[[int], None],
+    ) -> None:  # fmt: skip
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
         inputs: dict[str, Array] = {"tau": self.tau, "target": self.target}
         if self._wrench is not None:
@@ -280,25 +280,22 @@ class Stepper:
             self._touch.told[:, 2] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
-        come = 0
+        _ = self._steps, self._group  # compiled here, where Ctrl-C need not wait
 
         def steps(n: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]) -> bool:
-            nonlocal come
-            interrupted = self._stretch(n, done + come, controls, every, record)
-            come += n
-            if interrupted:
-                raise KeyboardInterrupt
+            nonlocal done
+            with CtrlCWaits():
+                self._stretch(n, done, controls, every, record)
+                done += n
+                count(n)
             return not self._diverged
 
-        try:
-            in_stretches(n, longest(self._settings), controls, every, record, steps)
-        except KeyboardInterrupt:
-            raise Interrupted(come) from None
+        in_stretches(n, longest(self._settings), controls, every, record, steps)
 
     def _stretch(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
-    ) -> bool:
-        """`advance` for so few steps that Ctrl-C may wait for them; answers whether it came."""
+    ) -> None:
+        """`advance` for so few steps that Ctrl-C may wait for them."""
         self._phases[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
@@ -308,38 +305,33 @@ class Stepper:
             run = 1
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
-        whole = [slice(k, min(k + run, batch)) for k in range(0, batch, run)]
-        blocks = deque(whole)
+        blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
         sequence = _NOTHING if controls is None else controls
-        found: dict[int, int] = {}
-        interrupted = False
+        found: list[int] = []
         others: list[Future[None]] = []
 
         def share(place: _Workplace) -> None:
-            for block in iter(partial(_taken, blocks), None):
-                self._run(found, block, place, n, done, sequence, every, record)
+            taken = iter(partial(_taken, blocks), None)
+            found.extend(self._run(block, place, n, done, sequence, every, record) for block in taken)
 
         try:
             with suppress(RuntimeError):  # while the interpreter ends nobody helps
                 others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
-            interrupted = to_the_end(partial(share, self._workplaces[0]))
+            share(self._workplaces[0])
         finally:
             blocks.clear()
             late = [other for other in others if not other.cancel()]
-            interrupted |= to_the_end(partial(wait, late))
+            if late:
+                wait(late)
         for other in late:
             other.result()
-        if len(found) < len(whole):  # Ctrl-C came as one was taken
-            blocks.extend(block for block in whole if block.start not in found)
-            to_the_end(partial(share, self._workplaces[0]))
-        self._diverged = min((done + step + 1 for step in found.values() if step >= 0), default=0)
-        return interrupted
+        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
 
     def _run(
-        self, found: dict[int, int], block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
+        self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
         record: tuple[Array | None, ...],
-    ) -> None:  # fmt: skip
-        """A block's steps; under its first robot comes to be found the first step that diverged, or −1."""
+    ) -> int:  # fmt: skip
+        """A block's steps; the first that diverged, or −1."""
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
@@ -356,16 +348,15 @@ class Stepper:
             dynamics = dynamics._replace(constants=_row(self._constants, block))
             self._group.begin(block.start if len(self._constants) > 1 else 0, dynamics.constants)
             dynamics = dynamics._replace(room=self._group.room)
-        arguments = (
-                Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
-                sequence[block] if len(sequence) > 1 else sequence, wrenches,
-                Recording(recorded[0], recorded[1], every), n, done,
-                settings.integrator, "freeze" if settings.freezes else "raise", rows, settings.rotations,
-                place.scratch, dynamics,
-                self._phases if block.start == 0 else self._phases[:0],
-                Divergences(*(each[block] for each in self._divergences)), touch, own,
-            )  # fmt: skip
-        found.update(zip((block.start,), starmap(self._steps, (arguments,)), strict=True))  # in one, for signals
+        return self._steps(
+            Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
+            sequence[block] if len(sequence) > 1 else sequence, wrenches,
+            Recording(recorded[0], recorded[1], every), n, done,
+            settings.integrator, "freeze" if settings.freezes else "raise", rows, settings.rotations,
+            place.scratch, dynamics,
+            self._phases if block.start == 0 else self._phases[:0],
+            Divergences(*(each[block] for each in self._divergences)), touch, own,
+        )  # fmt: skip
 
     @property
     def frozen(self) -> Array:

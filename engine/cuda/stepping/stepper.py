@@ -131,7 +131,9 @@ class Stepper(ABC):
         self._frozen[:] = cupy.asarray(np.where(frozen, UNKNOWN, 0))
         self._current_stream().synchronize()
 
-    def advance(self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any]) -> None:
+    def advance(
+        self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
+    ) -> None:
         """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
         self._stream = self._current_stream()
         q, v = (_NULL if array is None else array for array in record)
@@ -145,6 +147,7 @@ class Stepper(ABC):
         for first in range(0, max(n, 1), self._at_once):
             part = np.int32(n), np.int32(first), np.int32(min(n, first + self._at_once))
             self._launch((*part, np.int64(done), self._dt), state)
+        count(n)
 
     @property
     def _report(self) -> tuple[Any, ...]:
