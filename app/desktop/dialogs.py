@@ -19,7 +19,8 @@ def file_dialog(parent: QWidget, folder: str) -> QFileDialog:
     dialog = QFileDialog(parent, "Open a robot", folder, FILES)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     for button in dialog.findChildren(QToolButton):
-        if theme.is_dark() and not button.icon().isNull():
+        own = button.objectName() == "toParentButton"  # the theme's, which is light in the dark
+        if theme.is_dark() and not own and not button.icon().isNull():
             button.setIcon(_light(button.icon(), button.iconSize()))
     for view in dialog.findChildren(QTreeView):
         header = view.header()

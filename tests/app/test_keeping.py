@@ -12,6 +12,7 @@ import pytest
 from PyQt6.QtCore import QLockFile, Qt
 from PyQt6.QtWidgets import QInputDialog
 from test_time import load, play
+from test_worker import until
 from windows import wait, wait_loaded
 
 import engine
@@ -44,14 +45,6 @@ def open_last(qtbot, window):
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: window.workbench.replay.active)
     return window.workbench.replay
-
-
-def wait_until(condition):
-    """As `wait`, without a window."""
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def frames(recording, run):
@@ -388,7 +381,7 @@ def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatc
     monkeypatch.setattr(keeping, "PARTING", 0.12)
     assert not keep(keeper, "arm7", 200).close()
     assert 1 <= len(written) < 20
-    wait_until(lambda: keeping.kept(tmp_path / "runs"))
+    until(lambda: keeping.kept(tmp_path / "runs"))
     assert "its last moments are missing" in start().features[LogView].text
 
 
@@ -449,10 +442,8 @@ def test_a_damaged_part_is_passed_over(qtbot, start, keeper, tmp_path, monkeypat
 
 def test_what_a_long_run_leaves_to_write_is_written_in_time(keeper):
     """Which is what was recorded since the keeper last looked; here 700 frames with contacts, ten seconds and more."""
-    recording, running = driven("quadruped", 700)
-    mine = keep(keeper, "quadruped", 1)
-    mine._present.recording = recording
-    mine._present.model = running.model
+    (recording, running), mine = driven("quadruped", 700), keep(keeper, "quadruped", 1)
+    mine._present.recording, mine._present.model = recording, running.model
     mine.set_robot(Origin(running.model, "quadruped", False, ()))
     began = time.perf_counter()
     assert mine.close()

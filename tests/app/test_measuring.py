@@ -89,7 +89,7 @@ def test_a_stop_that_comes_when_all_is_done_is_too_late():
     [
         (
             PermissionError(13, "Permission denied", "/cache"),
-            "the measurement was not kept: [Errno 13] Permission denied",
+            "the measurement was not kept: Permission denied",
         ),
         (RuntimeError("the cable is out"), "RuntimeError: the cable is out ("),
     ],

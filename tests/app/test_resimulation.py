@@ -15,7 +15,7 @@ from app.simulation.messages import Configured, Loaded
 from app.simulation.spread import Spread
 from app.workbench import Workbench
 
-SECONDS, FRAMES = 3.0, 50
+SECONDS, FRAMES = 6.0, 50
 CONTROLLER = """
 import numpy as np
 
@@ -46,7 +46,7 @@ def drag_about(bench, rng, seconds):
         assert bench.playing, told
         bench.frame()
         if bench.time >= due:
-            due, kind = bench.time + 0.12, rng.integers(4)
+            due, kind = bench.time + 0.3, rng.integers(4)
             place = rng.normal(size=3) * 0.3 + [0.0, 0.0, 0.4]
             if kind == 0:
                 bench.forces.let_go()
