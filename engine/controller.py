@@ -32,7 +32,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -252,7 +252,15 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    os.read(0, 1)
+    try:
+        os.read(0, 1)
+    except OSError:  # the file has closed it: the pipe tells it too
+        return
+    _end_all()
+
+
+def _end_all() -> NoReturn:
+    """End this process and what it has started: whichever of pipe and input first tells of the parent's end."""
     if sys.platform != "win32":
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
@@ -266,7 +274,7 @@ def _serve(pipe: Connection) -> None:
         try:
             kind, *rest = pipe.recv()
         except (EOFError, OSError):
-            return
+            _end_all()
         try:
             if kind == "load":
                 path, model = rest
