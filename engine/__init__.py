@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from engine.checkpoint import Checkpoint
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
+from engine.cuda.runtime.device import failed as gpu_failed
 from engine.dynamics import (
     ForwardDynamics,
     bias,
@@ -156,6 +157,7 @@ __all__ = [
     "energy",
     "find_robot",
     "forward_dynamics",
+    "gpu_failed",
     "holding_gains",
     "inverse_dynamics",
     "inverse_mass_matrix",

@@ -9,3 +9,9 @@ def reason(fault: BaseException) -> str:
         return "it does not fit into memory"  # libraries' own kinds tell of arrays
     words = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
     return words or type(fault).__name__
+
+
+def gpu_failure(fault: BaseException) -> str:
+    """That a GPU failed, with the first line of what it said."""
+    words = str(fault).strip().split("\n")[0]
+    return f"the GPU failed ({words or type(fault).__name__})"

@@ -12,12 +12,11 @@ from functools import partial
 
 import engine
 from app.desktop.endless import refuse_endless
+from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
-from app.simulation.preparing import Outcome, Preparation, made
+from app.simulation.preparing import Outcome, Preparation, made, refuses
 from app.simulation.running import Running, again, for_new, held_joints, running_of, settled, simulation_of
-
-GPU_FAULTS = (RuntimeError, MemoryError)  # what a GPU, its driver and its compiler raise
 
 
 class Changeover:
@@ -166,14 +165,17 @@ class Changeover:
             self._take_on(0, settings, outcome)
 
     def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
-        """Go on by another simulation, from where this one is, or tell why not."""
-        refusal = ""
+        """Go on by another simulation, from where this one is, or tell why not. Raises what is the program's fault."""
+        before, refusal = self.running, ""
         if isinstance(outcome, Running):
-            before, self.running = self.running, outcome
             try:
                 before.refresh()
-            except GPU_FAULTS:  # it is the GPU's that failed: from the last state known
-                before.waits_for_frame = False
+            except Exception as fault:
+                before.lose_frame()
+                if not engine.gpu_failed(fault):  # else from the last state known
+                    outcome = fault
+        if isinstance(outcome, Running):
+            self.running = outcome
             outcome.carry_on(before)
             outcome.hold(held_joints(self.model, settings) & ~held_joints(self.model, self.settings))
             self.settings = settings
@@ -183,13 +185,17 @@ class Changeover:
         else:
             refusal = str(outcome) or type(outcome).__name__
         self._tell_settings(number, refusal)
+        if isinstance(outcome, Exception) and not refuses(outcome):
+            raise outcome
 
     def go_back(self, frame: engine.RecordedFrame) -> None:
         """Go on from a frame that was recorded, by a simulation like the one that it is of."""
         self._preparation.drop()
         try:
             running = again(frame, self.running)
-        except (ValueError, *GPU_FAULTS) as fault:
+        except Exception as fault:
+            if not refuses(fault):
+                raise
             self._tell_settings(self._number, str(fault))
             return
         if running is not self.running:
@@ -202,7 +208,7 @@ class Changeover:
     def _tell_settings(self, number: int, refusal: str) -> None:
         self._tell(Configured(number, self.settings, *self.running.choice, refusal))
 
-    def go_on_without_gpu(self, fault: Exception) -> None:
+    def go_on_without_gpu(self, fault: BaseException) -> None:
         """The CPU takes over from the last state known."""
         self._preparation.drop()
         before, settings = self.running, replace(self.settings, device="cpu")
@@ -214,8 +220,7 @@ class Changeover:
         self.compile()
         self.frames.withdraw()
         self._begun(False)
-        reason = str(fault).strip().split("\n")[0] or type(fault).__name__
-        self._tell_settings(self._number, f"on the CPU from here on: the GPU failed ({reason})")
+        self._tell_settings(self._number, f"on the CPU from here on: {gpu_failure(fault)}")
 
     def end(self) -> None:
         """End every process that compiles."""

@@ -16,6 +16,7 @@ import numpy as np
 import engine
 from app.simulation.attachments import Attachment
 from app.simulation.messages import CompanionState, Settings, Snapshot
+from app.simulation.preparing import refuses
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
 
 
@@ -87,9 +88,11 @@ class Companion(Attachment):
         def work() -> None:
             try:
                 made = _simulation(asked, settings, scene, dt, integrator)
-            except (ValueError, RuntimeError, MemoryError) as why_not:
+            except Exception as why_not:
                 self.tell(f"{asked.model.name} is not simulated: {why_not}")
-                return
+                if refuses(why_not):
+                    return
+                raise
             self.later(lambda _: self._take(made, asked, like))
 
         threading.Thread(target=work, name="companion", daemon=True).start()

@@ -15,8 +15,10 @@ from functools import partial
 import numpy as np
 
 import engine
+from app.desktop.reasons import gpu_failure
 from app.simulation.attachments import Attachment
 from app.simulation.messages import GhostState, Snapshot
+from app.simulation.preparing import refuses
 from app.simulation.running import Running
 
 PRECISIONS = ("float64", "float32")
@@ -76,7 +78,11 @@ class Ghost(Attachment):
         if self._simulation is None or running.simulation is not self._of:
             return
         time, q, v = _state(running)
-        self._simulation.reset(q, v)
+        try:
+            self._simulation.reset(q, v)
+        except Exception as fault:
+            self._lose_gpu(self._simulation, fault)
+            return
         self._ahead, self._worst, self._since = Fraction(0), 0.0, time
         self._pair = q.copy(), q.copy()
 
@@ -91,9 +97,11 @@ class Ghost(Attachment):
         def work() -> None:
             try:
                 made = _simulation(simulation, settings)
-            except (ValueError, RuntimeError, MemoryError) as why_not:
-                self.tell(str(why_not))
-                return
+            except Exception as why_not:
+                self.tell(str(why_not) or type(why_not).__name__)
+                if refuses(why_not):
+                    return
+                raise
             self.later(lambda running: self._take(made, simulation, settings, running))
 
         threading.Thread(target=work, name="ghost", daemon=True).start()
@@ -124,12 +132,22 @@ class Ghost(Attachment):
         try:
             ghost.step(steps)
             ghost.check()
+            if not self._ahead:
+                self._pair = _state(running)[1], ghost.state()[0][0].astype(float)
         except engine.Diverged as why:
-            self._simulation = self._pair = None
-            self.tell(f"the ghost: {why}")
-            return
-        if not self._ahead:
-            self._pair = _state(running)[1], ghost.state()[0][0].astype(float)
+            self._lose(str(why))
+        except Exception as fault:
+            self._lose_gpu(ghost, fault)
+
+    def _lose(self, why: str) -> None:
+        self._simulation = self._pair = None
+        self.tell(f"the ghost: {why}")
+
+    def _lose_gpu(self, ghost: engine.Simulation, fault: Exception) -> None:
+        """Go on without a ghost whose GPU failed; raises a fault that is not the GPU's."""
+        if ghost.device != "cuda" or not engine.gpu_failed(fault):
+            raise fault
+        self._lose(gpu_failure(fault))
 
     def show(self, frame: Snapshot) -> None:
         """What the ghost is, for who draws the robot."""

@@ -24,7 +24,7 @@ import numpy as np
 import engine
 from app.desktop.reasons import reason
 from app.simulation.attachments import Attachment
-from app.simulation.changeover import GPU_FAULTS, Changeover
+from app.simulation.changeover import Changeover
 from app.simulation.messages import Event, LimitsReached, Stopped
 from app.simulation.motion_watch import AchievedSpeed, LimitWatch, RestWatch
 from app.simulation.pace import Pace
@@ -72,11 +72,13 @@ class Loop:
     def _survive(self, fault: BaseException) -> None:
         """Have the CPU go on where it was a GPU that failed; else stop."""
         try:
-            if self._running is not None and self._running.on_gpu and isinstance(fault, GPU_FAULTS):
+            if self._running is not None and self._running.on_gpu and engine.gpu_failed(fault):
                 self.changeover.go_on_without_gpu(fault)
                 return
         except Exception as another:  # nor can the CPU
             fault = another
+        if self._running is not None:
+            self._running.lose_frame()
         self._stop(Stopped(f"the simulation stopped: {reason(fault)}", "".join(traceback.format_exception(fault))))
 
     def _turn(self) -> None:

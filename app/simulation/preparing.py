@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import engine
 from app.simulation.running import Running
 
-FAULTS = (ValueError, RuntimeError, MemoryError)  # a refusal, or what a GPU, its driver and its compiler raise
 Outcome = Running | Exception
 
 
@@ -60,6 +60,11 @@ def made(make: Callable[[], Running]) -> Outcome:
     try:
         running = make()
         running.warm()
-    except FAULTS as fault:
+    except Exception as fault:  # judged by who takes it, in another thread
         return fault
     return running
+
+
+def refuses(fault: Exception) -> bool:
+    """Whether it says no to what was asked for, in words or by a GPU that failed; else it is the program's fault."""
+    return isinstance(fault, ValueError) or engine.gpu_failed(fault)

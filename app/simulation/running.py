@@ -225,6 +225,10 @@ class Running:
             self._reader.take()
             self.waits_for_frame, self.under_way = False, 0
 
+    def lose_frame(self) -> None:
+        """A frame under way is not waited for any more: what makes it has failed."""
+        self.waits_for_frame, self.under_way = False, 0
+
     def collect(self, into: Snapshot) -> float:
         """The state into a snapshot, waiting for it; seconds a step took on the GPU, NaN where that is not known.
 

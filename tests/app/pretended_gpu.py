@@ -11,6 +11,18 @@ import engine
 from engine.frame import Frame, FrameReader, Spent
 
 
+class OutOfMemoryError(MemoryError):
+    """As CuPy's."""
+
+    __module__ = "cupy.cuda.memory"
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's."""
+
+    __module__ = "cupy_backends.cuda.api.runtime"
+
+
 class LateReader:
     """Frames of the CPU, there `PretendedGpu.lag` s after the steps that they wait for could be done."""
 

@@ -1,21 +1,17 @@
-"""A GPU that is taken away, or has no memory left, while the window plays: the CPU goes on, and the run is kept."""
+"""A GPU that is taken away, or has no memory left, while the window plays: the CPU goes on, and the run is kept.
+
+A fault of the program while a GPU simulates is another matter, and told as what it is.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from pretended_gpu import CUDARuntimeError, OutOfMemoryError
 from windows import wait
 
 import engine
-
-
-class OutOfMemoryError(MemoryError):
-    """As CuPy's."""
-
-
-class CUDARuntimeError(RuntimeError):
-    """As CuPy's."""
-
+from app.features.log_view import LogView
 
 FAULTS = [OutOfMemoryError("Out of memory allocating 9 bytes"), CUDARuntimeError("cudaErrorDevicesUnavailable: gone")]
 
@@ -77,3 +73,30 @@ def test_one_that_fails_at_rest_is_told_at_the_next_touch(qtbot, on_gpu, pretend
     bench.step()
     wait(qtbot, lambda: bench.time > now)
     assert "the GPU failed" in on_gpu.statusBar().currentMessage()
+
+
+@pytest.mark.parametrize("where", ["launch", "flight"])
+@pytest.mark.parametrize("fault", [RuntimeError("no kernel abia<double>"), KeyError("tau"), TypeError()], ids=repr)
+def test_a_fault_of_the_program_is_told_as_such(qtbot, on_gpu, pretended_gpu, monkeypatch, fault, where):
+    bench = on_gpu.workbench
+    step = pretended_gpu.step
+
+    def wrong(*_):
+        raise fault
+
+    if where == "launch":
+        monkeypatch.setattr(pretended_gpu, "step", wrong)
+    else:
+        pretended_gpu.fault_in_flight = fault
+    wait(qtbot, lambda: not bench.playing)
+    told = on_gpu.statusBar().currentMessage()
+    assert told == f"the simulation stopped: {str(fault) or 'TypeError'}"
+    assert "the GPU failed" not in told
+    assert bench.device == "cuda"
+    assert [entry.text for entry in on_gpu.features[LogView].entries if entry.detail] == [told], "told again and again"
+    monkeypatch.setattr(pretended_gpu, "step", step)
+    pretended_gpu.fault_in_flight = None
+    stopped = bench.time
+    on_gpu.run.play.trigger()
+    wait(qtbot, lambda: bench.time > stopped + 0.1)
+    assert bench.device == "cuda"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from pretended_gpu import CUDARuntimeError, OutOfMemoryError
 from PyQt6.QtCore import Qt
 from test_worker import SWINGING, Listener, until, wait_for_frame
 from windows import wait
@@ -99,7 +100,7 @@ def test_where_there_is_no_gpu_the_robot_plays_on_and_the_reason_is_told(swingin
     wait_for_frame(frames, lambda frame: frame.time > before)
 
 
-@pytest.mark.parametrize("fault", [MemoryError("it needs 4 GiB and 1 is free"), RuntimeError("no such driver")])
+@pytest.mark.parametrize("fault", [OutOfMemoryError("it needs 4 GiB, 1 is free"), CUDARuntimeError("no such driver")])
 def test_a_gpu_that_cannot_take_it_leaves_it_where_it_is(swinging, pretended_gpu, fault):
     pretended_gpu.fault = fault
     heard, frames = swinging
@@ -113,13 +114,37 @@ def test_a_gpu_that_cannot_take_it_leaves_it_where_it_is(swinging, pretended_gpu
     wait_for_frame(frames, lambda frame: frame.time > before)
 
 
+@pytest.mark.parametrize("fault", [RuntimeError("no kernel abia<double>"), KeyError("tau")], ids=repr)
+def test_a_fault_of_the_program_in_making_one_is_told_as_such(swinging, pretended_gpu, fault):
+    pretended_gpu.fault = fault
+    heard, frames = swinging
+    answer = configured(heard, heard.worker.configure(GPU))
+    assert (answer.device, answer.settings.device) == ("cpu", "cpu")
+    stop = heard.wait_for(Stopped)[0]
+    assert stop.message == f"the simulation stopped: {fault}"
+    assert "pretended_gpu.py" in stop.detail, "no traceback to report"
+    heard.worker.play()
+    wait_for_frame(frames, lambda frame: frame.time > 0.02)
+
+
+def test_a_fault_of_the_program_in_the_last_frame_changes_nothing_and_is_told(swinging, pretended_gpu):
+    heard, _ = swinging
+    configured(heard, heard.worker.configure(GPU))
+    pretended_gpu.lag = 0.3  # so that the frame is under way when the CPU takes over
+    heard.worker.step(5)
+    pretended_gpu.fault_in_flight = RuntimeError("no frame was requested")
+    answer = configured(heard, heard.worker.configure(CPU))
+    assert (answer.device, answer.refusal) == ("cuda", "no frame was requested")
+    assert heard.wait_for(Stopped)[0].message == "the simulation stopped: no frame was requested"
+
+
 def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gpu):
     heard, frames = swinging
     configured(heard, heard.worker.configure(GPU))
     heard.worker.set_effort(0, 0.25)
     heard.worker.play()
     reached, _, _ = wait_for_frame(frames, lambda frame: frame.time > 0.1)
-    pretended_gpu.fault_in_flight = RuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")
+    pretended_gpu.fault_in_flight = CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")
     until(lambda: heard.count_of(Configured) and heard.events[-1].refusal)
     told = heard.events[-1]
     assert told.refusal.endswith("the GPU failed (cudaErrorIllegalAddress: an illegal memory access)")
@@ -193,7 +218,7 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
     assert (timing.device_choice.text(), window.status.device_button.text()) == ("GPU", "GPU")
     heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (4, 5)]
     assert heads == ["median\nabia GPU", "before\nabia"]
-    pretended_gpu.fault_in_flight = RuntimeError("the driver is gone")
+    pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
     wait(qtbot, lambda: bench.device == "cpu")
     assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()
     assert bench.settings.device == "cpu"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from pretended_gpu import CUDARuntimeError, PretendedGpu
 from PyQt6.QtCore import Qt
 from test_collision_shapes import pixels
 from test_worker import until
@@ -17,6 +19,7 @@ from app.features.ghost_view import GhostView
 from app.panels.ghost import COMING, FAR, NEAR, SCALE, GhostPanel, tints
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
+from app.simulation.messages import Settings, Stopped
 from app.simulation.spread import Spread
 from app.workbench import Workbench
 
@@ -140,6 +143,59 @@ def test_a_ghost_of_single_precision_stands_on_the_ground(monkeypatch):
     assert isinstance(ghost_of(of, GhostSettings(precision="float32")), Answering)
     assert (asked["device"], asked["dtype"], asked["scene"], asked["algorithm"]) == ("cuda", "float32", scene, "abia")
     assert asked["algorithm"] in engine.simulation_algorithms(model, "cuda", scene)
+
+
+class SinglePrecision(PretendedGpu):
+    """A pretended GPU that takes single precision; what it computes is double."""
+
+    def __init__(self, model, *args, dtype="float64", **options):
+        super().__init__(model, *args, **options)
+        if dtype == "float32":
+            self.device = "cuda"
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+@pytest.mark.parametrize("where", ["step", "reset"])
+def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch, where):
+    monkeypatch.setattr(engine, "Simulation", SinglePrecision)
+    said = []
+    bench.ghost.listen(said.append)
+    bench.settings = Settings(device="cpu")
+    swinging(bench, GhostSettings(precision="float32"))
+    assert (bench.device, bench.newest.ghost.device) == ("cpu", "cuda")
+    sound = getattr(SinglePrecision, where)
+
+    def gone(simulation, *args):
+        if simulation.device == "cuda":
+            raise CUDARuntimeError("cudaErrorDevicesUnavailable: gone\nand more")
+        sound(simulation, *args)
+
+    monkeypatch.setattr(SinglePrecision, where, gone)
+    if where == "reset":
+        bench.ghost.meet()
+    bench.step()
+    events = []
+    until(lambda: events.extend(bench.poll()) is None and "the GPU failed" in said[-1])
+    assert said[-1] == "the ghost: the GPU failed (cudaErrorDevicesUnavailable: gone)"
+    assert after(bench, 5).ghost is None
+    assert not any(isinstance(event, Stopped) for event in events)
+
+
+def test_a_fault_of_the_program_in_making_a_ghost_is_reported(bench, monkeypatch):
+    said, reported = [], []
+    bench.ghost.listen(said.append)
+    bench.open(ARM)
+    until(lambda: bench.poll() and not bench.loading)
+    monkeypatch.setattr(threading, "excepthook", reported.append)
+
+    def wrong(*_, **__):
+        raise RuntimeError("no kernel abia<double>")
+
+    monkeypatch.setattr(engine, "Simulation", wrong)
+    bench.ghost.set(GhostSettings())
+    until(lambda: bool(reported))
+    assert said == ["no kernel abia<double>"]
+    assert str(reported[0].exc_value) == said[0]
 
 
 def test_colours_go_from_near_to_far():

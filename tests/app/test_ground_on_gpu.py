@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pretended_gpu import CUDARuntimeError
 from test_worker import Listener, until, wait_for_frame
 
 import engine
@@ -91,7 +92,7 @@ def test_where_a_gpu_fails_a_robot_stands_on_by_the_cpu(standing, recorder, pret
     heard, loaded = standing
     on_gpu(heard, loaded)
     settled(heard, loaded)
-    pretended_gpu.fault_in_flight = RuntimeError("the driver is gone")
+    pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
     until(lambda: heard.count_of(Configured) and heard.events[-1].refusal)
     assert (heard.events[-1].device, heard.events[-1].settings.ground) == ("cpu", True)
     check_standing(heard, loaded, recorder.recording)
