@@ -164,6 +164,7 @@ class TimeView:
         run = shown.chosen
         if run is None or not len(run):
             return
+        run.held = True
         frame = shown.frame or shown.recording.frame(run, run.last)
         keyframe = self.keyframes.add(run, frame)
         self._window.statusBar().showMessage(f"{keyframe.name} is at {frame.time:.3f} s", MESSAGE)

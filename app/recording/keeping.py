@@ -76,6 +76,7 @@ class _RobotsRuns:
         self.named: tuple[tuple[int, float, str], ...] = ()
         """Moments that have names, see `run_files.Moment`."""
         self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as they are written, in each folder
+        self._known: tuple[tuple[int, float, str], ...] = ()  # of runs from a file, as the file has them
         self._root, self._opened = root, opened
         self._folder: Path | None = None
         self._lock: QLockFile | None = None
@@ -87,6 +88,7 @@ class _RobotsRuns:
 
     def begin(self, origin: Origin) -> None:
         """Where the robot came from; the moments of kept runs that were opened have their names by now."""
+        self._known = self.named
         if origin.folder is not None:
             self._named[origin.folder] = self.named
         self.origin = origin
@@ -142,9 +144,11 @@ class _RobotsRuns:
             prune(self._root)
 
     def _wanted(self) -> list[engine.Run]:
-        """The runs in which steps were taken here, and those that they left, from files too."""
+        """The runs in which steps were taken or moments named here, and those that they left, from files too."""
         runs = self.recording.runs
         wanted: set[int] = set()
+        if self.origin.folder is None:  # else the names go into that
+            wanted |= {number for number, *_ in set(self.named) - set(self._known)}
         for run in reversed(runs):
             start, end = self.recording.span(run)
             if run.number in wanted or (run not in self._opened and end > (run.left[1] if run.left else start)):

@@ -95,6 +95,8 @@ class Run:
     _setups: list[Setup] = field(default_factory=list)
     _shapes: list[tuple[tuple[int, ...], ...]] = field(default_factory=list)  # of `Checkpoint.contact`, by setup
     _names: list[tuple[str, ...]] = field(default_factory=list)  # of phases
+    held: bool = False
+    """Whether it stays though no step is taken in it."""
 
     def __len__(self) -> int:
         """How many frames are kept."""
@@ -198,7 +200,7 @@ class Recording:
         that of the run, if no later one is there.
         """
         with self._lock:
-            run = Run(max(self._runs[-1].number + 1 if self._runs else 1, number))
+            run = Run(max(self._runs[-1].number + 1 if self._runs else 1, number), held=True)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
             if left is not None:
@@ -231,7 +233,7 @@ class Recording:
     def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
         """A new run: this simulation at so many seconds, with its present state as the first frame.
 
-        A run before it in which no step was taken is forgotten.
+        A run before it in which no step was taken is forgotten, unless it is `held`.
         """
         with self._lock:
             self._forget_unstepped()
@@ -241,7 +243,7 @@ class Recording:
     def _forget_unstepped(self, but: Run | None = None) -> None:
         """Let the newest run go, if it is no branch, not `but`, and no step was taken in it."""
         run = self._runs[-1] if self._runs else None
-        if run is None or run is but or run.left is not None or run.first or not len(run):
+        if run is None or run is but or run.held or run.left is not None or run.first or not len(run):
             return
         if run._stored(run.last).time == run._stored(0).time:
             while len(run):

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import QLockFile, Qt
-from PyQt6.QtWidgets import QInputDialog
 from test_time import load, play
 from test_worker import until
 from windows import wait, wait_loaded
@@ -128,6 +127,8 @@ def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_
     root = tmp_path / "runs"
     wait(qtbot, lambda: root.exists() and read_again(root) == len(run))
     (growing,) = root.iterdir()
+    qtbot.keyClick(window, Key.Key_K)
+    wait(qtbot, lambda: run_files.named_in(growing) == window.features[TimeView].keyframes.told != ())
     assert keeping.kept(root) == []
     other = tmp_path / "after" / growing.name
     shutil.copytree(growing, other, ignore=shutil.ignore_patterns("lock"))
@@ -173,67 +174,6 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     window.close()
     newest = keeping.kept(tmp_path / "runs")[0]
     assert (newest / keeping.ROBOT).exists()
-
-
-def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
-    window = start()
-    recording = load(qtbot, window)
-    play(qtbot, window, 0.4)
-    menu = window.features[TimeView].keyframes
-    for name in ("Reach", "Grip"):
-        qtbot.keyClick(window, Key.Key_Left)
-        qtbot.keyClick(window, Key.Key_K)
-        monkeypatch.setattr(QInputDialog, "getText", lambda *_, name=name, **__: (name, True))
-        menu.aboutToShow.emit()
-        rename = next(each for each in menu.actions()[0].menu().actions() if each.text() == "&Rename…")
-        rename.trigger()
-    qtbot.keyClick(window, Key.Key_B, Ctrl)
-    wait(qtbot, lambda: len(recording.runs) == 2)
-    window.run.step.trigger()
-    wait(qtbot, lambda: recording.runs[-1].last >= recording.runs[-1].own)
-    told = [(each.name, each.frame.time) for each in menu.all]
-    window.close()
-    window = start()
-    replay = open_last(qtbot, window)
-    keyframes = window.features[TimeView].keyframes
-    assert [(each.name, each.frame.time) for each in keyframes.all] == told
-    assert [name for name, _ in told] == ["Grip", "Reach"]
-    assert all(each.run is replay.runs[0] for each in keyframes.all)
-    # As a newer one of the same window: other runs are numbered as they were.
-    assert [run.number for run in replay.runs] == [1, 2]
-    (folder,) = window.kept.keeper.root.glob(f"*{run_files.KEPT_SUFFIX}")
-    junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
-    (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
-    window = start()
-    open_last(qtbot, window)
-    keyframes = window.features[TimeView].keyframes
-    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == [("Lift", told[0][1], 1)]
-
-
-def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
-    window = start()
-    load(qtbot, window)
-    play(qtbot, window, 0.3)
-    qtbot.keyClick(window, Key.Key_K)
-    window.close()
-    window = start()
-    open_last(qtbot, window)
-    window.features[TimeView].bar.track.sought.emit(0.1)
-    qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.told
-    assert len(told) == 2
-    window.close()
-    window = start()
-    open_last(qtbot, window)
-    assert window.features[TimeView].keyframes.told == told
-    (folder,) = keeping.kept(window.kept.keeper.root)
-    # What goes on from it has them in a folder of its own.
-    qtbot.keyClick(window, Key.Key_B, Ctrl)
-    window.run.step.trigger()
-    wait(qtbot, lambda: not window.workbench.replay.active)
-    wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
-    window.close()
-    assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
 
 
 def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):

@@ -1,0 +1,134 @@
+"""Names of moments: they are kept with their runs, wherever the runs come from."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QInputDialog
+from test_keeping import assert_same_frames, driven, frames, open_last
+from test_run_files import open_run
+from test_time import load, play
+from windows import wait
+
+import engine
+from app.features.kept_runs import KeptRuns
+from app.features.time_view import TimeView
+from app.recording import keeping, run_files
+
+Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def start(make_window, tmp_path):
+    """Starts the program once more: a window that keeps its runs where the others did."""
+
+    def make():
+        window = make_window()
+        window.kept = KeptRuns(window, tmp_path / "runs")
+        return window
+
+    return make
+
+
+def newest(recording):
+    run = recording.runs[-1]
+    return recording.frame(run, run.last).checkpoint
+
+
+def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.4)
+    menu = window.features[TimeView].keyframes
+    for name in ("Reach", "Grip"):
+        qtbot.keyClick(window, Key.Key_Left)
+        qtbot.keyClick(window, Key.Key_K)
+        monkeypatch.setattr(QInputDialog, "getText", lambda *_, name=name, **__: (name, True))
+        menu.aboutToShow.emit()
+        rename = next(each for each in menu.actions()[0].menu().actions() if each.text() == "&Rename…")
+        rename.trigger()
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    wait(qtbot, lambda: len(recording.runs) == 2)
+    window.run.step.trigger()
+    wait(qtbot, lambda: recording.runs[-1].last >= recording.runs[-1].own)
+    told = [(each.name, each.frame.time) for each in menu.all]
+    window.close()
+    window = start()
+    replay = open_last(qtbot, window)
+    keyframes = window.features[TimeView].keyframes
+    assert [(each.name, each.frame.time) for each in keyframes.all] == told
+    assert [name for name, _ in told] == ["Grip", "Reach"]
+    assert all(each.run is replay.runs[0] for each in keyframes.all)
+    # As a newer one of the same window: other runs are numbered as they were.
+    assert [run.number for run in replay.runs] == [1, 2]
+    (folder,) = window.kept.keeper.root.glob(f"*{run_files.KEPT_SUFFIX}")
+    junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
+    (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
+    window = start()
+    open_last(qtbot, window)
+    keyframes = window.features[TimeView].keyframes
+    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == [("Lift", told[0][1], 1)]
+
+
+def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
+    window = start()
+    load(qtbot, window)
+    play(qtbot, window, 0.3)
+    qtbot.keyClick(window, Key.Key_K)
+    window.close()
+    window = start()
+    open_last(qtbot, window)
+    window.features[TimeView].bar.track.sought.emit(0.1)
+    qtbot.keyClick(window, Key.Key_K)
+    told = window.features[TimeView].keyframes.told
+    assert len(told) == 2
+    window.close()
+    window = start()
+    open_last(qtbot, window)
+    assert window.features[TimeView].keyframes.told == told
+    (folder,) = keeping.kept(window.kept.keeper.root)
+    # What goes on from it has them in a folder of its own.
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    window.run.step.trigger()
+    wait(qtbot, lambda: not window.workbench.replay.active)
+    wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
+    window.close()
+    assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
+
+
+def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_path):
+    path = tmp_path / "swing.npz"
+    recording, _ = driven("double_pendulum", 50)
+    run = recording.runs[0]
+    facts = run_files.facts(recording.frame(run, 0).setup, "double_pendulum", False, ())
+    engine.save_run(path, recording, run, facts | {run_files.KEYFRAMES: [[1, 0.01, "Known"]]}, run_files.describe)
+    window = start()
+    open_run(qtbot, window, path)
+    window.features[TimeView].bar.track.sought.emit(0.03)
+    qtbot.keyClick(window, Key.Key_K)
+    told = window.features[TimeView].keyframes.told
+    assert [name for *_, name in told] == ["Known", "Keyframe 2"]
+    window.close()
+    replay = open_last(qtbot, window := start())
+    assert window.features[TimeView].keyframes.told == told
+    assert_same_frames(frames(replay.recording, replay.runs[0]), frames(recording, run))
+
+
+def test_a_pose_that_has_a_name_is_kept_without_a_step(qtbot, start):
+    """Each of several, though a pose that has none is forgotten with the next one."""
+    window = start()
+    recording = load(qtbot, window)
+    angles = [0.25, 0.5, 0.75]
+    for angle in angles:
+        q = window.workbench.initial.copy()
+        q[0] = angle
+        window.workbench.pose(q)
+        wait(qtbot, lambda angle=angle: newest(recording).q[0, 0] == angle)
+        if angle != 0.5:
+            qtbot.keyClick(window, Key.Key_K)
+    told = window.features[TimeView].keyframes.told
+    window.close()
+    open_last(qtbot, window := start())
+    keyframes = window.features[TimeView].keyframes
+    assert keyframes.told == told
+    assert [each.frame.checkpoint.q[0, 0] for each in keyframes.all] == [0.25, 0.75]
