@@ -40,8 +40,8 @@ LOCKING = 1000  # ms that another window may hold the lock of a new folder, to s
 ATTEMPTS = 3  # to write frames while the oldest go
 NAME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.\d\d\.\d+ (.*)", re.DOTALL)
 """Of a folder, without its suffix: day, hour and minute at which its runs began, and the robot's name."""
-ROBOT, LOCK, CUT_SHORT = "robot.urdf", "lock", "cut short"
-"""Files beside the parts: a robot that has no other file, the lock, and what tells that the end of a run is missing."""
+LOCK, CUT_SHORT = "lock", "cut short"
+"""Files beside the parts: the lock, and what tells that the end of a run is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class _RobotsRuns:
         newest = self.recording.frame(run, run.last)
         at = newest.checkpoint
         most = min(max(LARGEST // (at.q.nbytes + 3 * at.v.nbytes), 1), FRAMES)
-        robot = str(folder / ROBOT) if (folder / ROBOT).exists() else origin.path
+        robot = str(folder / run_files.ROBOT) if (folder / run_files.ROBOT).exists() else origin.path
         told = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
         path = folder / f"{self._count:06d}{run_files.SUFFIX}"
         last, following = engine.save_part(path, self.recording, run, told, run_files.describe, begin, most)
@@ -206,9 +206,13 @@ class _RobotsRuns:
             raise OSError(f"{folder} cannot be locked")
         source = self.origin.model.source
         if source is None:
-            (folder / ROBOT).write_text(engine.to_urdf(self.origin.model), "utf-8")
+            text = engine.robot_as_text(self.origin.model)
+            (folder / run_files.ROBOT).write_text(text["urdf"], "utf-8")
+            (folder / run_files.ROBOT_TEXT).write_text(json.dumps(text), "utf-8")
         elif Path(source).parent.parent == self._root:  # which may go
-            shutil.copyfile(source, folder / ROBOT)
+            for name in (run_files.ROBOT, run_files.ROBOT_TEXT):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(Path(source).parent / name, folder / name)
         return lock
 
 

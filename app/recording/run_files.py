@@ -15,8 +15,8 @@ from app.simulation.recorder import Opened, Recorder
 from app.simulation.spread import Spread
 
 SUFFIX = ".npz"
-MOMENTS = "keyframes.json"
-"""In a folder of kept runs: the moments that have names."""
+MOMENTS, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
+"""In a folder of kept runs: the moments that have names, a robot that has no other file, and that to the bit."""
 KEYFRAMES = "keyframes"
 """Among the settings of a run's file: the moments that have names."""
 MOST_MOMENTS, LONGEST_NAME = 10_000, 200
@@ -148,9 +148,13 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
                 mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
             )  # fmt: skip
 
-        model = None if robot else engine.robot_of_text(saved, read_robot)
+        kept = Path(path).suffix == KEPT_SUFFIX
+        text = _with_robot(saved, Path(path)) if kept else saved
+        model = None if robot else engine.robot_of_text(text, read_robot)
+        if model is not None and kept:
+            model = replace(model, source=str(Path(path) / ROBOT))
         model = model or read_robot(_robot_file(saved, robot))
-        if Path(path).suffix == KEPT_SUFFIX:
+        if kept:
             recording, named = engine.recording_of_parts(parts, model, understand), named_in(Path(path))
         else:
             recording = engine.recording_of(saved, model, understand)
@@ -173,6 +177,15 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
         raise ValueError(
             f"the robot of {name} is not at {named}; say where: main.py view RUN.npz --robot FILE"
         ) from None
+
+
+def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
+    """A part of kept runs with what its folder says of a robot that has no other file."""
+    try:
+        told = json.loads((folder / ROBOT_TEXT).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return saved
+    return replace(saved, settings=told) if isinstance(told, dict) else saved
 
 
 def named_in(folder: Path) -> tuple[Moment, ...]:

@@ -18,6 +18,8 @@ _KINDS: dict[int, JointKind] = {
 }
 SHAPES = ("binary", "star", "caterpillar", "comb", "legs")
 """What `shaped` makes."""
+_NO_LIMIT = 1e10
+"""What files have for a limit that is none."""
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 
 
@@ -212,6 +214,12 @@ def _named(shape: Visual | Collision) -> str:
     return f" name={quoteattr(shape.name)}" if shape.name else ""
 
 
+def _limit(model: Model, v: int) -> str:
+    """The limits of one velocity, which a prismatic joint must have."""
+    ends = {"lower": model.lower, "upper": model.upper, "effort": model.effort_limit, "velocity": model.velocity_limit}
+    return " ".join(f'{name}="{float(np.clip(x[v], -_NO_LIMIT, _NO_LIMIT))!r}"' for name, x in ends.items())
+
+
 def _link(model: Model, index: int, shapes: list[str]) -> list[str]:
     body = int(model.link_body[index])
     inertial = [_inertial(model, body)] if body >= 0 else []
@@ -237,6 +245,6 @@ def urdf(model: Model) -> str:
             '    <axis xyz="0 0 1"/>',
         ]
         if joint.kind == "prismatic":
-            lines.append('    <limit lower="-1" upper="1" effort="1000" velocity="100"/>')
+            lines.append(f"    <limit {_limit(model, joint.v.start)}/>")
         lines.append("  </joint>")
     return "\n".join([*lines, "</robot>", ""])

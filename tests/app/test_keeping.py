@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import threading
 import time
@@ -173,7 +174,34 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)
     window.close()
     newest = keeping.kept(tmp_path / "runs")[0]
-    assert (newest / keeping.ROBOT).exists()
+    assert (newest / run_files.ROBOT).exists()
+
+
+def test_a_generated_robot_that_was_kept_goes_on_to_the_same_bits(qtbot, start):
+    """With slides, which a file must limit, and turned joints and inertias, which its decimals round."""
+    window, model = start(), engine.tree(12, 3, prismatic=0.4, spherical=0.2)
+    window.workbench.open(model)
+    wait(qtbot, lambda: window.workbench.model is model)
+    play(qtbot, window, 0.2)
+    window.close()
+    for _ in range(2):  # the second time as a branch of the first, whose folder has another's robot
+        replay = open_last(qtbot, window := start())
+        again = window.workbench.model
+        for field in dataclasses.fields(model):
+            if isinstance(before := getattr(model, field.name), np.ndarray):
+                np.testing.assert_array_equal(getattr(again, field.name), before, err_msg=field.name)
+        frame, ends = replay.frame, set()
+        how = frame.setup.settings
+        for robot in (model, again):
+            simulation = engine.Simulation(robot, 1, how.dt, how.integrator, how.algorithm, kp=how.kp, kd=how.kd)
+            simulation.restore(frame.checkpoint)
+            simulation.step(100)
+            ends.add(simulation.q.tobytes() + simulation.v.tobytes())
+        assert len(ends) == 1
+        qtbot.keyClick(window, Key.Key_B, Ctrl)
+        window.run.step.trigger()
+        wait(qtbot, lambda replay=replay: not replay.active and len(replay.recording.runs) > 1)
+        window.close()
 
 
 def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):

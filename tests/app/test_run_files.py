@@ -358,17 +358,18 @@ def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_
 
 def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, monkeypatch, capsys):
     """No file keeps it: its text is in the run's."""
-    window.workbench.open(engine.chain(5, 3))
+    window.workbench.open(engine.chain(5, 3, prismatic=0.5))
     wait(qtbot, lambda: window.workbench.model is not None)
     play(qtbot, window, 0.2)
     path = tmp_path / "run.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)
     saved = engine.read_run(path)
     assert saved.settings["robot"] == ""
-    inertia = window.workbench.model.inertia
+    inertia, upper = window.workbench.model.inertia, window.workbench.model.upper
     run = open_run(qtbot, window, path)
     assert len(run) == len(saved.trajectory.time)
     np.testing.assert_array_equal(window.workbench.model.inertia, inertia)
+    np.testing.assert_array_equal(window.workbench.model.upper, upper)
     assert window.workbench.recent[0] == str(path)
     export(qtbot, window, exports.trajectory, tmp_path / "again.npz", monkeypatch)
     assert engine.read_run(tmp_path / "again.npz").settings["urdf"] == saved.settings["urdf"]

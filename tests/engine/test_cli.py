@@ -219,6 +219,9 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         assert call("generate", *words, "--out", path)[0] == 0
         loaded = engine.load(path)
         assert loaded.joint_names == model.joint_names
+        assert loaded.diagnostics == ()
+        for name in ("lower", "upper", "velocity_limit", "effort_limit"):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name), err_msg=name)
         q, v, tau = model.random(rng), rng.uniform(-1, 1, model.nv), rng.uniform(-1, 1, model.nv)
         expected = engine.forward_dynamics(model, q, v, tau)
         answer = engine.forward_dynamics(loaded, q, v, tau)
