@@ -22,6 +22,7 @@ from pathlib import Path
 from time import perf_counter
 
 from engine import files
+from engine.copies import NotCopied
 from engine.cpu.stepping.stepper import Code
 from engine.selection import choice
 from engine.simulation import ALGORITHMS, Simulation, advancing
@@ -50,13 +51,15 @@ os._exit(0)
 """What the other process runs; its parent's end, however it comes, closes its standard input."""
 
 
-class Compilation:
+class Compilation(NotCopied):
     """The machine code that a simulation's steps need, made in a process of its own.
 
     Whoever steps the simulation afterwards reads the code from disk. One process at a time belongs to an object;
     everything here answers at once but `wait`. With `wrenches` it is the code of steps that take them, and with it
     that of `engine.point_mobility`, for whoever pulls at a robot.
     """
+
+    instead = "it is a process: make another of the same simulation, Compilation(simulation)"
 
     def __init__(self, simulation: Simulation, wrenches: bool = False):
         self._code = None if simulation.device == "cuda" else Code.of(simulation.settings)._replace(wrenches=wrenches)

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.copies import NotCopied
 from engine.model import Model
 from engine.reals import reals
 from engine.validation import Array
@@ -80,12 +81,14 @@ class _Fault(NamedTuple):
     detail: str
 
 
-class Controller:
+class Controller(NotCopied):
     """A user's file and the process in which it runs, which can be ended whatever it does. Begins to load at once.
 
     Either call it, and wait; or `ask`, and look for the `answer`. A fault, also that of loading, is raised as
     `ControllerError` by whatever asks next; then nothing runs until `load`.
     """
+
+    instead = "it is a process: make another of the same file, Controller(path, model)"
 
     def __init__(self, path: str | Path, model: Model, patience: float | None = PATIENCE):
         """`patience` is how many seconds an answer may take; None for as long as it takes."""

@@ -38,6 +38,12 @@ def _lanes(batch: int) -> tuple[int, ...]:
     return ONE if batch == 1 else EIGHT
 
 
+def _made_again(kind: type[ForwardDynamics], how: tuple[Any, ...], why: str) -> ForwardDynamics:
+    made = kind(*how)
+    made.why = why
+    return made
+
+
 class ForwardDynamics:
     """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
 
@@ -71,6 +77,7 @@ class ForwardDynamics:
         batch = validation.whole("batch", batch, 1)
         self.model, self.dtype = model, validation.one_of("dtype", dtype, ("float64", "float32"))
         checked(threads)
+        self._sizes = batch, threads
         self._type, self._nv = np.dtype(dtype), model.nv
         self._on_gpu: on_gpu.Kernels
         self._on_cpu: on_cpu.Kernels | None = None
@@ -88,6 +95,12 @@ class ForwardDynamics:
                 self.device = "cpu"
                 self._choose(algorithm, batch, f"; on the CPU, since {error}")
         self._on_cpu = on_cpu.kernels(model, self.algorithm, dtype, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles and copies have buffers and threads of their own."""
+        batch, threads = self._sizes
+        how = self.model, batch, self.algorithm, self.device, self.dtype, threads
+        return _made_again, (type(self), how, self.why)
 
     def _choose(self, algorithm: str, batch: int, where: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)

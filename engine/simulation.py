@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from engine import dynamics, validation
 from engine.checkpoint import Checkpoint
 from engine.cpu.collision.shape_contacts import touching_pairs
+from engine.cpu.runtime.cores import checked
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
@@ -25,7 +26,6 @@ from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
 from engine.model import Model, features
 from engine.model.layout import pack
-from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
@@ -109,7 +109,7 @@ class Simulation:
             raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
         self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, able[self.device], work="step")
         self.why = why + where
-        _check(model, batch, self.algorithm, parameters)
+        capabilities.require_parameters(self.algorithm, model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.threads = threads
         self.settings = StepSettings(
@@ -268,6 +268,17 @@ class Simulation:
             self.wrench[:] = 0.0
         self.steps = checkpoint.steps
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles and copies are simulations of their own, made alike, which go on from here to the same bits."""
+        s = self.settings
+        shared = self.algorithm == "dca" and self.device == "cpu"
+        how = (
+            self.model, self.batch, self.dt, self.integrator, self.algorithm, s.limits, None, None, self.device,
+            self.dtype, s.kp, s.kd, self.parameters, s.timed, checked(self.threads) if shared else self.threads,
+            self.on_divergence, s.scene,
+        )  # fmt: skip
+        return _made_again, (type(self), how, self.checkpoint(), self.why)
+
     def frames(self, robots: int = 1) -> FrameReader:
         """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots."""
         robots = validation.whole("robots", robots, 1)
@@ -361,6 +372,13 @@ class Simulation:
         return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
 
 
+def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkpoint, why: str) -> Simulation:
+    made = kind(*how)
+    made.restore(checkpoint)
+    made.why = why
+    return made
+
+
 def _place(
     model: Model, device: str, algorithm: str, batch: int, dtype: str, able: dict[str, tuple[str, ...]]
 ) -> choice.Place:
@@ -426,23 +444,3 @@ def why_no_gpu(load: bool = True) -> str | None:
     With `load` false nothing is loaded to find out, and None may also mean that it is not known.
     """
     return gpu.why_not() if load or not gpu.installed() else None
-
-
-def _check(model: Model, batch: int, algorithm: str, parameters: Parameters | None) -> None:
-    if parameters is None:
-        return
-    if parameters.model is not model or parameters.batch != batch:
-        raise ValueError(
-            f"parameters are of {parameters.batch} robots {parameters.model.name!r}; "
-            f"expected {batch} of this very model, {model.name!r}"
-        )
-    parameters.check()
-    row, refused = capabilities.ALGORITHMS[algorithm], np.zeros(batch, bool)
-    if not row.massless:
-        J = spatial_inertias(parameters.mass, parameters.first_moment, parameters.inertia)
-        refused |= ~np.all(features.invertible(J), -1)
-    if not row.uneven:
-        refused |= np.any(features.uneven(model.parent, parameters.mass), -1)
-    if len(robots := np.flatnonzero(refused)):
-        why = capabilities.refusal(algorithm, parameters.robot(robots[0]))
-        raise ValueError(f"robot {robots[0]} of the parameters: {why}")

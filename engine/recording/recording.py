@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checkpoint import Checkpoint
+from engine.copies import NotCopied
 from engine.recording.inputs import Change, Inputs, act, acting, dense, same
 from engine.recording.packing import (
     Array,
@@ -145,7 +146,7 @@ class Run:
         return StoredFrame(*frame).bytes
 
 
-class Recording:
+class Recording(NotCopied):
     """What simulations do, and all that acts on them, while somebody calls `note` before and `add` after steps.
 
     A *run* begins with `begin`, may change its simulation by `go_on`, and consists of frames. A frame holds all that
@@ -154,6 +155,8 @@ class Recording:
 
     All methods may be called from any thread; frames never change.
     """
+
+    instead = "write its runs with save_run, and read them with read_run and recording_of"
 
     def __init__(self, budget: int = BUDGET):
         self._lock = threading.RLock()
@@ -375,7 +378,7 @@ class Recording:
     def at(self, run: Run, time: float) -> int:
         """The index of the last frame at or before a time in s; of the oldest where none is."""
         with self._lock:
-            found = bisect_right(run._frames, time, lo=run._at, key=_time_of)
+            found = bisect_right(run._frames, time, lo=run._at, key=lambda frame: frame[0])  # type: ignore[index]
             return max(run.first, run.first + found - run._at - 1)
 
     def span(self, run: Run) -> tuple[float, float]:
@@ -424,11 +427,6 @@ def _taken_out(frame: StoredFrame) -> StoredFrame:
     arrays = unbundle(frame.contact) if frame.contact else ()
     contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
     return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
-
-
-def _time_of(frame: Stored | None) -> float:
-    assert frame is not None
-    return float(frame[0])
 
 
 def _size(frame: StoredFrame, before: Inputs | tuple[()]) -> int:

@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from engine import validation
-from engine.model import Model
+from engine.model import Model, features
 from engine.model.features import SERIAL, Feature, found
+from engine.model.model import spatial_inertias
+from engine.parameters import Parameters
 
 Form = Literal["compiled", "text"]
 
@@ -136,6 +140,26 @@ def reason(name: str, model: Model, device: str = "auto") -> str | None:
         return f"it does not run on device {device!r}"
     missing = (f for f in _FEATURES if not getattr(row, f))
     return next((place for feature in missing if (place := found(feature, model))), None)
+
+
+def require_parameters(name: str, model: Model, batch: int, parameters: Parameters | None) -> None:
+    """Raise ValueError unless the parameters are those of such a batch, and the algorithm serves each of its robots."""
+    if parameters is None:
+        return
+    if parameters.model is not model or parameters.batch != batch:
+        raise ValueError(
+            f"parameters are of {parameters.batch} robots {parameters.model.name!r}; "
+            f"expected {batch} of this very model, {model.name!r}"
+        )
+    parameters.check()
+    row, refused = ALGORITHMS[name], np.zeros(batch, bool)
+    if not row.massless:
+        J = spatial_inertias(parameters.mass, parameters.first_moment, parameters.inertia)
+        refused |= ~np.all(features.invertible(J), -1)
+    if not row.uneven:
+        refused |= np.any(features.uneven(model.parent, parameters.mass), -1)
+    if len(robots := np.flatnonzero(refused)):
+        raise ValueError(f"robot {robots[0]} of the parameters: {refusal(name, parameters.robot(robots[0]))}")
 
 
 def markdown() -> str:

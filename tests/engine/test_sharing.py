@@ -1,4 +1,4 @@
-"""Models that travel, and objects that several threads or processes want."""
+"""What is pickled, copied or forked, and objects that several threads or processes want."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import pytest
 
 import engine
 
+TRAVELS = {"pickle": lambda x: pickle.loads(pickle.dumps(x)), "deepcopy": copy.deepcopy, "copy": copy.copy}
+every_way = pytest.mark.parametrize("travel", TRAVELS.values(), ids=TRAVELS)
+
 
 @pytest.mark.parametrize("name", ["scara", "quadruped"])
-@pytest.mark.parametrize("travel", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy, copy.copy])
+@every_way
 def test_a_model_that_was_pickled_or_copied_is_the_same_and_never_changes(name, travel, rng):
     model = engine.load(engine.find_robot(name))
     other = travel(model)
@@ -32,41 +35,194 @@ def test_a_model_that_was_pickled_or_copied_is_the_same_and_never_changes(name, 
     assert (other.joint_names, other.diagnostics) == (model.joint_names, model.diagnostics)
 
 
+def swinging() -> engine.Simulation:
+    return engine.Simulation(engine.load(engine.find_robot("arm7")), v=np.ones(7), integrator="rk4", kp=9.0, dt=5e-4)
+
+
+def standing() -> engine.Simulation:
+    """Three of which no two are alike, pushed, on bumps."""
+    model = engine.load(engine.find_robot("quadruped"))
+    heights = 0.01 * np.sin(np.arange(81.0)).reshape(9, 9)
+    scene = engine.Scene(ground=engine.HeightField(heights, 0.5), friction=0.7)
+    parameters = engine.Parameters(model, 3)
+    parameters.mass[1] *= 1.2
+    parameters.gravity[2] *= 0.5
+    q = engine.put_down(model, scene, model.neutral())
+    simulation = engine.Simulation(model, 3, q=q, parameters=parameters, scene=scene, kp=20.0, kd=1.0, threads=2)
+    simulation.wrench[:, 0, 3] = 5.0
+    return simulation
+
+
+def diverging() -> engine.Simulation:
+    """Of which the second is frozen."""
+    model = engine.load(engine.find_robot("double_pendulum"))
+    v = np.array([[1.0, 1.0], [1e200, 1e200], [0.5, 0.0]])
+    return engine.Simulation(model, 3, v=v, on_divergence="freeze")
+
+
+def long() -> engine.Simulation:
+    """Whose one robot threads share."""
+    return engine.Simulation(engine.chain(400), v=np.full(400, 0.1), algorithm="dca", threads=2)
+
+
+@pytest.mark.parametrize("make", [swinging, standing, diverging, long])
+@every_way
+def test_a_simulation_that_was_pickled_or_copied_goes_on_to_the_same_bits(make, travel):
+    simulation = make()
+    simulation.tau[:] = 0.01
+    simulation.step(20)
+    before = simulation.q.tobytes()
+    other = travel(simulation)
+    assert (other.why, other.threads, other.steps) == (simulation.why, simulation.threads, 20)
+    np.testing.assert_array_equal(other.diverged, simulation.diverged)
+    other.step(100)
+    assert simulation.q.tobytes() == before != other.q.tobytes(), "they share their state"
+    simulation.step(100)
+    assert (other.q.tobytes(), other.v.tobytes()) == (simulation.q.tobytes(), simulation.v.tobytes())
+    assert other.time == simulation.time
+
+
+@every_way
+@pytest.mark.parametrize(("algorithm", "batch"), [("abia", 1), ("abia", 64), ("dca", 1)])
+def test_forward_dynamics_that_were_pickled_or_copied_have_buffers_of_their_own(travel, algorithm, batch, rng):
+    model = engine.chain(300)
+    ones, others = rng.uniform(-1, 1, (2, 3, batch, 300)) * 0.1
+    fd = engine.ForwardDynamics(model, batch, algorithm, "cpu", threads=2)
+    other = travel(fd)
+    assert (other.why, other.algorithm) == (fd.why, fd.algorithm)
+    expected = {fd(*ones).tobytes(), fd(*others).tobytes()}
+    answers, told = crowd_of([lambda: fd(*ones).tobytes(), lambda: other(*others).tobytes()], times=30)
+    assert (set(answers), told) == (expected, [])
+
+
+def test_what_a_run_leaves_is_pickled_and_copied(rng):
+    simulation, recording = standing(), engine.Recording()
+    recording.begin(simulation)
+    for _ in range(3):
+        recording.note(simulation)
+        simulation.step(5)
+        recording.add(simulation)
+    frame = recording.frame(recording.runs[0], 2)
+    model = simulation.model
+    trajectory = engine.rollout(model, model.neutral(), controls=rng.uniform(-1, 1, (5, model.nv)))
+    for travel in TRAVELS.values():
+        there = travel(frame)
+        again = there.setup.simulation()
+        again.restore(there.checkpoint)
+        again.step(5)
+        assert again.q.tobytes() == simulation.q.tobytes()
+        for name in ("time", "q", "v", "tau"):
+            np.testing.assert_array_equal(getattr(travel(trajectory), name), getattr(trajectory, name))
+
+
+@every_way
+def test_what_holds_a_process_or_a_lock_says_what_to_do_instead(travel, tmp_path):
+    path = tmp_path / "still.py"
+    path.write_text("def control(t, q, v):\n    return 0 * v\n")
+    simulation = swinging()
+    with engine.Controller(path, simulation.model) as controller:
+        with pytest.raises(TypeError, match=r"a Controller cannot be .*: make another of the same file, Controller"):
+            travel(controller)
+        controller(0.0, simulation.q[0], simulation.v[0])  # as before
+    with pytest.raises(TypeError, match="a Recording cannot be pickled or copied; write its runs with save_run"):
+        travel(engine.Recording())
+    with pytest.raises(TypeError, match="a Compilation cannot be pickled or copied; it is a process"):
+        travel(engine.Compilation(simulation))
+
+
+def _step_on(simulation, queue):
+    simulation.step(50)
+    queue.put(simulation.q.tobytes())
+
+
+def _answer(fd, arguments, queue):
+    queue.put(fd(*arguments).tobytes())
+
+
+def in_child(how, work, *arguments) -> bytes:
+    """What a process comes to that begins so."""
+    context = multiprocessing.get_context(how)
+    queue = context.Queue()
+    child = context.Process(target=work, args=(*arguments, queue))
+    child.start()
+    try:
+        return queue.get(timeout=60)
+    finally:
+        child.join(10)
+        child.kill()
+
+
+def many() -> engine.Simulation:
+    return engine.Simulation(engine.load(engine.find_robot("arm7")), 64, v=np.ones(7), threads=2)
+
+
+def branched() -> engine.Simulation:
+    return engine.Simulation(engine.tree(300, seed=2), v=np.full(300, 0.1), algorithm="dca", threads=2)
+
+
+WAYS = sorted(set(multiprocessing.get_all_start_methods()) & {"fork", "spawn"})
+with_forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+@with_forks
+@pytest.mark.parametrize(
+    ("how", "make"),
+    [(how, make) for how in WAYS for make in (many, standing, long, branched) if how == "fork" or make is standing],
+)
+def test_a_child_process_goes_on_with_a_simulation(how, make):
+    """A fork without the threads that the simulation had, which stay behind."""
+    simulation = make()
+    simulation.step(20)
+    there = in_child(how, _step_on, simulation)
+    simulation.step(50)
+    assert there == simulation.q.tobytes()
+
+
+@with_forks
+@pytest.mark.skipif("fork" not in WAYS, reason="there is no fork here")
+@pytest.mark.parametrize(("algorithm", "batch"), [("abia", 256), ("dca", 1)])
+@pytest.mark.parametrize("make", [engine.chain, engine.tree])
+def test_a_fork_calls_forward_dynamics_whose_threads_it_does_not_have(make, algorithm, batch, rng):
+    arguments = rng.uniform(-1, 1, (3, batch, 300)) * 0.1
+    fd = engine.ForwardDynamics(make(300), batch, algorithm, "cpu", threads=2)
+    expected = fd(*arguments).tobytes()
+    assert in_child("fork", _answer, fd, arguments) == expected
+
+
 def _sum(model, queue):
     simulation = engine.Simulation(model, 9)
     simulation.step(50)
     queue.put(simulation.q.tobytes())
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("how", sorted(set(multiprocessing.get_all_start_methods()) & {"fork", "spawn"}))
+@with_forks
+@pytest.mark.parametrize("how", WAYS)
 def test_a_child_process_steps_to_the_same_bits(how):
     """Also where the parent has stepped, and has threads that the child has not."""
     model = engine.load(engine.find_robot("arm7"))
     simulation = engine.Simulation(model, 9, threads=2)
     simulation.step(50)
-    context = multiprocessing.get_context(how)
-    queue = context.Queue()
-    child = context.Process(target=_sum, args=(model, queue))
-    child.start()
-    assert queue.get(timeout=120) == simulation.q.tobytes()
-    child.join(60)
-    assert child.exitcode == 0
+    assert in_child(how, _sum, model) == simulation.q.tobytes()
 
 
 def crowd(work, threads=6):
     """What each of so many threads comes to by `work`: its answers, and what it is told."""
-    answers, told, ready = [], [], threading.Barrier(threads)
+    return crowd_of([work] * threads)
 
-    def one():
+
+def crowd_of(works, times=150):
+    """What a thread for each of `works` comes to: their answers, and what they are told."""
+    answers, told, ready = [], [], threading.Barrier(len(works))
+
+    def one(work):
         ready.wait()
-        for _ in range(150):
+        for _ in range(times):
             try:
                 answers.append(work())
             except RuntimeError as error:
                 told.append(str(error))
 
-    members = [threading.Thread(target=one) for _ in range(threads)]
+    members = [threading.Thread(target=one, args=(work,)) for work in works]
     for member in members:
         member.start()
     for member in members:
