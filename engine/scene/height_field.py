@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,10 @@ class HeightField:
         object.__setattr__(self, "heights", heights)
         object.__setattr__(self, "cell", float(self.cell))
         object.__setattr__(self, "origin", (float(origin[0]), float(origin[1]), float(origin[2])))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.heights.flags.writeable = False  # pickles and copies have arrays that can be written to
 
     @classmethod
     def of_file(cls, path: str | Path, cell: float, origin: Origin | None = None) -> HeightField:

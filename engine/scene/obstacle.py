@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +46,10 @@ class Obstacle:
             raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {cure}")
         if self.mesh is not None:
             hulls(str(self.mesh))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        vars(self)["pose"].flags.writeable = False  # pickles and copies have arrays that can be written to
 
     def _checked_size(self) -> tuple[float, ...]:
         given = (1.0, 1.0, 1.0) if self.shape == "mesh" and np.size(self.size) == 0 else self.size

@@ -95,6 +95,19 @@ def test_forward_dynamics_that_were_pickled_or_copied_have_buffers_of_their_own(
     assert (set(answers), told) == (expected, [])
 
 
+@every_way
+def test_a_scene_that_was_pickled_or_copied_is_the_same_and_never_changes(travel):
+    heights, box = engine.HeightField(np.eye(3), 0.5), engine.Obstacle("box", (1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    other = travel(engine.Scene(ground=heights, friction=0.3, obstacles=(box,), self_collision=True))
+    assert (other.friction, other.self_collision, other.ground.cell) == (0.3, True, 0.5)
+    assert other.ground.origin == heights.origin
+    assert (other.obstacles[0].shape, other.obstacles[0].size) == ("box", (1.0, 2.0, 3.0))
+    for array, expected in ((other.ground.heights, heights.heights), (other.obstacles[0].pose, box.pose)):
+        np.testing.assert_array_equal(array, expected)
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
 def test_what_a_run_leaves_is_pickled_and_copied(rng):
     simulation, recording = standing(), engine.Recording()
     recording.begin(simulation)
