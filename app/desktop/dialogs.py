@@ -1,27 +1,28 @@
-"""The dialog that asks for a robot's file, and where the window opens on the screen."""
+"""The dialogs that ask for a file, and where the window opens on the screen."""
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QRect, QSize
-from PyQt6.QtGui import QIcon, QPixmap
-from PyQt6.QtWidgets import QFileDialog, QHeaderView, QToolButton, QTreeView, QWidget
+from pathlib import Path
 
-from app.desktop import theme
+from PyQt6.QtCore import QDir, QRect, QSize
+from PyQt6.QtWidgets import QDialog, QFileDialog, QHeaderView, QTreeView, QWidget
 
-FILES = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
+import engine
+
+ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, that a new window takes at most
 NAME_WIDTH = 300  # px
 
 
-def file_dialog(parent: QWidget, folder: str) -> QFileDialog:
-    """A dialog for one robot's file, with room for its columns and icons that can be seen on a dark ground."""
-    dialog = QFileDialog(parent, "Open a robot", folder, FILES)
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-    for button in dialog.findChildren(QToolButton):
-        own = button.objectName() == "toParentButton"  # the theme's, which is light in the dark
-        if theme.is_dark() and not own and not button.icon().isNull():
-            button.setIcon(_light(button.icon(), button.iconSize()))
+def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") -> QFileDialog:
+    """A dialog for one file, with room for its columns; "" is the folder of the file before.
+
+    Unless that is where the robots that ship are, which is no place for a user's own files.
+    """
+    dialog = QFileDialog(parent, title, folder, kinds)
+    if not folder and Path(dialog.directory().absolutePath()) == engine.ROBOTS:
+        dialog.setDirectory(QDir.homePath())
     for view in dialog.findChildren(QTreeView):
         header = view.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -32,19 +33,31 @@ def file_dialog(parent: QWidget, folder: str) -> QFileDialog:
     return dialog
 
 
-def ask_file(parent: QWidget, folder: str) -> str:
+def ask_file(parent: QWidget, title: str, folder: str = "", kinds: str = ROBOTS) -> str:
     """The file that the user chooses; empty if none."""
-    dialog = file_dialog(parent, folder)
-    chosen = dialog.selectedFiles() if dialog.exec() else []
+    dialog = file_dialog(parent, title, folder, kinds)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    return _answer(dialog)
+
+
+def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) -> str:
+    """The path chosen of a file that is to be written, empty where none is; `suffix` is added where none is typed.
+
+    The dialog adds it itself: so it is the file which will be written that it asks about before one is replaced.
+    """
+    dialog = file_dialog(parent, title, kinds=kinds)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+    dialog.setDefaultSuffix(suffix)
+    dialog.selectFile(name)
+    return _answer(dialog)
+
+
+def _answer(dialog: QFileDialog) -> str:
+    accepted = dialog.exec() == QDialog.DialogCode.Accepted
+    path = dialog.selectedFiles()[0] if accepted else ""
     dialog.deleteLater()
-    return chosen[0] if chosen else ""
-
-
-def _light(icon: QIcon, size: QSize) -> QIcon:
-    """The same picture with dark and light exchanged."""
-    image = icon.pixmap(size).toImage()
-    image.invertPixels()
-    return QIcon(QPixmap.fromImage(image))
+    return path
 
 
 def place(wanted: QRect, available: QRect) -> QRect:

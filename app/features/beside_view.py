@@ -110,7 +110,7 @@ class BesideView(QObject):
     # Opening and closing.
 
     def _ask(self) -> None:
-        if path := dialogs.ask_file(self._window, str(engine.ROBOTS)):
+        if path := dialogs.ask_file(self._window, "Open a robot beside", str(engine.ROBOTS)):
             self.open(path)
 
     def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:

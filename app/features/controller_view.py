@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
-from PyQt6.QtWidgets import QFileDialog, QLabel
+from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
 from app.desktop.actions import make_action
+from app.desktop.dialogs import ask_file
 from app.desktop.file_signature import GONE, signature
 from app.desktop.settings import kept
 from app.simulation.messages import ControllerChanged, Event
@@ -44,8 +45,7 @@ class ControllerView(QObject):
 
     def _ask(self) -> None:
         folder = kept(self._window.settings, RECENT, "")
-        path, _ = QFileDialog.getOpenFileName(self._window, "Controller", folder, "Python (*.py)")
-        if path:
+        if path := ask_file(self._window, "Controller", folder, "Python (*.py)"):
             self._window.settings.setValue(RECENT, str(Path(path).parent))
             self.load(path)
 

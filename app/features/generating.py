@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QSignalBlocker, Qt, QTimer
+from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -23,8 +23,8 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
-from app.panels.save_dialog import ask_path
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -33,6 +33,7 @@ MOST = 2000  # links
 STEPS = 100  # of the slider for each power of ten
 PAUSE = 250  # ms without a change, after which the robot is made
 CHAIN, TREE = "chain", "tree"
+MARGIN = 12  # px
 
 
 class Generator(QDialog):
@@ -182,6 +183,7 @@ class Generating:
         """Open the dialog, and show its robot."""
         if self.dialog is None:
             self.dialog = Generator(self._window)
+            self.dialog.move(self._window.viewport.mapToGlobal(QPoint(MARGIN, MARGIN)))  # not over what it makes
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()

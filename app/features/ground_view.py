@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QFileDialog, QInputDialog, QMenu
+from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_file
 from app.desktop.reasons import reason
 from app.gl.world import World, world_of
 from app.simulation import grounds
@@ -77,8 +78,7 @@ class GroundView:
     def _ask(self) -> None:
         self._chosen.setChecked(True)  # unless a file is chosen
         files = "Heights (*.npy);;All files (*)"
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a height field", "", files)
-        if not path:
+        if not (path := ask_file(self._window, "Open a height field", kinds=files)):
             return
         cell, given = QInputDialog.getDouble(
             self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",

@@ -16,9 +16,9 @@ from PyQt6.QtWidgets import QDialog
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_path
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
-from app.panels.save_dialog import ask_path
 from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
 from app.recording.replay import snapshot
 

@@ -72,7 +72,7 @@ class RobotFiles:
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)
-        if path := dialogs.ask_file(self._window, folder):
+        if path := dialogs.ask_file(self._window, "Open a robot", folder):
             self.open(path)
 
     def _set_package_dirs(self) -> None:

@@ -14,15 +14,15 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
 from app.jobs.background import Background
-from app.panels.save_dialog import ask_path
 from app.recording import run_files
 
 if TYPE_CHECKING:
-    from app.simulation.messages import Loaded
+    from app.simulation.messages import Loaded, Snapshot
     from app.window import Window
 
 LOOK = 50  # ms between two looks at whether a file is written
@@ -62,6 +62,7 @@ class RunExports:
         self._timer = QTimer(window)
         self._timer.timeout.connect(self._look)
         window.refreshed.connect(self._refresh)
+        window.framed.connect(self._follow)
         window.loaded.connect(self._play_opened)
         window.closing.connect(self._close)
 
@@ -72,6 +73,11 @@ class RunExports:
             action.setEnabled(there)
         self.stop.setEnabled(self.writing.running and self._stoppable)
         self.pictures.refresh(self.writing.running)
+
+    def _follow(self, _: Snapshot) -> None:
+        """A run that has just begun can be exported while it goes on."""
+        if not self.trajectory.isEnabled():
+            self._refresh()
 
     def _ask(self, kind: str) -> None:
         name = f"{self._bench.model.name}.{kind}"

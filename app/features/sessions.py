@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
-from PyQt6.QtWidgets import QFileDialog
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_file, ask_path
 from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.beside_view import BesideView
@@ -29,7 +29,6 @@ from app.features.run_exports import RunExports
 from app.features.session_text import KEPT, VERSION, NoSession
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
-from app.panels.save_dialog import ask_path
 from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
 
@@ -76,12 +75,12 @@ class Sessions:
         if run_files.is_passing(self._bench.model.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return
-        if path := ask_path(self._window, "Save the session", f"session{SUFFIX}", KIND, SUFFIX):
+        name = f"{self._bench.model.name}{SUFFIX}"
+        if path := ask_path(self._window, "Save the session", name, KIND, SUFFIX):
             self._tell(self._save, path)
 
     def _ask_open(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", KIND)
-        if path:
+        if path := ask_file(self._window, "Open a session", kinds=KIND):
             self._try_open(path)
 
     def _try_open(self, path: str) -> None:

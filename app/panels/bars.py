@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate,
 import engine
 from app.desktop import theme
 
-COLUMNS = ("algorithm", "time of one call", "median", "× the fastest", "on the GPU", "residual")
+COLUMNS = ("algorithm", "one call", "median", "× the fastest", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
 LABEL_WIDTH = 76  # px, of a number on the axis and some room

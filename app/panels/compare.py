@@ -21,11 +21,11 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.dialogs import ask_path
 from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
-from app.panels.save_dialog import ask_path
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
@@ -40,8 +40,8 @@ class Elided(QLabel):
     """A line that ends in an ellipsis where it is too long."""
 
     def paintEvent(self, _: QPaintEvent) -> None:
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        QPainter(self).drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.contentsRect().width())
+        QPainter(self).drawText(self.contentsRect(), Qt.AlignmentFlag.AlignVCenter, text)
 
 
 class ComparePanel(QWidget):
@@ -104,8 +104,9 @@ class ComparePanel(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.status.setContentsMargins(10, 3, 10, 3)
         bar.setSpacing(6)
-        bar.addWidget(self.status, 1)
+        bar.addStretch(1)
         for button in (self.copy_button, self.picture_button, self.csv_button):
             bar.addWidget(button)
         self.findings.setWordWrap(True)
@@ -115,6 +116,7 @@ class ComparePanel(QWidget):
         right.setSpacing(0)
         right.addLayout(bar)
         right.addWidget(self.progress)
+        right.addWidget(self.status)  # in a line of its own, since it names what is being measured
         right.addWidget(self.pages, 1)
         right.addWidget(self.findings)
         layout = QHBoxLayout(self)
@@ -232,6 +234,7 @@ class ComparePanel(QWidget):
 
     def _show_status(self, text: str, tint: str = "faint") -> None:
         self.status.setText(text)
+        self.status.setVisible(bool(text))
         self.status.setToolTip(text)
         theme.tint(self.status, tint)
 

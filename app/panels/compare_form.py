@@ -14,7 +14,6 @@ from PyQt6.QtGui import QMouseEvent, QStandardItemModel
 from PyQt6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
-    QFileDialog,
     QGridLayout,
     QInputDialog,
     QLabel,
@@ -31,6 +30,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.dialogs import ask_file
 from app.jobs.comparing import Measurement
 
 ALGORITHMS = engine.algorithms(engine.chain(2))
@@ -231,8 +231,7 @@ class CompareForm(QWidget):
             self.algorithms.scrollToItem(item)
 
     def _ask_own(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Add an algorithm of your own", "", "Python (*.py)")
-        if not path:
+        if not (path := ask_file(self, "Add an algorithm of your own", kinds="Python (*.py)")):
             return
         try:
             names = functions(Path(path))

@@ -27,11 +27,12 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.dialogs import ask_path
 from app.jobs.repairing import Repaired, Repairing
-from app.panels.save_dialog import ask_path
 
 COLUMNS = ("line", "element", "fault", "cure")
-FAULT, CURE = 2, 3
+LINE, ELEMENT, FAULT, CURE = range(4)
+ELEMENT_WIDTH = 200  # px that it takes at most
 PAD = 10  # px beside the words of a cell
 POLL = 50  # ms between looks at the copy that is being written
 TRUST_TIP = (
@@ -114,8 +115,7 @@ class DiagnosticsPanel(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         for column in (FAULT, CURE):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        for column, width in enumerate((64, 200)):
-            view.setColumnWidth(column, width)
+        view.setColumnWidth(LINE, 64)
         header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # rows are as high as their words
         view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
@@ -180,6 +180,8 @@ class DiagnosticsPanel(QWidget):
                 item.setToolTip(column, text)
                 item.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
             self.list.addTopLevelItem(item)
+        words = max((self.fontMetrics().horizontalAdvance(each.element) for each in self.diagnostics), default=0)
+        self.list.setColumnWidth(ELEMENT, min(words + 2 * PAD, ELEMENT_WIDTH))
         self.repair_button.setVisible(any(each.repair for each in self.diagnostics))
         self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no faults'}")
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtGui import QActionGroup, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -322,9 +322,11 @@ class JointPanel(QTableView):
     def mode_menu(self, row: int) -> QMenu:
         """The choice of what drives a row."""
         menu = QMenu(self)
+        either = QActionGroup(menu)
         for text, by_effort in (("Hold at a target", False), ("Drive by an effort", True)):
             action = menu.addAction(text)
             action.setCheckable(True)
+            either.addAction(action)
             action.setChecked(by_effort == (row not in self.table.held))
             action.triggered.connect(lambda _, by_effort=by_effort: self.mode_asked.emit(row, by_effort))
         menu.addSeparator()

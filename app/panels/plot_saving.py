@@ -10,8 +10,8 @@ from PyQt6.QtCore import QBuffer, QIODevice
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
-from app.panels.save_dialog import ask_path
 from app.plotting.plot_files import table
 
 if TYPE_CHECKING:

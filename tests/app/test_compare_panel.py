@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QImage
-from PyQt6.QtWidgets import QApplication, QFileDialog, QInputDialog, QListWidget
+from PyQt6.QtWidgets import QApplication, QInputDialog, QListWidget
 from windows import ANSWER, gaps, name_file, press, wait
 
 import engine
@@ -69,7 +69,7 @@ def own(tmp_path, monkeypatch) -> Callable[[str, str], Path]:
     def write(text: str, function: str) -> Path:
         path = tmp_path / "own.py"
         path.write_text(text, encoding="utf-8")
-        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+        name_file(monkeypatch, path)
         monkeypatch.setattr(QInputDialog, "getItem", lambda *_: (function, True))
         return path
 
@@ -192,6 +192,7 @@ def test_stop_ends_a_function_that_hangs(qtbot, panel, own):
     choose(qtbot, panel.form.algorithms, "abia", "own.py:hangs")
     start(qtbot, panel)
     wait(qtbot, lambda: "own.py:hangs on cpu in float64 (2 of 2), " in panel.status.text())  # for some seconds now
+    assert panel.status.fontMetrics().horizontalAdvance(panel.status.text()) < panel.status.contentsRect().width()
     begun = time.perf_counter()
     click(qtbot, panel.stop_button)
     wait(qtbot, panel.start_button.isEnabled)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtWidgets import QFileDialog
-from windows import ANSWER, gaps, press, wait
+from windows import ANSWER, gaps, name_file, press, wait
 
 import engine
 from app.acting.controlling import Controlling
@@ -36,7 +35,7 @@ def choose(monkeypatch, tmp_path):
     def choose(window, text: str) -> Path:
         path = tmp_path / "mine.py"
         path.write_text(text, encoding="utf-8")
-        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+        name_file(monkeypatch, path)
         window.features[ControllerView].action.trigger()
         return path
 

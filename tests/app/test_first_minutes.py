@@ -6,12 +6,18 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from PyQt6.QtCore import QRect, Qt
-from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QToolButton, QTreeView
+from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QFileDialog, QToolButton, QTreeView
 from test_window import drop
 from windows import press, wait, wait_loaded
 
 from app.desktop import dialogs, theme
+from app.features.appearance import Appearance
+from app.features.controller_view import ControllerView
+from app.features.ground_view import GroundView
+from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
 from app.panels.joints import DRIVE, VALUE
 from app.panels.timing import LOWEST, StackedPlot, TimingPanel
 from engine.files import ROBOTS
@@ -96,8 +102,10 @@ def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
     assert window.width() == 940
 
 
-def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbot, window):
-    dialog = dialogs.file_dialog(window, str(ROBOTS))
+@pytest.mark.parametrize("dark", [True, False])
+def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbot, window, dark):
+    window.features[Appearance].actions["dark" if dark else "light"].trigger()
+    dialog = dialogs.file_dialog(window, "Open a robot", str(ROBOTS))
     qtbot.addWidget(dialog)
     dialog.show()
     view = next(view for view in dialog.findChildren(QTreeView) if view.isVisible())
@@ -107,7 +115,39 @@ def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbo
     for button in dialog.findChildren(QToolButton):
         image = button.icon().pixmap(button.iconSize()).toImage()
         pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
-        assert any(pixel.alpha() > 100 and pixel.lightness() > 100 for pixel in pixels)
+        assert any(pixel.alpha() > 100 and (pixel.lightness() > 128) == dark for pixel in pixels)
+
+
+def test_a_file_of_ones_own_is_not_sought_among_the_robots_that_ship(qtbot, window, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folders = []
+    for folder in (str(ROBOTS), ""):
+        dialog = dialogs.file_dialog(window, "Open a robot", folder)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        folders.append(dialog.directory().absolutePath())
+        dialog.reject()
+    assert folders == [str(ROBOTS), str(tmp_path)]
+
+
+def test_whatever_asks_for_a_file_does_so_in_a_dialog_with_room(qtbot, opened, monkeypatch):
+    window, asked = opened(ROBOTS / "quadruped.urdf"), []
+    monkeypatch.setattr(
+        QFileDialog, "exec", lambda dialog: asked.append(dialog.width()) or QFileDialog.DialogCode.Rejected
+    )
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    exports = window.features[RunExports]
+    wait(qtbot, exports.trajectory.isEnabled)
+    for action in (
+        window.files.open_action,
+        window.features[Sessions].open_action,
+        window.features[Sessions].save_action,
+        window.features[ControllerView].action,
+        window.features[GroundView].from_file,
+        exports.trajectory,
+    ):
+        action.trigger()
+    assert asked == [940] * 6
 
 
 def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
@@ -129,7 +169,9 @@ def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbo
     table = window.joints.table
     cell = table.index(1, DRIVE)
     wait(qtbot, lambda: "→" in str(table.data(cell)))
-    window.joints.mode_menu(1).actions()[1].trigger()
+    menu = window.joints.mode_menu(1)
+    assert [each.actionGroup() is None for each in menu.actions()] == [False, False, True, True]  # one or the other
+    menu.actions()[1].trigger()
     wait(qtbot, lambda: table.data(cell) == "0.0 N m")
     table.setData(cell, 2.5)
     wait(qtbot, lambda: table.data(cell) == "2.5 N m")

@@ -37,6 +37,12 @@ def test_what_is_chosen_is_shown(qtbot, dialog):
     assert "30 joints" in dialog.note.text()
 
 
+def test_the_dialog_does_not_stand_before_what_it_makes(window, dialog):
+    picture = window.viewport.mapToGlobal(window.viewport.rect().topLeft())
+    assert dialog.x() - picture.x() < 30
+    assert dialog.y() - picture.y() < 60
+
+
 def test_joints_are_mixed_as_asked_for(qtbot, dialog):
     dialog.links.setValue(60)
     dialog.prismatic.setValue(60)

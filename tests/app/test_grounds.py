@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PyQt6.QtWidgets import QFileDialog, QInputDialog
+from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import pixels
 from test_contacts import seen
-from windows import wait
+from windows import name_file, wait
 
 import engine
 from app.features.ground_view import GroundView
@@ -97,7 +97,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     path = tmp_path / "hill.npy"
     np.save(path, heights)
     view = standing.features[GroundView]
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    name_file(monkeypatch, path)
     monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: (0.25, True))
     view.from_file.trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)

@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget
 
-from app.panels.save_dialog import ask_path
+from app.desktop.dialogs import ask_path
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QFileDialog
 from windows import name_file, wait
 
 import engine
@@ -65,7 +64,7 @@ def test_everything_is_there_again(qtbot, saved, make_window, monkeypatch):
     window.settings.clear()
     kept = json.loads(saved.read_text())
     window.docks["Plots"].hide()
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(saved), ""))
+    name_file(monkeypatch, saved)
     modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     qtbot.keyClick(window, Qt.Key.Key_O, modifiers)
     bench = window.workbench
@@ -424,7 +423,7 @@ def test_what_cannot_be_opened_is_said_in_a_sentence(saved, change, words):
 def test_a_file_that_is_none_is_told_in_the_status_bar(window, tmp_path, monkeypatch):
     path = tmp_path / "x.catena"
     path.write_text("nothing")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    name_file(monkeypatch, path)
     window.features[Sessions].open_action.trigger()
     assert "it is no session of Catena" in window.statusBar().currentMessage()
     assert not window.features[Sessions].save_action.isEnabled()

@@ -31,7 +31,7 @@ def press(qtbot, window: Window, action) -> None:
 
 
 def name_file(monkeypatch, path: Path) -> None:
-    """Have that name typed and accepted wherever a file's is asked for to write it."""
+    """Have that name typed and accepted wherever a file is asked for, to read or to write it."""
 
     def exec_(dialog: QFileDialog) -> int:
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
