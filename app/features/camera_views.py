@@ -10,9 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import kept
 from app.gl.camera import Camera
 
@@ -53,8 +54,9 @@ class CameraViews:
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill)
         tip = "The window alone on the screen, and back"
-        self.full_screen = make_action(window, "F&ull screen", self._set_full, "F11", tip=tip, checkable=True)
+        self.full_screen = make_action(window, "F&ull screen", self._turn_full, "F11", tip=tip, checkable=True)
         window.menus.view.put(menu, self.parallel, self.menu, self.full_screen)
+        window.menus.view.aboutToShow.connect(self._show_full)
 
     def _turn(self, azimuth: float, elevation: float, *_: object) -> None:
         self._viewport.see(replace(self._viewport.camera, azimuth=azimuth, elevation=elevation))
@@ -62,11 +64,13 @@ class CameraViews:
     def _set_parallel(self, on: bool) -> None:
         self._viewport.see(replace(self._viewport.camera, parallel=on))
 
-    def _set_full(self, on: bool) -> None:
-        if on:
-            self._window.showFullScreen()
-        else:
-            self._window.showNormal()
+    def _turn_full(self) -> None:
+        """To the whole screen, and back to what it was, which may be maximised; a desktop has keys for both too."""
+        self._window.setWindowState(self._window.windowState() ^ Qt.WindowState.WindowFullScreen)
+        self._show_full()
+
+    def _show_full(self) -> None:
+        check(self.full_screen, self._window.isFullScreen())
 
     # Saved views.
 

@@ -289,3 +289,17 @@ def test_f11_fills_the_screen_and_goes_back(qtbot, arm):
     wait(qtbot, arm.isFullScreen)
     qtbot.keyClick(arm, Qt.Key.Key_F11)
     wait(qtbot, lambda: not arm.isFullScreen())
+
+
+def test_a_maximised_window_is_so_again_after_it_had_the_whole_screen(arm):
+    action = arm.features[CameraViews].full_screen
+    arm.showMaximized()
+    for full in (True, False):
+        action.trigger()
+        assert (arm.isFullScreen(), action.isChecked()) == (full, full)
+    assert arm.isMaximized()
+    arm.showFullScreen()  # by a key of the desktop
+    arm.menus.view.aboutToShow.emit()
+    assert action.isChecked()
+    action.trigger()
+    assert not arm.isFullScreen()
