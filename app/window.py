@@ -29,6 +29,7 @@ from app.desktop import about, dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
+from app.desktop.message_bar import MessageBar
 from app.desktop.settings import kept
 from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
@@ -83,6 +84,8 @@ class Window(QMainWindow):
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
         self.compare, self.speed, self.batch = ComparePanel(), SpeedControl(), BatchPanel()
+        self._bar = MessageBar(self)
+        self.setStatusBar(self._bar)  # before anyone has the one that would be made otherwise
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
         self.menus = Menus(self)
@@ -174,7 +177,7 @@ class Window(QMainWindow):
             self.docks.share(Qt.Orientation.Vertical, {"Compare": min(asked, int(COMPARE_SHARE * self.height()))})
 
     def _make_status_bar(self) -> None:
-        self.status = Status(self.statusBar(), self.step_menu, self.algorithm_menu, self.device_menu)
+        self.status = Status(self._bar, self.step_menu, self.algorithm_menu, self.device_menu)
         self.status.findings_button.clicked.connect(self.docks["Diagnostics"].toggleViewAction().trigger)
         self.loading_label, self.time_label = self.status.loading_label, self.status.time_label
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QLabel, QMenu, QStatusBar, QToolButton, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import device_name
+from app.desktop.message_bar import MessageBar
 from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
@@ -23,7 +24,7 @@ CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change t
 class Status:
     """The labels and buttons of a window's status bar."""
 
-    def __init__(self, bar: QStatusBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
+    def __init__(self, bar: MessageBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
         self.loading_label, self.note_label = QLabel(), QLabel()
         theme.tint(self.note_label, "warning")
         self.findings_button = QToolButton()
@@ -32,19 +33,20 @@ class Status:
         self.name_label, self.size_label, self.time_label = QLabel(), QLabel(), QLabel()
         self.time_label.setFont(theme.figures())
         self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
+        robot = _side_by_side(self.name_label, self.size_label)
+        means = _side_by_side(self.algorithm_button, self.device_button)
         bar.addWidget(self.loading_label)
         shown: tuple[QWidget, ...] = (
             self.note_label,
             self.findings_button,
-            self.name_label,
-            self.size_label,
+            robot,
             self.step_button,
-            self.algorithm_button,
-            self.device_button,
+            means,
             self.time_label,
         )
         for each in shown:
             bar.addPermanentWidget(each)
+        bar.give_way(robot, means)  # of which the title bar tells, and the Timing dock
 
     def show(self, bench: Workbench, reading: bool) -> None:
         """Say what that workbench does, and whether meshes of its robot are being read."""
@@ -89,6 +91,15 @@ def _busy(bench: Workbench) -> str:
     if bench.compiling:
         return f"compiling once for this machine, about {max(1, round(bench.compiling))} s"
     return "preparing the GPU …" if bench.preparing else ""
+
+
+def _side_by_side(*widgets: QWidget) -> QWidget:
+    both = QWidget()
+    row = QHBoxLayout(both)
+    row.setContentsMargins(0, 0, 0, 0)
+    for each in widgets:
+        row.addWidget(each)
+    return both
 
 
 def _menu_button(menu: QMenu) -> QToolButton:

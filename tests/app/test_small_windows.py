@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
-from PyQt6.QtWidgets import QScrollArea
+from PyQt6.QtWidgets import QInputDialog, QLineEdit, QScrollArea
 from windows import press, wait
 
 import engine
 from app.desktop.docks import SIDE_WIDTH
+from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import prefixed
 from app.features.drive_view import DriveView
 from app.features.status import READING
 from app.features.wrench_view import WrenchView
+from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
 
 SMALL = QSize(1000, 650)
@@ -131,3 +133,76 @@ def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, opened):
     window.resize(1920, 1080)
     press(qtbot, window, compare.toggleViewAction())
     wait(qtbot, lambda: compare.width() < window.width() - SIDE_WIDTH)
+
+
+def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(SMALL)
+    bar, status = window.statusBar(), window.status
+    wait(qtbot, lambda: bar.width() == SMALL.width())
+    beside = status.size_label, status.device_button
+
+    def told(text: str) -> list[bool]:
+        bar.showMessage(text)
+        assert bar.toolTip() == text
+        return [each.isVisible() for each in beside]
+
+    def text(wider_than: int) -> str:
+        advance = bar.fontMetrics().horizontalAdvance
+        return "saved " + "more " * ((wider_than - advance("saved ")) // advance("more ") + 1)
+
+    bar.clearMessage()
+    assert told("saved") == [True, True]
+    longer = text(status.size_label.parentWidget().x())
+    assert told(longer) == [False, True]
+    wait(qtbot, lambda: status.step_button.x() > bar.fontMetrics().horizontalAdvance(longer) + EDGE)
+    assert told(text(bar.width())) == [False, False]
+    assert status.step_button.isVisible()
+    bar.clearMessage()
+    assert [each.isVisible() for each in beside] == [True, True]
+    assert bar.toolTip() == ""
+
+
+def test_a_short_element_leaves_its_room_to_the_fault(qtbot):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    panel.show_file(
+        "", "The controller failed", [engine.Diagnostic("error", None, "controller", "it fails", "mend it")]
+    )
+    assert panel.list.columnWidth(1) < 120
+    panel.add([engine.Diagnostic("error", 2, "joint 'a_joint_with_a_very_long_name'", "it fails", "mend it")])
+    assert panel.list.columnWidth(1) == ELEMENT_WIDTH
+
+
+def test_a_dialog_for_a_name_has_room_for_its_title(qtbot):
+    dialog = QInputDialog()
+    qtbot.addWidget(dialog)
+    dialog.setLabelText("Name:")
+    dialog.show()
+    assert dialog.findChild(QLineEdit).width() >= 260
+
+
+def test_words_of_the_status_bar_widen_no_window(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(SMALL)
+    bar, status = window.statusBar(), window.status
+    wait(qtbot, lambda: bar.width() == SMALL.width())
+    for label in (status.loading_label, status.note_label):
+        label.setText("of another forty letters or somewhat more")
+    wait(qtbot, lambda: not status.size_label.isVisible())
+    assert window.width() == SMALL.width()
+    window.refresh()
+    wait(qtbot, status.size_label.isVisible)
+
+
+def test_a_message_without_room_is_cut_with_an_ellipsis(qtbot):
+    bars = [MessageBar(None), MessageBar(None)]
+    whole = "a message that is cut with an ellipsis"
+    for bar, text in zip(bars, (whole, f"{whole}, since it is too long"), strict=True):
+        qtbot.addWidget(bar)
+        bar.setSizeGripEnabled(False)
+        bar.resize(bar.fontMetrics().horizontalAdvance(whole) + 2 * EDGE, 30)
+        bar.showMessage(text)
+    half = bars[0].rect().adjusted(0, 0, -bars[0].width() // 2, 0)
+    assert bars[0].grab(half).toImage() == bars[1].grab(half).toImage()
+    assert bars[0].grab().toImage() != bars[1].grab().toImage()

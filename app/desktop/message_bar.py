@@ -1,0 +1,74 @@
+"""The status bar, in which a message that has no room beside what stands there gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import QEvent, QRect, QSize, Qt
+from PyQt6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtWidgets import QSizeGrip, QStatusBar, QStyle, QStyleOption, QWidget
+
+EDGE = 6  # px to the left of a message, and between it and what is beside
+
+
+class MessageBar(QStatusBar):
+    """What gives way does so one after the other, until all fits; a message that does not is cut with an ellipsis.
+
+    The whole message is in the tooltip. No words widen the window.
+    """
+
+    def __init__(self, parent: QWidget | None):
+        super().__init__(parent)
+        self._yielding: Sequence[QWidget] = ()
+        self.messageChanged.connect(self._make_room)
+
+    def give_way(self, *widgets: QWidget) -> None:
+        """Which widgets do, the first first; it is up to the bar alone to show and hide them."""
+        self._yielding = widgets
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # something has other words, has come or gone
+            self._make_room()
+        return done
+
+    def _make_room(self) -> None:
+        text = self.currentMessage()
+        self.setToolTip(text)
+        room = self.width() - 2 * EDGE - self.fontMetrics().horizontalAdvance(text)
+        room -= sum(_width(each) for each in self._beside() if each not in self._yielding)
+        asked = sum(_width(each) for each in self._yielding)
+        for widget in self._yielding:
+            gives_way = asked > room
+            asked -= _width(widget) if gives_way else 0
+            if widget.isHidden() != gives_way:
+                widget.setHidden(gives_way)
+
+    def _beside(self) -> list[QWidget]:
+        """What stands beside a message, or would."""
+        widgets = [each for each in self.children() if isinstance(each, QWidget)]
+        return [each for each in widgets if each.isVisibleTo(self) or isinstance(each, QSizeGrip)]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not (text := self.currentMessage()):
+            super().paintEvent(event)
+            return
+        painter, option = QPainter(self), QStyleOption()
+        option.initFrom(self)
+        self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelStatusBar, option, painter, self)
+        end = min((each.x() for each in self._beside()), default=self.width()) - EDGE
+        painter.setPen(self.palette().windowText().color())
+        shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, end - EDGE)
+        painter.drawText(QRect(EDGE, 0, end - EDGE, self.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+def _width(widget: QWidget) -> int:
+    """What it asks for, px."""
+    return widget.sizeHint().width() + EDGE
