@@ -319,7 +319,8 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "ghost", "beside", "batch", "compare", "timing", "full", "menus", "modal", "dialogs",
+    "recording", "contact", "ghost", "beside", "batch", "compare", "timing", "full", "full_screen", "controller",
+    "menus", "submenus", "modal", "dialogs",
 )  # fmt: skip
 
 
@@ -331,7 +332,8 @@ def photograph(folder: Path, look: str, only: list[str]) -> None:
 
     def shoot(name: str) -> None:
         path = folder / f"{name}-{look}.png"
-        tour.window.screen().grabWindow(0, 0, 0, *size).save(str(path))
+        frame = tour.window.frameGeometry()
+        tour.window.screen().grabWindow(0, *frame.getRect()).save(str(path))
         print(path, flush=True)
 
     tour.shoot = shoot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -108,13 +109,91 @@ class DialogTour(Visitor):
                 if each is not None:
                     each.close()
 
-    def modal(self) -> Iterator[None]:
-        """The dialogs that wait for an answer; each is photographed while it does."""
+    def submenus(self) -> Iterator[None]:
+        """Those that `menus` has not opened, and those of a right click: side by side over the picture."""
+        from app.features.appearance import Appearance
+        from app.features.camera_views import CameraViews
+        from app.features.ground_view import GroundView
+        from app.features.time_view import TimeView
+
+        self.robot("quadruped")
+        self.play(0.5)
+        self.rest(0.2)
+        window, features = self.window, self.window.features
+        self.key("K")
+        features[CameraViews].keep("from the left")
+        time, files = features[TimeView], window.files
+        (standard,) = (each.menu() for each in window.menus.view.actions() if each.text() == "Standard &views")
+        for menus in (
+            (features[GroundView].menu, window.algorithm_menu, window.device_menu),
+            (standard, features[CameraViews].menu, features[Appearance].menu),
+            (files.recent_menu, files.robots_menu, files.package_menu),
+            (time.keyframes, window.joints.mode_menu(8)),
+        ):
+            left = window.mapToGlobal(window.rect().topLeft())
+            left.setX(left.x() + 10)
+            left.setY(left.y() + 90)
+            for menu in menus:
+                menu.popup(left)
+                left.setX(left.x() + menu.sizeHint().width() + 10)
+            self.spin(0.4)
+            yield
+            for menu in reversed(menus):
+                menu.close()
+        time.keyframes.restore(self.bench.replay.recording, ())
+
+    def full_screen(self) -> Iterator[None]:
+        """F11, and back; a bare X server has no window manager that would grant it."""
+        self.robot("arm7")
+        self.key("F11")
+        self.spin(0.5)
+        self.rest()
+        yield
+        self.key("F11")
+        self.spin(0.5)
+
+    def controller(self) -> Iterator[None]:
+        """A controller that drives the joints, and one whose fault is told."""
+        from app.features.controller_view import ControllerView
+
+        self.robot("arm7")
+        view, path = self.window.features[ControllerView], Path(self.scratch.name) / "reach.py"
+        path.write_text("def control(t, q, v):\n    return -20 * (q - 0.4) - 4 * v\n", encoding="utf-8")
+        view.load(str(path))
+        self.play(0.8)
+        self.rest()
+        yield
+        path.write_text("def control(t, q, v):\n    return -20 * (q - goal)\n", encoding="utf-8")
+        self.bench.play()
+        self.spin(PATIENCE, lambda: bool(self.bench.controller.fault))
+        self.rest()
+        yield
+        view.end_action.trigger()
+        self.dock("Diagnostics", False)
+        self.bench.set_held(True)
+
+    def _wait_with(self, name: str, ask: Callable[[], object]) -> None:
+        """Photograph what waits for an answer once `ask` is called, and leave it unanswered."""
         from PyQt6.QtCore import QTimer
         from PyQt6.QtWidgets import QApplication
 
+        def take() -> None:
+            self.shoot(f"modal-{name}")
+            if (dialog := QApplication.activeModalWidget()) is not None:
+                dialog.close()
+
+        QTimer.singleShot(700, take)
+        ask()
+        self.spin(0.9)
+
+    def modal(self) -> Iterator[None]:
+        """The dialogs that wait for an answer; each is photographed while it does."""
+        from PyQt6.QtGui import QAction
+
+        from app.desktop.crash import Left, Reports
         from app.features.camera_views import CameraViews
         from app.features.controller_view import ControllerView
+        from app.features.recovery import Recovery
         from app.features.run_exports import RunExports
         from app.features.time_view import TimeView
 
@@ -122,8 +201,9 @@ class DialogTour(Visitor):
         self.play(1.0)
         self.rest(0.2)
         features = self.window.features
-        exports = features[RunExports]
+        exports, keyframes = features[RunExports], features[TimeView].keyframes
         for name, action in (
+            ("open", self.window.files.open_action),
             ("picture", exports.pictures.picture),
             ("video", exports.pictures.film),
             ("save", exports.trajectory),
@@ -132,13 +212,12 @@ class DialogTour(Visitor):
             ("memory", features[TimeView].memory),
             ("about", self.window.about_action),
         ):
-
-            def take(name: str = name) -> None:
-                self.shoot(f"modal-{name}")
-                if (dialog := QApplication.activeModalWidget()) is not None:
-                    dialog.close()
-
-            QTimer.singleShot(700, take)
-            action.trigger()
-            self.spin(0.9)
+            self._wait_with(name, action.trigger)
+        self.key("K")
+        keyframes.aboutToShow.emit()
+        rename: QAction = keyframes.actions()[0].menu().actions()[2]
+        self._wait_with("rename", rename.trigger)
+        folder = Path(self.scratch.name)
+        left = Left({"robot": self.bench.path}, folder / "report-2026-11-22-18-07-31.txt")
+        self._wait_with("recovery", partial(Recovery, self.window, Reports(folder), left))
         yield from ()
