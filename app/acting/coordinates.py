@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -106,6 +107,7 @@ def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     return x * (math.copysign(angle, w) / sine)
 
 
+@lru_cache(maxsize=4)
 def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
     """A row per coordinate, in the order of the joints.
 

@@ -276,11 +276,11 @@ class JointPanel(QTableView):
         self._held, self._shown = None, q.copy()
         self.table.set_rows(rows, q)
         self.nothing = "" if rows else NO_JOINTS
-        self._longest = max((self.fontMetrics().horizontalAdvance(row.name) for row in rows), default=0)
         advance = self.fontMetrics().horizontalAdvance
-        drives = [f"→ -000.0 {row.unit}" for row in rows if row.holdable]
-        drives += [f"-000.0 {row.effort_unit}" for row in rows if row.driveable]
-        for column, widest in ((VALUE, [f"-0000.0 {row.unit}" for row in rows]), (DRIVE, drives)):
+        self._longest = max((advance(row.name) for row in rows), default=0)
+        drives = {f"→ -000.0 {row.unit}" for row in rows if row.holdable}
+        drives |= {f"-000.0 {row.effort_unit}" for row in rows if row.driveable}
+        for column, widest in ((VALUE, {f"-0000.0 {row.unit}" for row in rows}), (DRIVE, drives)):
             self.setColumnWidth(column, max(map(advance, widest), default=advance("-0000.0 mm")) + 14)
         self._fit()
 

@@ -12,6 +12,7 @@ from test_worker import opened, until
 import engine
 from app.acting.coordinates import coordinates
 from app.gl import skeleton
+from app.panels.joints import JointPanel
 from app.workbench import Workbench
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
@@ -61,3 +62,24 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
 def test_its_skeleton_has_a_bar_across_it():
     bars = {visual.link for visual in skeleton.visuals(engine.chain(2, spherical=1.0)) if visual.shape == "cylinder"}
     assert bars >= {0, 1}
+
+
+def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
+    """Its rows are worked out once for all who want them, and each name and sort of number is measured once."""
+    model, measured = engine.chain(1000), []
+    rows = coordinates(model)
+    assert coordinates(model) is rows
+    panel = JointPanel()
+    qtbot.addWidget(panel)
+    metrics = panel.fontMetrics()
+
+    class Counted:
+        def horizontalAdvance(self, text: str) -> int:
+            measured.append(text)
+            return metrics.horizontalAdvance(text)
+
+    monkeypatch.setattr(panel, "fontMetrics", Counted)
+    panel.set_rows(rows, model.neutral())
+    assert len(measured) < len(rows) + 10
+    assert set(measured) >= {"joint1000", "-0000.0 °", "→ -000.0 °", "-000.0 N m"}
+    assert panel._longest == max(metrics.horizontalAdvance(row.name) for row in rows)
