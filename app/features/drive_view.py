@@ -38,6 +38,7 @@ class DriveView:
         self.index = -1
         self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings
         self._gains = 0.0, 0.0
+        self._drive_shown = Drive()
         self._lent = 0  # px of height that the dock has for it from the one below
         self.form.hide()
         self.weight_action = make_action(window, "Carry the &weight", self._carry, tip=WEIGHT_TIP)
@@ -96,10 +97,14 @@ class DriveView:
         key = (bench.model, self.index, settings.dt, settings.integrator, settings.gains)
         if key != self._gains_of:
             self._gains_of, self._gains = key, bench.gains(self.index) if row.holdable else (0.0, 0.0)
-        self.form.show_joint(row, bench.drive_of(self.index), self._gains)
+        self._show_drive()
         self._due = 0.0
         if bench.newest is not None:
             self._follow(bench.newest)
+
+    def _show_drive(self) -> None:
+        self._drive_shown = self._bench.drive_of(self.index)
+        self.form.show_joint(self._bench.coordinates[self.index], self._drive_shown, self._gains)
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
@@ -107,6 +112,8 @@ class DriveView:
         if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
             return
         self._due = now + REFRESH
+        if self._bench.drive_of(self.index) != self._drive_shown:  # by the table, its slider or a reset
+            self._show_drive()
         v = self._bench.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 

@@ -119,6 +119,19 @@ def test_joints_that_carry_their_weight_stay_without_gains(qtbot, shown):
     wait(qtbot, lambda: not bench.newest.tau.any() and np.abs(bench.newest.q - bench.initial).max() > 0.1)
 
 
+def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    form = choose(qtbot, window, 3)
+    for playing in (False, True):
+        if playing:
+            press(qtbot, window, window.run.play)
+        target = 20.0 + 10.0 * playing
+        window.joints.table.setData(window.joints.table.index(3, DRIVE), target)
+        wait(qtbot, lambda target=target: form.value.value() == pytest.approx(target))
+    press(qtbot, window, window.run.reset)
+    wait(qtbot, lambda: form.value.value() == 0)
+
+
 def test_gains_are_typed_and_given_back(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 1)
