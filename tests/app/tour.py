@@ -273,6 +273,7 @@ class Tour(DialogTour):
             overlays.show(kind, True)
         self.bench.set_coordinate(0, 2.0)
         self.play(2.0)
+        self.window.view_controls.fit.trigger()  # it swings above where it began
         self.rest()
         yield
         for kind in ("trails", "axes"):
