@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,14 @@ def qapp_cls() -> type[QApplication]:
 
 
 @pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """As pytest-qt's, which gives up after 5 s; other programs may take the processor for longer."""
+    for name in ("waitUntil", "waitSignal", "waitExposed", "waitActive"):
+        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=PATIENCE))
+    return qtbot
+
+
+@pytest.fixture
 def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[], Window]]:
     """Makes windows that have the keyboard, all with the same settings, and closes them."""
     from PyQt6.QtCore import QSettings
@@ -124,7 +133,7 @@ def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Ca
     def make() -> Window:
         window = Window(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
         windows.append(window)
-        with qtbot.waitActive(window, timeout=PATIENCE):
+        with qtbot.waitActive(window):
             window.show()
             window.activateWindow()
         return window
@@ -148,7 +157,7 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
             window.workbench.open(source)
         else:
             window.open(source)
-        qtbot.waitUntil(lambda: not window.workbench.loading and window.loading_label.text() == "", timeout=PATIENCE)
+        qtbot.waitUntil(lambda: not window.workbench.loading and window.loading_label.text() == "")
         return window
 
     return open_robot
@@ -196,6 +205,12 @@ def _reason_against_windows() -> str | None:
     if screen or not sys.platform.startswith("linux"):
         return None
     return "needs a screen: there is no display, and no Xvfb to make one (Debian package xvfb)"
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: no collection has to look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

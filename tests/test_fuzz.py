@@ -47,7 +47,7 @@ fuzzing.PATIENCE = 0.5
 change = lambda _, chance: chance.choice([b"a", b"b", b"c", b"d"])
 target = targets.Target("faulty", lambda _: {{".x": [b"zz"]}}, change, read, ())
 targets.TARGETS["faulty"] = target
-report = fuzzing.fuzz("faulty", 24, 2, 1, 60.0, Path({keep!r}))
+report = fuzzing.fuzz("faulty", 24, 2, 1, 600.0, Path({keep!r}))
 print(json.dumps([report.inputs, report.findings]))
 """
 
@@ -55,7 +55,7 @@ print(json.dumps([report.inputs, report.findings]))
 @pytest.mark.skipif(sys.platform == "win32", reason="the fuzzer bounds its processes as POSIX does")
 def test_a_fault_a_crash_and_a_hang_are_found_and_kept(tmp_path: Path) -> None:
     code = FAULTY.format(fuzz=str(FUZZ), keep=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
     inputs, findings = json.loads(done.stdout.splitlines()[-1])
     assert inputs == 24
     assert sorted(name.partition(":")[0] for name in findings) == [

@@ -67,7 +67,7 @@ def _name(path: Path) -> str:
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def test_no_file_is_long() -> None:

@@ -114,7 +114,7 @@ print(*sorted(path.name.rpartition("_")[0] for path in Path("cache").rglob("*_*"
 def test_what_is_planted_is_what_runs_compiled_and_is_not_kept(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM, "utf-8")
     words = [sys.executable, "program.py", str(FOLDER), str(rooms.ROOT)]
-    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert python.stdout.splitlines() == ["-4.0", "-8.0", "does_not"], python.stderr
 
 
@@ -168,7 +168,7 @@ print(forks.run_jobs([forks.Job(waits, 60, print)] * 3, 2, Path.cwd(), began + 0
 def test_work_is_ended_by_its_own_limit_which_compiling_is_not_counted_in_and_by_that_of_all(tmp_path):
     (tmp_path / "program.py").write_text(WORK, "utf-8")
     words = [sys.executable, "program.py", str(FOLDER)]
-    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     *alone, _, last = python.stdout.splitlines()
     assert sorted(alone) == ["compiles 7", f"hangs {-signal.SIGXCPU}"], python.stderr
     assert last == "2 True"
@@ -195,7 +195,7 @@ print(seen.passing(tests, tests, Path.cwd(), 1, float("inf")))
 def test_only_tests_that_pass_on_this_machine_are_counted_on(tmp_path):
     (tmp_path / "program.py").write_text(PASSING, "utf-8")
     words = [sys.executable, "program.py", str(FOLDER)]
-    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert python.stdout.splitlines()[-1:] == ["{'test_own.py::test_holds': (1.0, set())}"], (
         python.stdout + python.stderr
     )

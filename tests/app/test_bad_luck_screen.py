@@ -19,7 +19,7 @@ def started(*words: str, **environment: str | None) -> subprocess.CompletedProce
         if value is not None:
             kept[name] = value
     command = [sys.executable, *words]
-    return subprocess.run(command, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=300, check=False)
 
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="screens of Linux")

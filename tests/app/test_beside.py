@@ -303,7 +303,7 @@ def test_what_was_asked_for_last_stands_beside(qtbot, opened, monkeypatch):
 
     def slow(path, *rest, **named):
         if path == str(humanoid):
-            go_on.wait(10)
+            go_on.wait(60)
         return load(path, *rest, **named)
 
     monkeypatch.setattr(engine, "load", slow)

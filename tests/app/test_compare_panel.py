@@ -17,7 +17,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QImage
 from PyQt6.QtWidgets import QApplication, QInputDialog, QListWidget
-from windows import ANSWER, gaps, name_file, press, wait
+from windows import HEARD, answers, name_file, press, wait
 
 import engine
 from app import SWITCH_INTERVAL
@@ -176,7 +176,7 @@ def test_stop_keeps_what_was_measured(qtbot, panel):
     panel.form.changed.emit()  # as when a robot is opened meanwhile
     assert not panel.stop_button.isEnabled()
     wait(qtbot, panel.start_button.isEnabled)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < HEARD
     assert panel.status.text().startswith("stopped")
     assert any(row.host is not None for row in shown(panel).values())
     assert panel.csv_button.isEnabled()
@@ -196,7 +196,7 @@ def test_stop_ends_a_function_that_hangs(qtbot, panel, own):
     begun = time.perf_counter()
     click(qtbot, panel.stop_button)
     wait(qtbot, panel.start_button.isEnabled)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < HEARD
     rows = shown(panel)
     assert rows["arm7", "abia"].verdict == "ok"
     assert rows["arm7", "own.py:hangs"].reason == "it was being prepared when all was stopped"
@@ -211,7 +211,7 @@ def test_closing_the_window_during_a_comparison_leaves_no_thread(qtbot, panel):
     assert threads()
     begun = time.perf_counter()
     panel.window().close()
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < HEARD
     assert not threads()
 
 
@@ -234,8 +234,7 @@ def test_the_window_and_the_simulation_answer_during_a_comparison(qtbot, panel):
     wait(qtbot, lambda: any(row.host is not None for row in shown(panel).values()))
     begun = window.workbench.time
     window.viewport.hide()  # without a graphics card, drawing takes the processor
-    # Other programs may take the processor, so there are five looks.
-    assert any(np.percentile(gaps(qtbot, 100), 95) < ANSWER for _ in range(5))
+    assert answers(qtbot, 100, 95)
     assert window.workbench.playing
     assert window.workbench.time > begun
     assert panel.comparing.running

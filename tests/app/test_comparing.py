@@ -28,7 +28,7 @@ class Scripted:
 
 
 def last(comparing: Comparing) -> Report:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         report = comparing.poll()
         if report is not None and report.over:

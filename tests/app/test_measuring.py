@@ -6,10 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import ANSWER, gaps, press, wait
+from windows import HEARD, answers, press, wait
 
 import engine
 from app.jobs.measuring import Measuring, Progress
@@ -18,7 +17,7 @@ from app.window import Window
 from engine.selection import timings
 from engine.selection.timings import Measurements, Row
 
-PATIENCE = 20.0  # s
+PATIENCE = 60.0  # s
 
 
 class Scripted:
@@ -190,13 +189,12 @@ def test_the_window_answers_while_the_engine_measures(qtbot, opened):
     prompt = window.timing.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: prompt.progress.value() > 0)
-    # Other programs may take the processor, so there are five looks.
-    assert any(np.percentile(gaps(qtbot, 50), 90) < ANSWER for _ in range(5))
+    assert answers(qtbot, 50, 90)
     assert prompt.measuring.running
     begun = time.perf_counter()
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.run.play.isEnabled)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < HEARD
     assert not engine.measured()
 
 
@@ -209,4 +207,4 @@ def test_stop_is_heard_at_once_while_nothing_is_compiled_yet(qtbot, opened, monk
     begun = time.perf_counter()
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, window.run.play.isEnabled)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < HEARD

@@ -415,7 +415,7 @@ assert bench.compiling > 0
 bench.play()
 began = time.monotonic()
 bench.close()
-assert time.monotonic() - began < 1, time.monotonic() - began
+assert time.monotonic() - began < 20, time.monotonic() - began
 """
 
 
@@ -426,6 +426,7 @@ def test_the_robot_is_there_before_its_code_and_closing_ends_the_compiler(urdf, 
         command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "cache" / "compile-seconds.json").exists(), "it was let come to its end"
 
 
 def test_the_speed_stays_within_its_range(bench):

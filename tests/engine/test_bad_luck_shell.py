@@ -14,19 +14,26 @@ import numpy as np
 import pytest
 
 import main
+from engine.cpu.stepping.stepper import Stepper
 
 ROOT = Path(__file__).parents[2]
 unix = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these signals nor these streams")
 
 
 @pytest.fixture
-def ctrl_c():
-    """Ctrl-C after so many seconds."""
+def ctrl_c(monkeypatch):
+    """Ctrl-C so many seconds after steps have begun."""
     timers = []
 
     def press(seconds):
-        timers.append(threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)))
-        timers[0].start()
+        def begun(*arguments, **settings):
+            if not timers:
+                timers.append(threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)))
+                timers[0].start()
+            return advance(*arguments, **settings)
+
+        advance = Stepper.advance
+        monkeypatch.setattr(Stepper, "advance", begun)
 
     yield press
     for timer in timers:
@@ -43,7 +50,7 @@ def test_ctrl_c_while_libraries_are_loaded_ends_in_a_word():
     while "engine.lie" not in victim.stderr.readline():
         assert victim.poll() is None
     victim.send_signal(signal.SIGINT)
-    out, told = victim.communicate(timeout=30)
+    out, told = victim.communicate(timeout=120)
     assert (victim.returncode, out) == (130, "")
     assert "Traceback" not in told
     assert told.splitlines()[-1] == "interrupted"

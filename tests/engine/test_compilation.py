@@ -36,7 +36,7 @@ compilation.start()
 assert compilation.running and not compilation.wait(0.01)
 began = perf_counter()
 compilation.cancel()
-assert perf_counter() - began < 1
+assert perf_counter() - began < 20
 assert not compilation.running and compilation.wait(0) and compilation.needed
 """,
     )

@@ -76,6 +76,6 @@ def test_one_robot_does_without_numba():
         "assert 'numba' not in sys.modules"
     )
     python = subprocess.run(
-        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300
     )
     assert python.returncode == 0, python.stderr

