@@ -39,7 +39,7 @@ class GalleryView(QObject):
         empty = bench.model is None and not bench.loading and not viewport.failed
         if empty == self.gallery.isVisibleTo(viewport):
             return
-        focused = self.gallery.cards.hasFocus()
+        focused = self._window.focusWidget() is self.gallery.cards  # or will be, once the window is active
         viewport.setFocusProxy(self.gallery.cards if empty else None)
         self.gallery.setVisible(empty)
         if empty:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QSettings, Qt
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QApplication
 from windows import wait, wait_loaded
@@ -11,6 +11,7 @@ from windows import wait, wait_loaded
 import engine
 from app.features.gallery_view import GalleryView
 from app.panels.gallery import LINES, PICTURES, Gallery
+from app.window import Window
 
 
 def gallery(window) -> Gallery:
@@ -33,6 +34,20 @@ def test_enter_opens_the_robot_that_the_arrows_chose(qtbot, window):
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith(f"{list(LINES)[1]}.urdf")
     assert QApplication.focusWidget() is window.viewport
+
+
+def test_keys_play_the_robot_that_the_program_was_started_with(qtbot, window, tmp_path):
+    window.docks["Plots"].toggleViewAction().trigger()
+    window.close()  # which has the layout remembered
+    again = Window(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
+    with qtbot.waitActive(again):
+        again.show()
+        again.open(engine.find_robot("double_pendulum"))  # before it has the keyboard
+        again.activateWindow()
+    assert again.docks["Plots"].isVisible()
+    wait_loaded(qtbot, again)
+    assert QApplication.focusWidget() is again.viewport
+    again.close()
 
 
 def test_a_click_opens_a_robot(qtbot, window):
