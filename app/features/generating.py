@@ -183,11 +183,17 @@ class Generating:
         """Open the dialog, and show its robot."""
         if self.dialog is None:
             self.dialog = Generator(self._window)
-            self.dialog.move(self._window.viewport.mapToGlobal(QPoint(MARGIN, MARGIN)))  # not over what it makes
+            self.dialog.move(self._place(self.dialog.sizeHint().width()))
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
         self.dialog.make()
+
+    def _place(self, width: int) -> QPoint:
+        """Over the docks on the right, and not over what the dialog makes."""
+        window = self._window
+        top = window.viewport.mapTo(window, QPoint()).y()
+        return window.mapToGlobal(QPoint(window.width() - width - MARGIN, top))
 
 
 def _share(value: float) -> QDoubleSpinBox:
