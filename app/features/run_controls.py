@@ -66,7 +66,8 @@ class RunControls(QObject):
         check(self.ground, bench.settings.ground)
         self.ground.setEnabled(bench.stands)
         check(self.floating, bench.floating)
-        self.floating.setEnabled(bool(bench.path) and (bench.floating or not bench.floats))
+        of_file = bench.model is not None and bench.model.source is not None  # which is read again
+        self.floating.setEnabled(of_file and (bench.floating or not bench.floats))
 
     def _toggle(self) -> None:
         self.begun.emit()
