@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -123,11 +125,13 @@ def load(folder: Path, source: str, kernels, preamble: str = "") -> Module:
     written = text(source, kernels, preamble)
     library = folder / f"{hashlib.sha256(written.encode()).hexdigest()[:16]}.so"
     if not library.exists():
-        file = library.with_suffix(".cpp")
-        file.write_text(written)
-        command = [str(COMPILER), *OPTIONS, "-o", str(library), str(file)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
+        with tempfile.TemporaryDirectory(dir=folder) as own:  # another process may want the same
+            file, made = Path(own, "kernels.cpp"), Path(own, "kernels.so")
+            file.write_text(written)
+            command = [str(COMPILER), *OPTIONS, "-o", str(made), str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-4000:]
+            made.replace(library)
     return Module(ctypes.CDLL(str(library)), kernels)
 
 
@@ -167,8 +171,11 @@ def _cupy() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def compiled_for_host(tmp_path_factory):
-    """Where compiled sources are kept for all tests of a run."""
-    return tmp_path_factory.mktemp("host")
+    """Where compiled sources are kept for all tests of a run, in all its processes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_bodies_that_are_needles_lose_nothing(thin, rng):
 
 
 def pinocchios(model: engine.Model) -> pin.Model:
-    """A serial chain as Pinocchio's model, joint for joint: from a URDF of 500 links it takes 20 s."""
+    """A serial chain as Pinocchio's model, joint for joint: from a URDF of as many links it takes long."""
     theirs = pin.Model()
     theirs.gravity.linear = model.gravity
     for i, parent in enumerate(model.parent.tolist()):
@@ -127,7 +127,7 @@ def pinocchios(model: engine.Model) -> pin.Model:
     return theirs
 
 
-@pytest.mark.parametrize(("n", "ratio"), [(6, 1e6), (30, 1e3), (120, 1.0), (500, 1.0), (500, 30.0)])
+@pytest.mark.parametrize(("n", "ratio"), [(6, 1e6), (30, 1e3), (120, 1.0), (300, 1.0), (300, 30.0)])
 def test_accelerations_are_pinocchios_to_the_condition_number(n, ratio, rng):
     model = weighed(engine.chain(n, seed=n, prismatic=0.2), masses("at random", n, ratio, rng))
     theirs = pinocchios(model)
