@@ -44,6 +44,7 @@ def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
     """A window with a robot, which has rested long enough as soon as nothing keeps it busy."""
     monkeypatch.setattr(quiet, "disturbed", lambda: False)
     window = opened(engine.find_robot("arm7"))
+    window.quiet._timer.stop()  # the tests look when they are ready
     measure = Scripted()
     window.quiet.measuring = Measuring(measure)
     monkeypatch.setattr(quiet, "REST", 0.05)
