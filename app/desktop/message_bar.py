@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QRect, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PyQt6.QtWidgets import QSizeGrip, QStatusBar, QStyle, QStyleOption, QWidget
+from PyQt6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
 EDGE = 6  # px to the left of a message, and between it and what is beside
 
@@ -52,9 +52,8 @@ class MessageBar(QStatusBar):
                 widget.setHidden(gives_way)
 
     def _beside(self) -> list[QWidget]:
-        """What stands beside a message, or would."""
-        widgets = [each for each in self.children() if isinstance(each, QWidget)]
-        return [each for each in widgets if each.isVisibleTo(self) or isinstance(each, QSizeGrip)]
+        """What stands beside a message; no size grip does in a window that is maximised or has the whole screen."""
+        return [each for each in self.children() if isinstance(each, QWidget) and each.isVisibleTo(self)]
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if not (text := self.currentMessage()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
-from PyQt6.QtWidgets import QInputDialog, QLineEdit, QScrollArea
+from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea
 from windows import press, wait
 
 import engine
@@ -206,3 +206,17 @@ def test_a_message_without_room_is_cut_with_an_ellipsis(qtbot):
     half = bars[0].rect().adjusted(0, 0, -bars[0].width() // 2, 0)
     assert bars[0].grab(half).toImage() == bars[1].grab(half).toImage()
     assert bars[0].grab().toImage() != bars[1].grab().toImage()
+
+
+def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):
+    """Its size grip has no place there, and stands at the left edge."""
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    bar = MessageBar(window)
+    window.setStatusBar(bar)
+    window.showMaximized()
+    seen = []
+    for text in ("saved", "loaded"):
+        bar.showMessage(text)
+        seen.append(bar.grab().toImage())
+    assert seen[0] != seen[1]
