@@ -109,8 +109,8 @@ class Ghost(Attachment):
     def _take(self, made: engine.Simulation, of: engine.Simulation, settings: GhostSettings, running: Running) -> None:
         if of is self._of and settings == self._settings:  # else another has been asked for since
             self._simulation = made
-            self.meet(running)
             self.tell("")
+            self.meet(running)
 
     def most(self, running: Running) -> int | None:  # noqa: ARG002
         """So many steps that both share a moment again."""
@@ -122,14 +122,14 @@ class Ghost(Attachment):
         ghost = self._simulation
         if ghost is None or running.simulation is not self._of:
             return
-        ghost.tau[:] = ghost.array(running.tau[None])
-        ghost.target[:] = ghost.array(running.target[None])
-        if running.wrench is not None:
-            ghost.wrench[:] = ghost.array(running.wrench)
         self._ahead += count
         steps = int(self._ahead / self._settings.step)
         self._ahead -= steps * self._settings.step
         try:
+            ghost.tau[:] = ghost.array(running.tau[None])
+            ghost.target[:] = ghost.array(running.target[None])
+            if running.wrench is not None:
+                ghost.wrench[:] = ghost.array(running.wrench)
             ghost.step(steps)
             ghost.check()
             if not self._ahead:

@@ -155,7 +155,7 @@ class SinglePrecision(PretendedGpu):
 
 
 @pytest.mark.usefixtures("pretended_gpu")
-@pytest.mark.parametrize("where", ["step", "reset"])
+@pytest.mark.parametrize("where", ["step", "reset", "array"])
 def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch, where):
     monkeypatch.setattr(engine, "Simulation", SinglePrecision)
     said = []
@@ -168,7 +168,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     def gone(simulation, *args):
         if simulation.device == "cuda":
             raise CUDARuntimeError("cudaErrorDevicesUnavailable: gone\nand more")
-        sound(simulation, *args)
+        return sound(simulation, *args)
 
     monkeypatch.setattr(SinglePrecision, where, gone)
     if where == "reset":
@@ -179,6 +179,30 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     assert said[-1] == "the ghost: the GPU failed (cudaErrorDevicesUnavailable: gone)"
     assert after(bench, 5).ghost is None
     assert not any(isinstance(event, Stopped) for event in events)
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+def test_a_ghost_whose_gpu_fails_as_it_takes_its_place_is_told_of(bench, monkeypatch):
+    class Gone(SinglePrecision):
+        def reset(self, *args):
+            if hasattr(self, "ready"):
+                raise CUDARuntimeError("gone")
+            super().reset(*args)
+
+        def step(self, *args):
+            super().step(*args)
+            self.ready = True
+
+    said = []
+    bench.ghost.listen(said.append)
+    bench.settings = Settings(device="cpu")
+    bench.open(ARM)
+    until(lambda: bench.poll() and not bench.loading)
+    monkeypatch.setattr(engine, "Simulation", Gone)
+    bench.ghost.set(GhostSettings(precision="float32"))
+    bench.step()
+    until(lambda: not bench.poll() and len(said) == 2)
+    assert said == ["", "the ghost: the GPU failed (gone)"]
 
 
 def test_a_fault_of_the_program_in_making_a_ghost_is_reported(bench, monkeypatch):
