@@ -54,13 +54,29 @@ PLACES = {
 }
 
 
+def _after_a_helper(run):
+    """`Stepper._run` that begins in the caller's thread once it has in another, which is then waited for."""
+    begun = threading.Event()
+
+    def later(*arguments):
+        if threading.current_thread() is threading.main_thread():
+            assert begun.wait(60)
+        begun.set()
+        return run(*arguments)
+
+    return later
+
+
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("place", PLACES)
 def test_ctrl_c_at_any_place_of_a_stretch_waits_for_its_end(monkeypatch, place, before):
     model = engine.load(engine.find_robot("arm7"))
     cut, whole = (engine.Simulation(model, 400, v=np.ones(7), threads=2) for _ in range(2))
+    cut._stepper._threads = 2  # on one core too
     owner, name = PLACES[place]
     real, pressed = getattr(owner, name), []
+    if name == "wait":
+        monkeypatch.setattr(stepper.Stepper, "_run", _after_a_helper(stepper.Stepper._run))
 
     def interrupted(*arguments):
         if before and not pressed:
