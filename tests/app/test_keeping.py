@@ -13,7 +13,7 @@ import pytest
 from PyQt6.QtCore import QLockFile, Qt
 from test_time import load, play
 from test_worker import until
-from windows import wait, wait_loaded
+from windows import HEARD, wait, wait_loaded
 
 import engine
 from app.features.kept_runs import KeptRuns
@@ -72,9 +72,10 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     wait(qtbot, lambda: len(recording.runs) == 2)
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.7)
-    began, closed = time.process_time(), window.workbench.time
+    began, work, closed = time.perf_counter(), time.process_time(), window.workbench.time
     window.close()
-    assert time.process_time() - began < PARTING
+    assert time.process_time() - work < PARTING
+    assert time.perf_counter() - began < HEARD
     first, branch = recording.runs
     window = start()
     assert "the last run was kept (arm7, of" in window.features[LogView].text
@@ -288,9 +289,10 @@ def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, t
     mine.hand_over(mine._present.recording, running.model, ())
     mine._present.recording = recording
     mine.set_robot(Origin(running.model, "double_pendulum", False, ()))
-    began = time.process_time()
+    began, work = time.perf_counter(), time.process_time()
     assert not mine.close()
-    assert time.process_time() - began < PARTING / 2
+    assert time.process_time() - work < PARTING / 2
+    assert time.perf_counter() - began < HEARD, "it was tried until there was no time left"
     assert "runs are not kept: " in mine.fault
     assert "no such thing" in mine.fault
     assert [len(keeping.parts(folder)) for folder in (tmp_path / "runs").iterdir()] == [1]

@@ -116,8 +116,8 @@ def test_one_that_hangs_is_ended_and_one_that_is_dropped_at_once(model, write, m
     assert controller.answer(0.0) is None
     with pytest.raises(engine.ControllerError, match=r"has not come to an end in \d+\.\d s"):
         controller.answer()
-    controller.load()
-    controller.wait()
+    controller = engine.Controller(path, model, patience=60.0)
+    controller(0.0, model.neutral(), [0, 0])
     controller.ask(1.0, model.neutral(), [0, 0])
     began = time.perf_counter()
     controller.end()

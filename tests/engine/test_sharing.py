@@ -159,9 +159,11 @@ def in_child(how, work, *arguments) -> bytes:
     child = context.Process(target=work, args=(*arguments, queue))
     child.start()
     try:
-        return queue.get(timeout=60)
+        answer = queue.get(timeout=60)
+        child.join(60)
+        assert child.exitcode == 0, "it has not come to its own end"
+        return answer
     finally:
-        child.join(10)
         child.kill()
 
 
