@@ -210,9 +210,9 @@ class _RobotsRuns:
             (folder / run_files.ROBOT).write_text(text["urdf"], "utf-8")
             (folder / run_files.ROBOT_TEXT).write_text(json.dumps(text), "utf-8")
         elif Path(source).parent.parent == self._root:  # which may go
-            for name in (run_files.ROBOT, run_files.ROBOT_TEXT):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(Path(source).parent / name, folder / name)
+            shutil.copyfile(source, folder / run_files.ROBOT)
+            with suppress(FileNotFoundError):  # which older versions did not write
+                shutil.copyfile(Path(source).with_name(run_files.ROBOT_TEXT), folder / run_files.ROBOT_TEXT)
         return lock
 
 

@@ -207,6 +207,20 @@ def test_a_generated_robot_that_was_kept_goes_on_to_the_same_bits(qtbot, start):
         window.close()
 
 
+def test_runs_whose_robot_went_with_its_folder_are_told_of_and_not_kept_without_it(keeper, tmp_path):
+    """As where other windows have kept newer ones since it was opened."""
+    passing = tmp_path / "runs" / f"gone{run_files.KEPT_SUFFIX}" / run_files.ROBOT
+    recording, running = driven("double_pendulum", 5)
+    model = dataclasses.replace(running.model, source=str(passing))
+    mine = keeper(engine.Recording())
+    mine.hand_over(engine.Recording(), model, ())
+    mine._present.recording = recording
+    mine.set_robot(Origin(model, str(passing), False, ()))
+    assert not mine.close()
+    assert mine.fault.startswith("runs are not kept: ")
+    assert not list((tmp_path / "runs").iterdir())
+
+
 def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, tmp_path):
     from test_run_files import open_run
 
