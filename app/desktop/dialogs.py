@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PyQt6.QtCore import QDir, QRect, QSize
@@ -51,6 +52,11 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
     dialog.setDefaultSuffix(suffix)
     dialog.selectFile(name)
     return _answer(dialog)
+
+
+def file_name(robot: str, suffix: str) -> str:
+    """What a robot's file is called where nobody has said so yet; a robot may be called what no file can be."""
+    return re.sub(r'[/\\:*?"<>|]', "_", robot) + suffix
 
 
 def _answer(dialog: QFileDialog) -> str:

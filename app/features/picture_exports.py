@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QDialog
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
-from app.desktop.dialogs import ask_path
+from app.desktop.dialogs import ask_path, file_name
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
@@ -146,7 +146,7 @@ class PictureExports:
         return round(viewport.width() * ratio), round(viewport.height() * ratio)
 
     def _ask_path(self, suffix: str, kinds: str) -> str:
-        name = f"{self._bench.model.name}.{suffix}"
+        name = file_name(self._bench.model.name, f".{suffix}")
         return ask_path(self._window, "Export", name, kinds, suffix)
 
 

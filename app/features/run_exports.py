@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
-from app.desktop.dialogs import ask_path
+from app.desktop.dialogs import ask_path, file_name
 from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
@@ -80,7 +80,7 @@ class RunExports:
             self._refresh()
 
     def _ask(self, kind: str) -> None:
-        name = f"{self._bench.model.name}.{kind}"
+        name = file_name(self._bench.model.name, f".{kind}")
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
         replay = self._bench.replay
         title = f"Export {run_files.which(replay.chosen, replay.runs)}"

@@ -19,7 +19,7 @@ from PyQt6.QtCore import QByteArray
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
-from app.desktop.dialogs import ask_file, ask_path
+from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.beside_view import BesideView
@@ -75,7 +75,7 @@ class Sessions:
         if run_files.is_passing(self._bench.model.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return
-        name = f"{self._bench.model.name}{SUFFIX}"
+        name = file_name(self._bench.model.name, SUFFIX)
         if path := ask_path(self._window, "Save the session", name, KIND, SUFFIX):
             self._tell(self._save, path)
 

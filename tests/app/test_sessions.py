@@ -427,3 +427,12 @@ def test_a_file_that_is_none_is_told_in_the_status_bar(window, tmp_path, monkeyp
     window.features[Sessions].open_action.trigger()
     assert "it is no session of Catena" in window.statusBar().currentMessage()
     assert not window.features[Sessions].save_action.isEnabled()
+
+
+def test_a_session_is_named_after_its_robot_whatever_that_is_called(opened, tmp_path, monkeypatch):
+    path, names = tmp_path / "own.urdf", []
+    path.write_text('<robot name="left/arm: 2"><link name="base"/></robot>')
+    window = opened(path)
+    monkeypatch.setattr("app.features.sessions.ask_path", lambda _, __, name, *___: names.append(name))
+    window.features[Sessions].save_action.trigger()
+    assert names == ["left_arm_ 2.catena"]
