@@ -146,14 +146,17 @@ class _RobotsRuns:
     def _wanted(self) -> list[engine.Run]:
         """The runs in which steps were taken or moments named here, and those that they left, from files too."""
         runs = self.recording.runs
-        wanted: set[int] = set()
-        if self.origin.folder is None:  # else the names go into that
+        wanted = {run.number for run in runs if run not in self._opened and self._is_stepped(run)}
+        if wanted or self.origin.folder is None:  # else the names go into the folder that was opened
             wanted |= {number for number, *_ in set(self.named) - set(self._known)}
         for run in reversed(runs):
-            start, end = self.recording.span(run)
-            if run.number in wanted or (run not in self._opened and end > (run.left[1] if run.left else start)):
-                wanted |= {run.number} if run.left is None else {run.number, run.left[0]}
+            if run.number in wanted and run.left is not None:
+                wanted.add(run.left[0])
         return [run for run in runs if run.number in wanted]
+
+    def _is_stepped(self, run: engine.Run) -> bool:
+        start, end = self.recording.span(run)
+        return end > (run.left[1] if run.left else start)
 
     def _due(self, run: engine.Run) -> int | None:
         """The frame from which it is to be written; None where nothing is new."""

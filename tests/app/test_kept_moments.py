@@ -96,6 +96,30 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
 
 
+def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(qtbot, start):
+    """Though the branch did not leave the run that they are of."""
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.2)
+    window.run.reset.trigger()
+    play(qtbot, window, 0.2)
+    assert len(recording.runs) == 2
+    window.close()
+    replay = open_last(qtbot, window := start())
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    window.run.step.trigger()
+    wait(qtbot, lambda: (run := replay.runs[-1]).number == 3 and run.last >= run.own)
+    assert replay.runs[-1].left[0] == 2
+    window.features[TimeView]._choose_run(1)
+    qtbot.keyClick(window, Key.Key_K)
+    told = window.features[TimeView].keyframes.told
+    assert [number for number, *_ in told] == [1]
+    window.close()
+    replay = open_last(qtbot, window := start())
+    assert window.features[TimeView].keyframes.told == told
+    assert [run.number for run in replay.runs] == [1, 2, 3]
+
+
 def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_path):
     path = tmp_path / "swing.npz"
     recording, _ = driven("double_pendulum", 50)
