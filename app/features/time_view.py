@@ -166,6 +166,9 @@ class TimeView:
             return
         run.held = True
         frame = shown.frame or shown.recording.frame(run, run.last)
+        numbered = {each.number: each for each in shown.runs}
+        while run.left is not None and run.last < run.own and run.left[0] in numbered:
+            run = numbered[run.left[0]]  # whose moment it is: a branch without a step of its own is in no file
         keyframe = self.keyframes.add(run, frame)
         self._window.statusBar().showMessage(f"{keyframe.name} is at {frame.time:.3f} s", MESSAGE)
 

@@ -120,6 +120,23 @@ def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(q
     assert [run.number for run in replay.runs] == [1, 2, 3]
 
 
+def test_names_that_are_given_where_a_branch_begins_are_kept_without_a_step_of_it(qtbot, start):
+    window = start()
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.2)
+    for _ in range(2):  # a branch, and one of that
+        qtbot.keyClick(window, Key.Key_Left)
+        qtbot.keyClick(window, Key.Key_B, Ctrl)
+        wait(qtbot, lambda: recording.runs[-1].left is not None)
+    qtbot.keyClick(window, Key.Key_K)
+    (moment,) = window.features[TimeView].keyframes.all
+    assert moment in window.features[TimeView].keyframes.seen_in(recording.runs[-1], recording.runs)
+    time = moment.frame.time
+    window.close()
+    open_last(qtbot, window := start())
+    assert window.features[TimeView].keyframes.told == ((1, time, "Keyframe 1"),)
+
+
 def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_path):
     path = tmp_path / "swing.npz"
     recording, _ = driven("double_pendulum", 50)
