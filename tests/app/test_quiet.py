@@ -44,6 +44,7 @@ def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
     """A window with a robot, which has rested long enough as soon as nothing keeps it busy."""
     monkeypatch.setattr(quiet, "disturbed", lambda: False)
     window = opened(engine.find_robot("arm7"))
+    assert window.quiet._timer.isActive()
     window.quiet._timer.stop()  # the tests look when they are ready
     measure = Scripted()
     window.quiet.measuring = Measuring(measure)
@@ -74,6 +75,12 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     qtbot.wait(100)
     window.quiet.look()
     assert measure.begun == 1
+
+
+def test_the_window_looks_by_itself(qtbot, resting):
+    window, measure = resting
+    window.quiet._timer.start()
+    wait(qtbot, lambda: measure.begun == 1)
 
 
 def test_a_key_ends_it_and_another_rest_begins_it_anew(qtbot, resting):
