@@ -10,6 +10,7 @@ import pytest
 import engine
 from engine import cli, run_command
 from engine.cuda.runtime import device
+from engine.cuda.runtime.compiler import CompileError
 
 
 class OutOfMemoryError(MemoryError):
@@ -84,6 +85,18 @@ def test_a_fault_of_the_program_in_a_run_on_a_gpu_is_no_gpus(monkeypatch, tmp_pa
     Vanishing.fault, Vanishing.left = RuntimeError("a fault in the program"), 1
     with pytest.raises(RuntimeError, match="a fault in the program"):
         cli.main(["run", "double_pendulum", "--seconds", "1e4", "--dt", "1e-3", "--out", str(tmp_path / "run.npz")])
+
+
+def test_what_the_gpus_compiler_does_not_take_is_no_fault_of_the_program():
+    """As on a machine whose CUDA is broken: the window goes on on the CPU, and says why."""
+
+    class NVRTCError(RuntimeError):
+        __module__ = "cupy_backends.cuda.libs.nvrtc"
+
+    with pytest.raises(CompileError) as told:
+        raise CompileError("step.cu does not compile: …") from NVRTCError("6")
+    assert device.failed(told.value)
+    assert not device.failed(CompileError("step.cu does not compile: …"))
 
 
 @pytest.mark.gpu

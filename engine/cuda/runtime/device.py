@@ -66,8 +66,12 @@ def require() -> None:
 
 
 def failed(error: BaseException) -> bool:
-    """Whether an error says that a GPU, its driver or CuPy failed, or memory ran out; else it is a program's fault."""
-    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    """Whether an error says that a GPU, its driver or CuPy failed, or memory ran out; else it is a program's fault.
+
+    What CuPy's compiler did not take is told by an error of ours, of which its own is the cause.
+    """
+    kinds = (*type(error).__mro__, *type(error.__cause__).__mro__)
+    packages = {kind.__module__.partition(".")[0] for kind in kinds}
     return isinstance(error, MemoryError | NoGpu) or not packages.isdisjoint(("cupy", "cupy_backends"))
 
 
