@@ -46,6 +46,7 @@ def open_last(qtbot, window):
     window.kept.action.trigger()
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: window.workbench.replay.active)
+    wait(qtbot, window.features[TimeView].branch.isEnabled)  # the window has seen it, too
     return window.workbench.replay
 
 
