@@ -18,6 +18,7 @@ from app.simulation.pace import DEADLINE, LONGER, TICK
 from app.simulation.worker import Worker
 from app.window import Window
 from engine.cuda.runtime import device
+from engine.cuda.runtime.compiler import CompileError
 
 CPU, GPU = Settings(device="cpu"), Settings(device="cuda")
 
@@ -100,7 +101,13 @@ def test_where_there_is_no_gpu_the_robot_plays_on_and_the_reason_is_told(swingin
     wait_for_frame(frames, lambda frame: frame.time > before)
 
 
-@pytest.mark.parametrize("fault", [OutOfMemoryError("it needs 4 GiB, 1 is free"), CUDARuntimeError("no such driver")])
+NOT_COMPILED = CompileError("step.cu does not compile: …")
+NOT_COMPILED.__cause__ = CUDARuntimeError("NVRTC_ERROR_COMPILATION")
+
+
+@pytest.mark.parametrize(
+    "fault", [OutOfMemoryError("it needs 4 GiB, 1 is free"), CUDARuntimeError("no such driver"), NOT_COMPILED]
+)
 def test_a_gpu_that_cannot_take_it_leaves_it_where_it_is(swinging, pretended_gpu, fault):
     pretended_gpu.fault = fault
     heard, frames = swinging
