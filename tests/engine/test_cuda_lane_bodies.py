@@ -120,6 +120,15 @@ def test_a_humanoid_stands_lawfully_in_single_precision(rng):
 
 
 @pytest.mark.usefixtures("cuda")
+def test_a_humanoid_falls_lawfully_in_single_precision(rng):
+    """Much of what comes down slides, and friction then follows what presses."""
+    _, ours = fall(4, "float32", rng)
+    ours.step(200)
+    assert float(arrays.to_host(ours.contacts.worst).max()) <= 1e-4
+    assert arrays.to_host(ours.contacts.number).sum() > 4
+
+
+@pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 def test_what_a_warp_does_not_serve_has_a_thread(restitution):
     humanoid = robot("humanoid")

@@ -22,14 +22,8 @@ def quadrupeds(batch: int, dtype: str, **options):
     return beside(model, batch, dtype, **{"dt": 2e-3, "integrator": "implicit", "q": q, "kp": kp, "kd": kd} | options)
 
 
-@pytest.fixture
-def in_double_precision(monkeypatch):
-    """These steps are taken in double precision too, in which they can be told from the CPU's."""
-    monkeypatch.setattr(Contacts, "even_limbs", property(lambda _: True))
-
-
 def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int) -> None:
-    """Step by step from the CPU's states: sweeps and Newton's steps leave different shares of one tolerance."""
+    """Step by step from the CPU's states, whose own residuals are up to the tolerance."""
     touching = 0
     for _ in range(steps):
         give((ours,), q=cpu.q, v=cpu.v)
@@ -37,7 +31,7 @@ def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int)
         ours.step()
         alike(cpu, ours, SAME)
         touching += int(cpu.contacts.number.sum())
-    assert touching > steps
+    assert touching > 0
 
 
 def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **scene) -> Contacts:
@@ -54,7 +48,7 @@ def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **
     ("options", "even"),
     [
         ({"name": "quadruped"}, True),
-        ({"name": "quadruped", "dtype": "float64"}, False),
+        ({"name": "quadruped", "dtype": "float64"}, True),
         ({"name": "quadruped", "integrator": "rk4"}, False),
         ({"name": "quadruped", "self_collision": True}, False),
         ({"name": "quadruped", "restitution": 0.5}, False),
@@ -65,14 +59,14 @@ def test_robots_with_even_limbs_are_known(options, even):
     assert contacts(**options).even_limbs == even
 
 
-@pytest.mark.usefixtures("cuda", "in_double_precision")
+@pytest.mark.usefixtures("cuda")
 def test_a_robot_that_is_pushed_moves_as_on_the_cpu(rng):
     pair = quadrupeds(3, "float64")
     give(pair, v=0.3 * rng.standard_normal(pair[0].v.shape))
     each_step_alike(*pair, 200)
 
 
-@pytest.mark.usefixtures("cuda", "in_double_precision")
+@pytest.mark.usefixtures("cuda")
 def test_impulses_and_wrenches_are_told_as_on_the_cpu(rng):
     cpu, ours = quadrupeds(3, "float64")
     give((cpu, ours), v=0.3 * rng.standard_normal(cpu.v.shape))
@@ -89,15 +83,33 @@ def test_impulses_and_wrenches_are_told_as_on_the_cpu(rng):
     assert len(numbers) > 2
 
 
-@pytest.mark.usefixtures("cuda", "in_double_precision")
-def test_robots_that_fall_change_between_these_steps_and_others(rng):
-    pair = quadrupeds(4, "float64")
+@pytest.mark.usefixtures("cuda")
+def test_robots_that_fall_fly_and_lie_on_trunk_and_knees_as_on_the_cpu(rng):
+    none = np.zeros(robot("quadruped").nv)
+    cpu, ours = quadrupeds(4, "float64", kp=none, kd=none)
     q, v = tumbled(robot("quadruped"), 4, rng)
-    give(pair, q=q, v=v)
-    each_step_alike(*pair, 160)
+    give((cpu, ours), q=q, v=v)
+    numbers = set(cpu.contacts.number.tolist())
+    for _ in range(6):
+        each_step_alike(cpu, ours, 15)
+        numbers |= set(cpu.contacts.number.tolist())
+        cpu.step(60)
+    assert 0 in numbers
+    assert max(numbers) > 4
 
 
-@pytest.mark.usefixtures("cuda", "in_double_precision")
+@pytest.mark.usefixtures("cuda")
+def test_an_overlap_of_feet_and_of_the_trunk_is_taken_back_as_on_the_cpu():
+    cpu, ours = quadrupeds(2, "float64")
+    q = cpu.q.copy()
+    q[0, 2] -= 1e-3
+    q[1, 2] = 0.041  # in the ground with the trunk, limbs stretched out
+    q[1, 7:] = np.tile([0.0, -1.5, 0.0], 4)
+    give((cpu, ours), q=q)
+    each_step_alike(cpu, ours, 40)
+
+
+@pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("integrator", ["implicit", "semi-implicit"])
 def test_wrenches_parameters_and_joint_friction_act(integrator, rng):
     model, batch = robot("quadruped"), 3
@@ -111,7 +123,7 @@ def test_wrenches_parameters_and_joint_friction_act(integrator, rng):
     each_step_alike(*pair, 100)
 
 
-@pytest.mark.usefixtures("cuda", "in_double_precision")
+@pytest.mark.usefixtures("cuda")
 def test_a_slope_that_it_slides_down(rng):
     scene = engine.Scene(ground=engine.slope(0.4), friction=0.05)
     pair = quadrupeds(2, "float64", scene=scene)

@@ -54,9 +54,10 @@ template <int MOST> struct Places {
                          BASE = HAS_RESTITUTION ? U + ROWS : B, OFFSET = HAS_RESTITUTION ? BASE + ROWS : TRIED,
                          BEFORE = U + (HAS_RESTITUTION ? 3 : 1) * ROWS, MU = BEFORE + HAS_RESTITUTION * MOST,
                          LAW = MU + MOST, JOINT_OF = LAW + 3 * (ALL_RUB && JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),
-                         NEWTON = JOINT_OF + JOINT_ROWS, OMEGA = NEWTON + (LANES == 32 ? FACTOR_SLOTS : 0),
-                         TARGET = OMEGA + (LANES == 32 ? ROWS : 0), SHEAR = TARGET + (LANES == 32 ? ROWS : 0),
-                         FIRST_CONTACT = SHEAR + (LANES == 32 ? MOST : 0),
+                         LOWER = JOINT_OF + JOINT_ROWS, UPPER = LOWER + (LANES == 32 ? FACTOR_SLOTS : 0),
+                         RESISTANCE = UPPER + (LANES == 32 ? FACTOR_SLOTS : 0),
+                         DAMPING = RESISTANCE + (LANES == 32 ? 10 * MOST : 0),
+                         TARGET = DAMPING + (LANES == 32 ? JOINT_ROWS : 0), FIRST_CONTACT = TARGET + (LANES == 32 ? ROWS : 0),
                          FIRST_JOINT = FIRST_CONTACT + (LANES == 32 ? NV + 1 : 0),
                          SIZE = FIRST_JOINT + (LANES == 32 ? NV + 1 : 0);
     static constexpr int G = 0, STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST, BEST = PIVOT + LONGEST,
@@ -79,6 +80,15 @@ template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
     __device__ __forceinline__ Real& operator()(int slot) const { return here(slot); }
     __device__ __forceinline__ Vector<Real> vector(int slot) const { return here.vector(slot); }
     __device__ __forceinline__ void store(int slot, Vector<Real> x) const { here.store(slot, x); }
+    // Tells the compiler which memory a room of a robot with a warp of its own is in: in functions that are not written into the
+    // step it takes more instructions to read what may be anywhere.
+    __device__ __forceinline__ void tell_memory() const {
+#ifdef __CUDA_ARCH__
+        if constexpr (MOST <= FEW) __builtin_assume(__isShared(here.first));
+        else __builtin_assume(__isGlobal(here.first));
+        __builtin_assume(__isGlobal(far.first));
+#endif
+    }
     // Where the numbers of contact i begin.
     __device__ __forceinline__ static int contact(int i) { return Places<MOST>::FOUND + contact::NUMBERS * i; }
 };

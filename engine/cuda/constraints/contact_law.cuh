@@ -34,6 +34,9 @@ template <typename Real, class Room> struct System {
     // The present iterate: impulses λ and velocities u = G λ + b.
     __device__ __forceinline__ Real& impulse(int k) const { return room(Room::TRIED + k); }
     __device__ __forceinline__ Real& u(int k) const { return room(Room::U + k); }
+    // Those of the contact whose rows begin at k.
+    __device__ __forceinline__ Vector<Real> impulses(int k) const { return room.vector(Room::TRIED + k); }
+    __device__ __forceinline__ Vector<Real> velocities(int k) const { return room.vector(Room::U + k); }
 
     // The mean of G's diagonal over the three rows of a contact that begin at k.
     __device__ __forceinline__ Real size(int k) const { return (own(k) + own(k + 1) + own(k + 2)) / 3; }

@@ -51,6 +51,25 @@ template <typename Real, class Room> __device__ __forceinline__ Real open_gap(co
     return sizeof(Real) == 4 ? fmax(gap - shut, Real(0)) : gap > shut ? gap : Real(0);
 }
 
+// The impulse of contact i, where one was remembered of its point, in the world; `memories` there are.
+template <typename Real, class Room>
+__device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
+    const int c = room.contact(i);
+    const Real point = room(c + contact::POINT);
+    int m = i < memories ? i : 0;  // most often it is that one
+#pragma unroll 1
+    for (int tried = 0; tried < memories; ++tried) {
+        const int slot = kept::MEMORY + memory::NUMBERS * m;
+        bool same = room.kept(slot) == point;
+        if constexpr (ANY_PAIRS) {
+            for (int k = 0; k < 2; ++k) same &= room.kept(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
+        }
+        if (same) return room.kept.vector(slot + memory::IMPULSE);
+        m = m + 1 < memories ? m + 1 : 0;
+    }
+    return {0, 0, 0};
+}
+
 // J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE;
 // answers whether anything moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>

@@ -76,12 +76,9 @@ class Contacts:
 
     @property
     def even_limbs(self) -> bool:
-        """Whether limbs are alike and touch by single points, so that most steps can be taken in registers.
-
-        In double precision all steps are the CPU's, sweep for sweep, so that their answers are as far off.
-        """
+        """Whether limbs are alike and touch by single points, so that most steps can be taken in registers."""
         found, model = self._points, self._model
-        if self._dtype != "float32" or self.lanes == 1 or not even(model) or np.any(found.rim > 0):
+        if self.lanes == 1 or not even(model) or np.any(found.rim > 0):
             return False
         many = np.diff(found.first)[self._order]
         start = np.searchsorted(found.body[self._order], np.arange(len(model.parent) + 1))
@@ -217,7 +214,7 @@ class Contacts:
         places = _SPHERE_PLACE * self._spheres + _PLACED * (self._pairs.moving if self._pairs else 0)
         found = contact * C + places * whole + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
         if self.lanes == lane_bodies.WARP:
-            found += rows.numbers + 2 * N + C + 2 * (nv + 1)
+            found += 2 * rows.numbers + 10 * C + J + N + 2 * (nv + 1)
         return found + (4 + 2 * bounces) * N + (1 + bounces) * C + 3 * (J if all_rub and J > C else J + C) + J
 
     def _rows(self, contacts: int) -> int:

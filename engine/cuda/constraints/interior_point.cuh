@@ -6,6 +6,7 @@
 #pragma once
 
 #include "constraints/contact_rounds.cuh"
+#include "constraints/interior_rows.cuh"
 #include "constraints/row_paths.cuh"
 
 // Vectors, scaled, those of rows first; and of the pairs of a joint row: which there are (3), f lo hi (3), pairs (8), steps (8).
@@ -15,13 +16,13 @@ constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6,
 namespace pair {
 constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 }
-constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
-template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
 // What the method works on: a system, the paths of its rows, and who does. HALF holds D^(−1/2).
 template <typename Real, class Room, class Team> struct Interior {
+    using Number = Real;
+
     System<Real, Room> system;
     RowsOf rows;
     Team team;
@@ -34,16 +35,6 @@ template <typename Real, class Room, class Team> struct Interior {
     // The entry of H at level l of row i, where the path is at velocity v.
     __device__ __forceinline__ Real H(int i, int l, int v) const {
         return vec(scaled::D, i) * system.room(Room::W + i * DEPTH + l) * system.room(Room::HALF + v);
-    }
-    __device__ __forceinline__ Vector<Real> three(int which, int k) const {
-        return {vec(which, k), vec(which, k + 1), vec(which, k + 2)};
-    }
-    __device__ __forceinline__ void put_three(int which, int k, Vector<Real> x) const {
-        vec(which, k) = x.x, vec(which, k + 1) = x.y, vec(which, k + 2) = x.z;
-    }
-    // Ω x of the contact whose rows begin at k.
-    __device__ __forceinline__ Vector<Real> resisted(int k, Vector<Real> x) const {
-        return x.x * three(scaled::OMEGA, k) + (x.y * three(scaled::OMEGA + 1, k) + x.z * three(scaled::OMEGA + 2, k));
     }
     // f(k) for the lane's share of k from `first` up to `end`; all is done when it is left.
     template <class F> __device__ __forceinline__ void share(int first, int end, const F& f) const {
@@ -95,35 +86,22 @@ template <typename Real, class Room, class Team> struct Interior {
     __device__ __forceinline__ void add_contact(int k) const {
         const int first = rows.tip(system.room, k), last = ROW_LEVEL[first] - 1;
         columns(first, [&](int w, int e) {
-            const Vector<Real> x = resisted(k, {H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
+            const Vector<Real> x = resisted(*this, k, Vector<Real>{H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
             for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l)
                 K(v, w) += H(k, l, v) * x.x + H(k + 1, l, v) * x.y + H(k + 2, l, v) * x.z;
         });
     }
 };
 
-// x ∘ y of the second-order cone.
-template <typename Real> __device__ __forceinline__ Vector<Real> jordan(Vector<Real> x, Vector<Real> y) {
-    return {dot(x, y), x.x * y.y + y.x * x.y, x.x * y.z + y.x * x.z};
+// Numbers of the contact whose rows begin at k, and Ω x of it.
+template <class In> __device__ __forceinline__ auto three(const In& in, int which, int k) {
+    return Vector<typename In::Number>{in.vec(which, k), in.vec(which, k + 1), in.vec(which, k + 2)};
 }
-
-// x with y ∘ x = z, for y inside the cone.
-template <typename Real> __device__ __forceinline__ Vector<Real> divided(Vector<Real> y, Vector<Real> z) {
-    const Real t = sqrt(y.y * y.y + y.z * y.z), x = (y.x * z.x - y.y * z.y - y.z * z.z) / ((y.x - t) * (y.x + t));
-    return {x, (z.y - x * y.y) / y.x, (z.z - x * y.z) / y.x};
+template <class In, typename Real> __device__ __forceinline__ void put_three(const In& in, int which, int k, Vector<Real> x) {
+    in.vec(which, k) = x.x, in.vec(which, k + 1) = x.y, in.vec(which, k + 2) = x.z;
 }
-
-// The largest a with x + a d in the cone x₀ ≥ |x₁,₂|.
-template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real> x, Vector<Real> d) {
-    const Real a = d.x * d.x - d.y * d.y - d.z * d.z, b = x.x * d.x - x.y * d.y - x.z * d.z;
-    const Real c = fmax(x.x * x.x - x.y * x.y - x.z * x.z, Real(0)), discriminant = b * b - a * c;
-    Real best = INFINITE;
-    if (discriminant >= 0) {
-        const Real root = sqrt(discriminant), s = -(b + (b >= 0 ? root : -root));  // both roots without cancellation
-        if (a != 0 && s / a > 0) best = s / a;
-        if (s != 0 && c / s > 0) best = fmin(best, c / s);
-    }
-    return d.x < 0 ? fmin(best, -x.x / d.x) : best;
+template <class In, typename Real> __device__ __forceinline__ Vector<Real> resisted(const In& in, int k, Vector<Real> x) {
+    return x.x * three(in, scaled::OMEGA, k) + (x.y * three(in, scaled::OMEGA + 1, k) + x.z * three(in, scaled::OMEGA + 2, k));
 }
 
 // The scaling, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, and that guess.
@@ -147,11 +125,27 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
         substitute<Real>(room, NV, Room::VECTORS + DZ * Room::LONGEST, in.team);
         in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
-            const Vector<Real> x = in.three(B, 3 * i) - in.three(STEP, 3 * i);
+            const Vector<Real> x = three(in, B, 3 * i) - three(in, STEP, 3 * i);
             wide = fmax(wide, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)) / Real(FIRST_GUESS));
         }
     }
     return {size, fmin(wide, Real(WIDEST))};
+}
+
+// The first iterate of joint row j, which is row k, by its law; `size` is what an impulse of 1 is.
+template <class In, typename Real>
+__device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real size, Real f, Real low, Real high) {
+    const Real e = in.vec(scaled::D, k);
+    const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
+    in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / size;
+    in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / size : Real(0);
+    in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / size : Real(0);
+    const Real friction = rubs ? in.pair(pair::LAW, j) : Real(1);
+    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = rubs;
+    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = rubs;
+    in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
+    in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
+    in.vec(scaled::IMPULSE, k) = Real(below) - Real(above);
 }
 
 // The first iterate.
@@ -161,23 +155,24 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Room, Team>& 
     const auto& system = in.system;
     const int first = 3 * system.contacts;
     in.share(0, system.contacts, [&](int i) {
-        in.put_three(IMPULSE, 3 * i, {scales.wide, 0, 0});
-        in.put_three(W, 3 * i, {1, 0, 0});
+        put_three(in, IMPULSE, 3 * i, Vector<Real>{scales.wide, 0, 0});
+        put_three(in, W, 3 * i, Vector<Real>{1, 0, 0});
     });
     in.share(0, system.joints, [&](int j) {
-        const Real e = in.vec(D, first + j), f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2);
-        const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
-        in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / scales.size;
-        in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / scales.size : Real(0);
-        in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / scales.size : Real(0);
-        const Real friction = rubs ? in.pair(pair::LAW, j) : Real(1);
-        in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = rubs;
-        in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = rubs;
-        in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
-        in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
-        in.vec(IMPULSE, first + j) = Real(below) - Real(above);
+        first_pairs(in, j, first + j, scales.size, system.law(j, 0), system.law(j, 1), system.law(j, 2));
     });
     in.to_velocities(IMPULSE, Z);
+}
+
+// The sum of the products of joint row j's pairs, and how many it has.
+template <class In> __device__ __forceinline__ auto pair_products(const In& in, int j) {
+    auto total = in.pair(pair::X, j) * in.pair(pair::X + 1, j);
+#pragma unroll
+    for (int which = 1; which < 4; ++which) total += in.pair(pair::X + 2 * which, j) * in.pair(pair::X + 2 * which + 1, j);
+    return total;
+}
+template <class In> __device__ __forceinline__ auto pairs_of(const In& in, int j) {
+    return 2 * in.pair(pair::ON, j) + in.pair(pair::ON + 1, j) + in.pair(pair::ON + 2, j);
 }
 
 // ν: the mean of the products of all pairs.
@@ -187,55 +182,49 @@ __device__ __forceinline__ Real mean_gap(const Interior<Real, Room, Team>& in) {
     Real total = 0, count = Real(system.contacts);
     for (int k = 0; k < 3 * system.contacts; ++k) total += in.vec(scaled::IMPULSE, k) * in.vec(scaled::W, k);
 #pragma unroll 1
-    for (int j = 0; j < system.joints; ++j) {
-        for (int which = 0; which < 4; ++which)
-            total += in.pair(pair::X + 2 * which, j) * in.pair(pair::X + 2 * which + 1, j);
-        count += 2 * in.pair(pair::ON, j) + in.pair(pair::ON + 1, j) + in.pair(pair::ON + 2, j);
-    }
+    for (int j = 0; j < system.joints; ++j) total += pair_products(in, j), count += pairs_of(in, j);
     return total / fmax(count, Real(1));
 }
 
 // Ω of the contact whose rows begin at k, and De Saxcé's share of its r.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void cone_equations(const Interior<Real, Room, Team>& in, int k, Real mu, Real smooth) {
+template <class In, typename Real>
+__device__ __forceinline__ void cone_equations(const In& in, int k, Real mu, Real smooth) {
     using namespace scaled;
-    const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
+    const Vector<Real> impulse = three(in, IMPULSE, k), w = three(in, W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
     const Real square = w.y * w.y + w.z * w.z, t = sqrt(square + smooth * smooth), slope = t > 0 ? mu / t : Real(0);
     in.vec(R, k) += t > 0 ? mu * square / (t + smooth) : Real(0);
     const Vector<Real> first = divided(q, p), second = divided(q, Vector<Real>{p.y, p.x, 0}),
                        third = divided(q, Vector<Real>{p.z, 0, p.x});
     const Vector<Real> normal = {first.x / mu / mu, first.y / mu, first.z / mu};
-    in.put_three(OMEGA, k, normal);
-    in.put_three(OMEGA + 1, k, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal);
-    in.put_three(OMEGA + 2, k, Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal);
+    put_three(in, OMEGA, k, normal);
+    put_three(in, OMEGA + 1, k, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal);
+    put_three(in, OMEGA + 2, k, Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal);
 }
 
 // c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void cone_target(const Interior<Real, Room, Team>& in, int k, Real mu, Real aim) {
+template <class In, typename Real>
+__device__ __forceinline__ void cone_target(const In& in, int k, Real mu, Real aim) {
     using namespace scaled;
-    const Vector<Real> impulse = in.three(IMPULSE, k), w = in.three(W, k);
+    const Vector<Real> impulse = three(in, IMPULSE, k), w = three(in, W, k);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
-    const Vector<Real> left = Vector<Real>{aim, 0, 0} - jordan(p, q) - in.three(CORRECTION, k), x = divided(q, left);
-    in.put_three(STEP, k, Vector<Real>{x.x / mu, x.y, x.z} - in.resisted(k, in.three(R, k)));
+    const Vector<Real> left = Vector<Real>{aim, 0, 0} - jordan(p, q) - three(in, CORRECTION, k), x = divided(q, left);
+    put_three(in, STEP, k, Vector<Real>{x.x / mu, x.y, x.z} - resisted(in, k, three(in, R, k)));
 }
 
 // The damper that the friction of joint row j is, and that the row is as a whole.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real friction_damping(const Interior<Real, Room, Team>& in, int j) {
-    const Real on = in.pair(pair::ON, j);
+template <class In> __device__ __forceinline__ auto friction_damping(const In& in, int j) {
+    const auto on = in.pair(pair::ON, j);
     return on / (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
 }
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real damping(const Interior<Real, Room, Team>& in, int j) {
-    const Real below = in.pair(pair::X + 4, j) / in.pair(pair::X + 5, j);
+template <class In> __device__ __forceinline__ auto damping(const In& in, int j) {
+    const auto below = in.pair(pair::X + 4, j) / in.pair(pair::X + 5, j);
     return friction_damping(in, j) + below + in.pair(pair::X + 6, j) / in.pair(pair::X + 7, j);
 }
 
 // c of joint row j, which is row k: what its impulse gains where du is nought.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real joint_target(const Interior<Real, Room, Team>& in, int j, int k, Real aim) {
+template <class In, typename Real>
+__device__ __forceinline__ Real joint_target(const In& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
     const Real u = in.vec(scaled::U, k), apart = in.vec(scaled::IMPULSE, k) - (x(0) - x(2)) / 2 - x(4) + x(6);
     Real c = -friction_damping(in, j) * (u - aim / x(0) + aim / x(2));
@@ -245,8 +234,8 @@ __device__ __forceinline__ Real joint_target(const Interior<Real, Room, Team>& i
 }
 
 // The steps of joint row j's impulse and pairs; answers how far they may go.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real joint_step(const Interior<Real, Room, Team>& in, int j, int k, Real aim) {
+template <class In, typename Real>
+__device__ __forceinline__ Real joint_step(const In& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
     const auto d = [&](int which) -> Real& { return in.pair(pair::DX + which, j); };
     const Real u = in.vec(scaled::DU, k) + in.vec(scaled::U, k);
@@ -261,6 +250,7 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room, Team>& in,
     d(6) = high * ((aim - x(6) * d7) / x(7) - x(6));
     in.vec(scaled::STEP, k) -= damping(in, j) * in.vec(scaled::DU, k);
     Real reach = INFINITE;
+#pragma unroll
     for (int which = 0; which < 8; ++which) {
         const Real here = x(which), way = d(which);
         if (here > 0 && way < 0) reach = fmin(reach, -here / way);
@@ -269,18 +259,18 @@ __device__ __forceinline__ Real joint_step(const Interior<Real, Room, Team>& in,
 }
 
 // The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they may go.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real cone_step(const Interior<Real, Room, Team>& in, int k, Real mu, Real smooth) {
+template <class In, typename Real>
+__device__ __forceinline__ Real cone_step(const In& in, int k, Real mu, Real smooth) {
     using namespace scaled;
-    const Vector<Real> w = in.three(W, k), impulse = in.three(IMPULSE, k), own = in.three(DU, k);
-    const Vector<Real> step = in.three(STEP, k) - in.resisted(k, own);
+    const Vector<Real> w = three(in, W, k), impulse = three(in, IMPULSE, k), own = three(in, DU, k);
+    const Vector<Real> step = three(in, STEP, k) - resisted(in, k, own);
     const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth);
-    Vector<Real> du = own + in.three(R, k);
+    Vector<Real> du = own + three(in, R, k);
     if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
-    in.put_three(STEP, k, step), in.put_three(DU, k, du);
+    put_three(in, STEP, k, step), put_three(in, DU, k, du);
     const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, dp = {mu * step.x, step.y, step.z};
     const Vector<Real> q = {w.x / mu, w.y, w.z}, dq = {du.x / mu, du.y, du.z};
-    in.put_three(CORRECTION, k, jordan(dp, dq));
+    put_three(in, CORRECTION, k, jordan(dp, dq));
     return fmin(to_boundary(p, dp), to_boundary(q, dq));
 }
 

@@ -1,47 +1,60 @@
-// The impulses of robots with EVEN_LIMBS of which each touches the ground by one point at most: rows of that contact and of
-// the limb's joints, in the registers of its lane.
+// The rows of robots with EVEN_LIMBS, in the registers of a lane: of N contacts at most, of a limb or the trunk, and of the limb's
+// joints; and how far impulses are from the law.
 //
-// The rows Z = J L⁻¹ D^-½ of a limb are (LIMB + 3, LIMB + 6), of which the last six columns, W, are the trunk's, so that
+// The rows Z = J L⁻¹ D^-½ of a limb are (3 N + LIMB, LIMB + 6): R, of the limb's own velocities, and W, of the trunk's. With
 //
-//     u = b + G λ + W (y − Wᵀ λ),   G = Z Zᵀ,   y = Σ Wᵀ λ of all limbs
+//     x = Rᵀ λ,   y = Σ Wᵀ λ of all limbs,   u = b + R x + W y
 //
-// and limbs know of each other by the six numbers y alone.
+// limbs know of each other by the six numbers y alone.
 #pragma once
 
 #include "constraints/contact_rows.cuh"
 #include "constraints/limb_motions.cuh"
 
-constexpr int LIMB_ROWS = 3 + LIMB;
-// Sweeps at most; and how often a limb goes over its own rows in the first of them, and in the others.
-constexpr int LIMB_SWEEPS = 24, TIMES_AT_FIRST = 2, TIMES = 6;
+constexpr int LIMB_POINTS = 4;  // the contacts that a lane may have
+constexpr int COLUMNS = LIMB + TRUNK_NV;
+// The joints' rows come first, and three of each contact then.
+template <int N> constexpr int ROWS_OF = LIMB + 3 * N;
+__device__ __forceinline__ constexpr int row_of(int contact) { return LIMB + 3 * contact; }
+__device__ __forceinline__ constexpr int contact_of(int row) { return row < LIMB ? 0 : (row - LIMB) / 3; }
+__device__ __forceinline__ constexpr int axis_of(int row) { return (row - LIMB) % 3; }  // n, t₁, t₂
+// How far loops over rows are written out, so that these stand in registers. With room for all contacts that there can be they
+// are loops over those that there are, in local memory.
+template <int N> constexpr int WRITTEN_OUT = N < LIMB_POINTS ? 64 : 1;
 
-// Where a limb touches the ground: in the trunk's frame the place x and the rows n, t₁, t₂.
+// Where a limb, or the trunk, touches the ground.
 template <typename Real> struct LimbContact {
-    bool any;
-    int body, point, shape;  // of the limb's bodies; of all points and shapes
+    int body, point, shape;  // of the limb's bodies, or −1 for the trunk; of all points and shapes
     Real gap, open;          // as it is, and what of it is open
     Vector<Real> x, place;   // in the trunk's frame, and in the world
-    Vector<Real> row[3];
 };
+// The rows n, t₁, t₂ of every contact.
+template <typename Real> struct Frame { Vector<Real> n, first, second; };
 
-template <typename Real> struct LimbRows {
-    Lower<Real, LIMB_ROWS> G;
-    Real W[LIMB_ROWS][TRUNK_NV], b[LIMB_ROWS], mu;
+template <typename Real, int N> struct LimbRows {
+    static constexpr int ALL = ROWS_OF<N>;
+
+    Real R[ALL][LIMB], W[ALL][TRUNK_NV], b[ALL];
+    Real size[N], own[LIMB], mu[N];  // the mean of G's diagonal over a contact's rows, and G's of the joints'
     Real friction[LIMB], low[LIMB], high[LIMB];  // of the joints, f as an impulse
-    bool touches, acts[LIMB];
+    bool touches[N], acts[LIMB];
+    int many;  // contacts
+
+    __device__ __forceinline__ int contacts() const { return N < LIMB_POINTS ? N : many; }
+    __device__ __forceinline__ int rows() const { return row_of(contacts()); }
 };
-template <typename Real> struct LimbImpulses {
-    Real of[LIMB_ROWS], share[TRUNK_NV], all[TRUNK_NV];  // λ, Wᵀ λ, y
+template <typename Real, int N> struct LimbImpulses {
+    Real of[ROWS_OF<N>], sum[COLUMNS];  // λ, and x before y
 };
 
-template <typename Real, class Joints>
-__device__ __forceinline__ void joint_laws(LimbRows<Real>& rows, const Joints& joints, const Group& group) {
+template <typename Real, int N, class Joints>
+__device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints& joints, const Group& group) {
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {
         const int v = limb_rate(group) + k;
         rows.friction[k] = 0, rows.low[k] = -Real(INFINITE), rows.high[k] = Real(INFINITE), rows.acts[k] = false;
         if constexpr (JOINT_ROWS > 0) {
-            const ActingJoint<Real, Joints> row(joints, rows.b[3 + k], v);
+            const ActingJoint<Real, Joints> row(joints, rows.b[k], v);
             rows.acts[k] = row.acts();
             if (rows.acts[k]) {
                 rows.friction[k] = row.friction * joints.dt;
@@ -52,14 +65,25 @@ __device__ __forceinline__ void joint_laws(LimbRows<Real>& rows, const Joints& j
     }
 }
 
-// Z, G and b, without the laws.
-template <typename Real>
-__device__ __forceinline__ void limb_rows(LimbRows<Real>& rows, const LimbContact<Real>& touch, const Posture<Real>& now,
-                                          const Motions<Real>& to, Real dt) {
-    Real R[LIMB_ROWS][LIMB];
+// Z, b and sizes, without the laws.
+template <typename Real, int N>
+__device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[LIMB_POINTS],
+                                          const Frame<Real>& frame, const Posture<Real>& now, const Motions<Real>& to, Real dt) {
+    auto& R = rows.R;
 #pragma unroll
-    for (int r = 0; r < 3; ++r) {
-        const Force<Real> F = {cross(touch.x, touch.row[r]), touch.row[r]};
+    for (int k = 0; k < LIMB; ++k) {
+        rows.b[k] = to.limb[k];
+#pragma unroll
+        for (int j = 0; j < LIMB; ++j) R[k][j] = j == k;
+#pragma unroll
+        for (int e = 0; e < TRUNK_NV; ++e) rows.W[k][e] = 0;
+    }
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = LIMB; r < rows.rows(); ++r) {
+        const LimbContact<Real>& touch = touches[contact_of(r)];
+        const int axis = axis_of(r);
+        const Vector<Real> d = axis == 0 ? frame.n : axis == 1 ? frame.first : frame.second;
+        const Force<Real> F = {cross(touch.x, d), d};
         spread_out(F, rows.W[r]);
         Real b = 0;
 #pragma unroll
@@ -69,18 +93,10 @@ __device__ __forceinline__ void limb_rows(LimbRows<Real>& rows, const LimbContac
             R[r][k] = k <= touch.body ? power(now.s[k], F) : Real(0);
             b += R[r][k] * to.limb[k];
         }
-        rows.b[r] = r == 0 ? b + touch.open / dt : b;
+        rows.b[r] = axis == 0 ? b + touch.open / dt : b;
     }
-#pragma unroll
-    for (int k = 0; k < LIMB; ++k) {
-        rows.b[3 + k] = to.limb[k];
-#pragma unroll
-        for (int j = 0; j < LIMB; ++j) R[3 + k][j] = j == k;
-#pragma unroll
-        for (int e = 0; e < TRUNK_NV; ++e) rows.W[3 + k][e] = 0;
-    }
-#pragma unroll
-    for (int r = 0; r < LIMB_ROWS; ++r) {
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) {
         forward(to.c, R[r]);
 #pragma unroll
         for (int e = 0; e < TRUNK_NV; ++e) {
@@ -88,120 +104,103 @@ __device__ __forceinline__ void limb_rows(LimbRows<Real>& rows, const LimbContac
             for (int k = 0; k < LIMB; ++k) rows.W[r][e] -= R[r][k] * to.B[k][e];
         }
         forward(to.a, rows.W[r]);
+        Real square = 0;
 #pragma unroll
-        for (int m = 0; m <= r; ++m) {
-            Real total = 0;
+        for (int k = 0; k < LIMB; ++k) square += R[r][k] * R[r][k];
 #pragma unroll
-            for (int k = 0; k < LIMB; ++k) total += R[r][k] * R[m][k];
-#pragma unroll
-            for (int e = 0; e < TRUNK_NV; ++e) total += rows.W[r][e] * rows.W[m][e];
-            rows.G(r, m) = total;
-        }
+        for (int e = 0; e < TRUNK_NV; ++e) square += rows.W[r][e] * rows.W[r][e];
+        if (r < LIMB) rows.own[min(r, LIMB - 1)] = square;
+        else rows.size[contact_of(r)] = axis_of(r) == 0 ? square / 3 : rows.size[contact_of(r)] + square / 3;
     }
 }
 
-// Wᵀ λ of a limb.
-template <typename Real> __device__ __forceinline__ void set_share(const LimbRows<Real>& rows, LimbImpulses<Real>& x) {
+// The same rows, with room for all contacts that there can be.
+template <typename Real, int N> __device__ __forceinline__ LimbRows<Real, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
+    LimbRows<Real, LIMB_POINTS> all;
+    all.many = rows.contacts();
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) {
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) {
-        x.share[e] = 0;
+        for (int k = 0; k < LIMB; ++k) all.R[r][k] = rows.R[r][k];
 #pragma unroll
-        for (int r = 0; r < LIMB_ROWS; ++r) x.share[e] += rows.W[r][e] * x.of[r];
+        for (int e = 0; e < TRUNK_NV; ++e) all.W[r][e] = rows.W[r][e];
+        all.b[r] = rows.b[r];
+    }
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) all.touches[c] = rows.touches[c], all.size[c] = rows.size[c], all.mu[c] = rows.mu[c];
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) {
+        all.own[k] = rows.own[k], all.acts[k] = rows.acts[k];
+        all.friction[k] = rows.friction[k], all.low[k] = rows.low[k], all.high[k] = rows.high[k];
+    }
+    return all;
+}
+
+// Z's entry in row r and column j, the limb's before the trunk's.
+template <typename Real, int N> __device__ __forceinline__ Real entry_of(const LimbRows<Real, N>& rows, int r, int j) {
+    return j < LIMB ? rows.R[r][min(j, LIMB - 1)] : rows.W[r][max(j - LIMB, 0)];
+}
+// Z x in row r.
+template <typename Real, int N>
+__device__ __forceinline__ Real in_row(const LimbRows<Real, N>& rows, int r, const Real (&x)[COLUMNS]) {
+    Real u = 0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) u += entry_of(rows, r, j) * x[j];
+    return u;
+}
+// Zᵀ times numbers of a limb's rows: what comes of it for the trunk is the limb's share. Or of contacts' NORMALS alone.
+template <bool NORMALS, typename Real, int N>
+__device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real (&of)[ROWS_OF<N>], Real (&x)[COLUMNS]) {
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) {
+        x[j] = 0;
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x[j] += entry_of(rows, r, j) * of[r];
     }
 }
-template <typename Real> __device__ __forceinline__ void add_shares(LimbImpulses<Real>& x, const Group& group) {
+// x and y.
+template <typename Real, int N>
+__device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Group& group) {
+    spread<false>(rows, x.of, x.sum);
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) x.all[e] = group.sum(x.share[e]);
+    for (int e = LIMB; e < COLUMNS; ++e) x.sum[e] = group.sum(x.sum[e]);
 }
 // u of a limb.
-template <typename Real>
-__device__ __forceinline__ void limb_velocities(const LimbRows<Real>& rows, const LimbImpulses<Real>& x,
-                                                Real (&u)[LIMB_ROWS]) {
-#pragma unroll
-    for (int r = 0; r < LIMB_ROWS; ++r) {
-        u[r] = rows.b[r];
-#pragma unroll
-        for (int e = 0; e < TRUNK_NV; ++e) u[r] += rows.W[r][e] * (x.all[e] - x.share[e]);
-#pragma unroll
-        for (int m = 0; m < LIMB_ROWS; ++m) u[r] += rows.G(max(r, m), min(r, m)) * x.of[m];
-    }
+template <typename Real, int N>
+__device__ __forceinline__ void limb_velocities(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+                                                Real (&u)[ROWS_OF<N>]) {
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) u[r] = rows.b[r] + in_row(rows, r, x.sum);
 }
 
 // What `residual` of contact_law.cuh answers, by limbs.
-template <typename Real>
-__device__ __forceinline__ Real limb_residual(const LimbRows<Real>& rows, const LimbImpulses<Real>& x, Real (&u)[LIMB_ROWS],
-                                              const Group& group) {
+template <typename Real, int N>
+__device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+                                              Real (&u)[ROWS_OF<N>], const Group& group) {
     limb_velocities(rows, x, u);
     Real worst = 0, most = TINY<Real>;
     const auto count = [&](Real left, Real b) {
         worst = left > worst || !(left == left) ? left : worst;
         most = fmax(most, fabs(b));
     };
-    if (rows.touches) {
-        const Real size = (rows.G(0, 0) + rows.G(1, 1) + rows.G(2, 2)) / 3, r = reciprocal(size);
-        const Real s = rows.mu * sqrt(u[1] * u[1] + u[2] * u[2]);
-        const Vector<Real> now = {x.of[0], x.of[1], x.of[2]};
-        const Vector<Real> z = {now.x - r * (u[0] + s), now.y - r * u[1], now.z - r * u[2]}, d = now - project(z, rows.mu);
-        count(sqrt(dot(d, d)) * size, rows.b[0]);
-        most = fmax(most, fmax(fabs(rows.b[1]), fabs(rows.b[2])));
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) {
+        if (!rows.touches[c]) continue;
+        const int r = row_of(c);
+        const Real size = rows.size[c], inverse = reciprocal(size);
+        const Real s = rows.mu[c] * sqrt(u[r + 1] * u[r + 1] + u[r + 2] * u[r + 2]);
+        const Vector<Real> now = {x.of[r], x.of[r + 1], x.of[r + 2]};
+        const Vector<Real> z = {now.x - inverse * (u[r] + s), now.y - inverse * u[r + 1], now.z - inverse * u[r + 2]};
+        const Vector<Real> d = now - project(z, rows.mu[c]);
+        count(sqrt(dot(d, d)) * size, rows.b[r]);
+        most = fmax(most, fmax(fabs(rows.b[r + 1]), fabs(rows.b[r + 2])));
     }
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {
         if (!rows.acts[k]) continue;
-        const int j = 3 + k;
-        const Real g = rows.G(j, j);
-        const Real lawful = joint_law(u[j] - g * x.of[j], g * rows.friction[k], rows.low[k], rows.high[k]);
-        count(fabs(u[j] - lawful), rows.b[j]);
+        const Real g = rows.own[k];
+        const Real lawful = joint_law(u[k] - g * x.of[k], g * rows.friction[k], rows.low[k], rows.high[k]);
+        count(fabs(u[k] - lawful), rows.b[k]);
     }
     return group.greatest(worst) / group.greatest(most);
-}
-
-// The impulse of row r changes by d: u of the limb's own rows with it.
-template <typename Real>
-__device__ __forceinline__ void change(const LimbRows<Real>& rows, LimbImpulses<Real>& x, Real (&u)[LIMB_ROWS], int r,
-                                       Real d) {
-    x.of[r] += d;
-#pragma unroll
-    for (int m = 0; m < LIMB_ROWS; ++m) u[m] += rows.G(max(r, m), min(r, m)) * d;
-}
-
-// A limb's own rows, one after the other, so many times over, with all others held.
-template <typename Real>
-__device__ __forceinline__ void sweep_limb(const LimbRows<Real>& rows, LimbImpulses<Real>& x, int times) {
-    Real u[LIMB_ROWS];
-    limb_velocities(rows, x, u);
-#pragma unroll 1
-    for (int turn = 0; turn < times; ++turn) {
-        if (rows.touches) {
-            const auto& G = rows.G;
-            const Symmetric<Real> D = {G(0, 0), G(1, 0), G(2, 0), G(1, 1), G(2, 1), G(2, 2)};
-            const Vector<Real> now = {x.of[0], x.of[1], x.of[2]};
-            const Vector<Real> z = one_contact(D, Vector<Real>{u[0], u[1], u[2]} - mul(D, now), rows.mu);
-            change(rows, x, u, 0, z.x - now.x), change(rows, x, u, 1, z.y - now.y), change(rows, x, u, 2, z.z - now.z);
-            x.of[0] = z.x, x.of[1] = z.y, x.of[2] = z.z;
-        }
-#pragma unroll
-        for (int k = 0; k < LIMB; ++k) {
-            const int j = 3 + k;
-            const Real g = rows.G(j, j), y = u[j] - g * x.of[j];
-            const Real d = (joint_law(y, g * rows.friction[k], rows.low[k], rows.high[k]) - u[j]) * reciprocal(g);
-            if (rows.acts[k]) change(rows, x, u, j, d);
-        }
-    }
-}
-
-// One sweep, limb after limb, of a robot that `goes`.
-template <typename Real>
-__device__ __forceinline__ void sweep_limbs(const LimbRows<Real>& rows, LimbImpulses<Real>& x, const Group& group, int times,
-                                            bool goes) {
-#pragma unroll 1
-    for (int limb = 0; limb < LANES; ++limb) {
-        Real before[TRUNK_NV];
-#pragma unroll
-        for (int e = 0; e < TRUNK_NV; ++e) before[e] = x.share[e];
-        if (goes && group.rank == limb) sweep_limb(rows, x, times), set_share(rows, x);
-#pragma unroll
-        for (int e = 0; e < TRUNK_NV; ++e) x.all[e] += group.from(x.share[e] - before[e], limb);
-    }
-    add_shares(x, group);
 }

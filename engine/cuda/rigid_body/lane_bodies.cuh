@@ -40,40 +40,61 @@ template <typename Real, class Room> __device__ __forceinline__ Pose<Real> pose_
     return {{row(0), row(1), row(2)}, row(3)};
 }
 
-// (2a)–(2d) and M: take(k, τ) for velocity k, enter(i, c, j, F) for the entries of M. Poses go into `room` from slot `poses` on.
-template <typename Real, class Memory, class Given, class Room, class Robot, class Take, class Enter>
-__device__ __forceinline__ void lane_loads(const Memory& at, const Given& given, const Room& room, int poses, const Robot& robot,
-                                           const Group& group, const Take& take, const Enter& enter) {
+// The direction of the joint's axis under which a body is.
+FUNCTION Vector<Real> axis_of(const Pose<Real>& T) { return {T.R.x.z, T.R.y.z, T.R.z.z}; }
+
+// How much of a force f at x, with a couple n, acts along joint j, whose axis has direction a and goes through o.
+FUNCTION Real along_axis(int j, Vector<Real> a, Vector<Real> o, Vector<Real> x, Vector<Real> n, Vector<Real> f) {
+    return kind(j) == REVOLUTE ? dot(a, n + cross(x - o, f)) : dot(a, f);
+}
+
+// The same of a wrench F about x along the six coordinates of the first body, whose pose is `root`, handed to put(r, value).
+template <typename Real, class Put>
+__device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> x, const Force<Real>& F, const Put& put) {
+    along_axes(0, Force<Real>{mul_t(root.R, F.n + cross(x - root.p, F.f)), mul_t(root.R, F.f)}, put);
+}
+
+// (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. Poses in the world
+// stand in `room` from slot `poses` on. Each body is seen along the world's axes from its own frame's origin, so that what goes from
+// one to the next is shifted and not turned.
+template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
+__device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot, const Group& group,
+                                           const Take& take, const Enter& enter) {
     const bool own = group.rank < BODIES;
     const int i = own ? group.rank : BODIES - 1, depth = own ? BODY_DEPTH[i] : -1, above = max(parent(i), 0), k = v_start(i);
-    const Pose<Real> T = pose<Real>(i, at, robot);
-    group.sync();
-    if (own) put_pose(room, poses, i, T.R, T.p);
+    const Pose<Real> here = pose_of<Real>(room, poses, i);
+    const Vector<Real> axis = axis_of(here), d = here.p - of_lane(here.p, above);
+    const bool turns = kind(i) == REVOLUTE;
     Motion<Real> V = {}, a = {};
-    Real rate = 0;
-    if (i == 0) V = six<Real>([&](int j) { return given.v(i, k + j); }), a.v = mul_t(T.R, -robot.gravity());
-    else rate = given.v(i, k);
+    if (i == 0) {
+        const Motion<Real> twist = six<Real>([&](int j) { return given.v(i, k + j); });
+        V = {mul(here.R, twist.o), mul(here.R, twist.v)}, a.v = -robot.gravity();
+    }
+    const Vector<Real> rate = (i == 0 ? Real(0) : given.v(i, k)) * axis;
 #pragma unroll 1
     for (int level = 1; level < TREE_LEVELS; ++level) {
         const Motion<Real> twist = of_lane(V, above), acceleration = of_lane(a, above);
         if (depth != level) continue;
-        V = motion_to_child(T, twist), a = motion_to_child(T, acceleration);
-        if (kind(i) == REVOLUTE) {
-            V.o.z += rate;
-            a.o.x += V.o.y * rate, a.o.y -= V.o.x * rate;
-            a.v.x += V.v.y * rate, a.v.y -= V.v.x * rate;
+        V = {twist.o, twist.v + cross(twist.o, d)};
+        a = {acceleration.o, acceleration.v + cross(acceleration.o, d)};
+        if (turns) {
+            a.o = a.o + cross(V.o, rate), a.v = a.v + cross(V.v, rate);
+            V.o = V.o + rate;
         } else {
-            V.v.z += rate;
-            a.v.x += V.o.y * rate, a.v.y -= V.o.x * rate;
+            a.v = a.v + cross(V.o, rate);
+            V.v = V.v + rate;
         }
     }
-    Body<Real> J = robot.body(i);
+    Body<Real> J = body_to_parent(Pose<Real>{here.R, {}}, robot.body(i));
     Force<Real> F = wrench(J, V, a);
-    if constexpr (Given::HAS_WRENCHES) F = F - given.external(i);
+    if constexpr (Given::HAS_WRENCHES) {
+        const Force<Real> push = given.external(i);
+        F = F - Force<Real>{mul(here.R, push.n), mul(here.R, push.f)};
+    }
 #pragma unroll 1
     for (int level = TREE_LEVELS - 1; level > 0; --level) {
-        const Body<Real> body = body_to_parent(T, J);
-        const Force<Real> load = force_to_parent(T, F);
+        const Body<Real> body = translate(d, J);
+        const Force<Real> load = {F.n + cross(d, F.f), F.f};
         for (int child = depth == level - 1 ? CHILD[i] : -1; group.any(child >= 0);) {
             const Body<Real> more = of_lane(body, max(child, 0));
             const Force<Real> press = of_lane(load, max(child, 0));
@@ -81,19 +102,25 @@ __device__ __forceinline__ void lane_loads(const Memory& at, const Given& given,
             J = J + more, F = F + press, child = SIBLING[child];
         }
     }
-    group.sync();
-    if (own) along_axes(i, F, [&](int j, Real force) { take(k + j, force); });
+    if (own && i == 0) along_root(here, here.p, F, take);
+    if (own && i > 0) take(k, dot(axis, turns ? F.n : F.f));
     const Body<Real> whole = of_lane(J, 0);
-    if (group.rank < 6) enter(0, group.rank, 0, column(whole, FREE, group.rank));
+    const Pose<Real> root = pose_of<Real>(room, poses, 0);
+    if (group.rank < 6) {
+        const int r = group.rank;
+        const Vector<Real> unit = mul(root.R, Vector<Real>{Real(r % 3 == 0), Real(r % 3 == 1), Real(r % 3 == 2)});
+        along_root(root, root.p, momentum(whole, r < 3 ? Motion<Real>{unit, {}} : Motion<Real>{{}, unit}),
+                   [&](int l, Real value) { enter(r, l, value); });
+    }
     if (own && i > 0) {
-        Force<Real> f = column(J, kind(i), 0);
-        enter(i, 0, i, f);
+        const Force<Real> unit = momentum(J, turns ? Motion<Real>{axis, {}} : Motion<Real>{{}, axis});
+        enter(k, k, dot(axis, turns ? unit.n : unit.f));
 #pragma unroll 1
-        for (int j = i; j > 0;) {
-            f = force_to_parent(pose_of<Real>(room, poses, j), f);
-            j = parent(j);
-            enter(i, 0, j, f);
+        for (int j = parent(i); j > 0; j = parent(j)) {
+            const Pose<Real> there = pose_of<Real>(room, poses, j);
+            enter(k, v_start(j), along_axis(j, axis_of(there), there.p, here.p, unit.n, unit.f));
         }
+        along_root(root, here.p, unit, [&](int l, Real value) { enter(k, l, value); });
     }
     group.sync();
 }
@@ -113,29 +140,47 @@ __device__ __forceinline__ void lane_spread(const Memory& at, int first, const X
     group.sync();
 }
 
-// L and 1/D in the place of M, and M⁻¹ b in that of b, as `factor_and_solve` has them: the rows of one level at a time, from the
-// tips; an entry of a row is less by what the rows of velocities that hang on it take. Until all is done, entries are those of D L.
-// Entry n of the row of velocity i at `level` is given(i, level, n), b's being number nought.
-template <typename Real, class Memory, class Given>
-__device__ __forceinline__ void lane_factor_and_solve(const Memory& at, int first, const Given& given, const Group& group) {
-    // An entry less what the rows from `from` up to `end` take from it.
-    const auto less = [&](Real total, int level, int n, int from, int end) {
+// An entry of a matrix and the one across the diagonal.
+template <typename Real> struct Entries {
+    Real lower, upper;
+};
+
+// Solves A x = b, where A has entries along the paths to the root, by A = U L without pivoting: the rows and columns of one level at
+// a time, from the tips. Rows stand from slot `lower` on, b being number nought of each, and columns by the same places from slot
+// `upper` on. given(i, level, n) has entry n of the row of velocity i at `level`, and that of the column; where A is symmetric the
+// row's alone counts. Leaves L, whose diagonal is 1, with the inverse of U's on it, and x in the place of b.
+template <typename Real, bool SYMMETRIC, class Memory, class Given>
+__device__ __forceinline__ void lane_factor_and_solve(const Memory& at, int lower, int upper, const Given& given,
+                                                      const Group& group) {
+    // Entries less what the velocities from `from` up to `end` take from them.
+    const auto less = [&](Entries<Real> total, int level, int n, int from, int end) {
 #pragma unroll 4
         for (int k = from; k < end; ++k) {
-            const int row = first + ROW_START[k];
-            total -= at(row + level) * at(row + ROW_LEVEL[k]) * at(row + n);
+            const int row = lower + ROW_START[k], column = upper + ROW_START[k];
+            total.lower -= at(column + level) * at(row + n);
+            if constexpr (!SYMMETRIC) total.upper -= at(column + n) * at(row + level);
         }
         return total;
+    };
+    // Row and column of velocity i are done; their pivot is lane `last`'s.
+    const auto put = [&](int i, int level, int n, const Entries<Real>& x, int last, bool own) {
+        const Real pivot = of_lane(x.lower, last), inverse = SYMMETRIC ? inverse_pivot<Real>(pivot) : reciprocal(pivot);
+        if (!own) return;
+        at(lower + ROW_START[i] + n) = n < level ? inverse * x.lower : inverse;
+        at(upper + ROW_START[i] + n) = SYMMETRIC ? x.lower : x.upper;
     };
     constexpr int FREE_NV = 6;
 #pragma unroll 1
     for (int level = DEPTH; level > FREE_NV; --level) {
-        const int start = LEVEL_FIRST[level], count = (LEVEL_FIRST[level + 1] - start) * (level + 1);
+        const int width = level + 1, many = WHOLE_WARP / width, line = group.rank / width, n = group.rank % width;
+        const int end = LEVEL_FIRST[level + 1];
 #pragma unroll 1
-        for (int e = group.rank; e < count; e += WHOLE_WARP) {
-            const int i = BY_LEVEL[start + e / (level + 1)], n = e % (level + 1);
-            const Real total = less(given(i, level, n), level, n, i + 1, END_OF_SUBTREE[i]);
-            at(first + ROW_START[i] + n) = n < level ? total : inverse_pivot<Real>(total);
+        for (int from = LEVEL_FIRST[level]; from < end; from += many) {
+            const bool own = line < many && from + line < end;
+            const int i = BY_LEVEL[own ? from + line : from];
+            Entries<Real> x = {};
+            if (own) x = less(given(i, level, n), level, n, i + 1, END_OF_SUBTREE[i]);
+            put(i, level, n, x, min(width * line + level, WHOLE_WARP - 1), own);
         }
         group.sync();
     }
@@ -146,25 +191,18 @@ __device__ __forceinline__ void lane_factor_and_solve(const Memory& at, int firs
 #pragma unroll
         for (int t = 1; t < FREE_NV; ++t) level += e >= ROW_START[t];
         const int n = e - ROW_START[level - 1];
-        at(first + e) = less(given(level - 1, level, n), level, n, FREE_NV, NV);
-    }
-#pragma unroll 1
-    for (int level = FREE_NV; level > 0; --level) {
-        group.sync();
-        const int n = group.rank;
-        if (n > level) continue;
-        const int entry = first + ROW_START[level - 1] + n;
-        const Real total = less(at(entry), level, n, level, FREE_NV);
-        at(entry) = n < level ? total : inverse_pivot<Real>(total);
+        const Entries<Real> x = less(given(level - 1, level, n), level, n, FREE_NV, NV);
+        at(lower + e) = x.lower, at(upper + e) = x.upper;
     }
     group.sync();
 #pragma unroll 1
-    for (int v = group.rank; v < NV; v += WHOLE_WARP) {
-        const int row = first + ROW_START[v];
-        const Real inverse = at(row + ROW_LEVEL[v]);
-        at(row) *= inverse;
-#pragma unroll 4
-        for (int e = 1; e < ROW_LEVEL[v]; ++e) at(row + e) *= inverse;
+    for (int level = FREE_NV; level > 0; --level) {
+        const int n = group.rank, i = level - 1, entry = ROW_START[i] + n;
+        const bool own = n <= level;
+        Entries<Real> x = {};
+        if (own) x = less({at(lower + entry), at(upper + entry)}, level, n, level, FREE_NV);
+        put(i, level, n, x, level, own);
+        group.sync();
     }
-    lane_spread<Real>(at, first, [&](int v) -> Real& { return at(first + ROW_START[v]); }, group);
+    lane_spread<Real>(at, lower, [&](int v) -> Real& { return at(lower + ROW_START[v]); }, group);
 }

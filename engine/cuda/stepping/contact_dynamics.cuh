@@ -5,6 +5,7 @@
 #pragma once
 
 #include "collision/lane_ground.cuh"
+#include "constraints/lane_rows.cuh"
 #include "constraints/newton_by_paths.cuh"
 #include "constraints/together.cuh"
 #include "stepping/joint_motion.cuh"
@@ -36,10 +37,11 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     if constexpr (LANES > 1) {
         for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
         const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
-        const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
         if constexpr (LANE_A_BODY) {
-            lane_loads<Real>(at, joints, room, Room::W, robot, group, take, put);
+            const auto put = [&](int k, int l, Real x) { if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x; };
+            lane_loads<Real>(joints, room, Room::W + lane_slot::POSE, robot, group, take, put);
         } else {
+            const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
             limb_bias<Real>(at, joints, robot, group);
             limb_loads<Real>(at, room.here, Room::W, robot, group, take, put);
         }
@@ -50,8 +52,8 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         }
         group.sync();
         if constexpr (LANE_A_BODY) {
-            const auto entry_of = [&](int k, int, int n) { return room(Room::FACTOR + ROW_START[k] + n); };
-            lane_factor_and_solve<Real>(room, Room::FACTOR, entry_of, group);
+            const auto entry_of = [&](int k, int, int n) { return Entries<Real>{room(Room::FACTOR + ROW_START[k] + n)}; };
+            lane_factor_and_solve<Real, true>(room, Room::FACTOR, Room::UPPER, entry_of, group);
         } else {
             limb_factor_and_solve<Real>(room, Room::FACTOR, group);
         }
@@ -92,25 +94,6 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     }
 }
 
-// The impulse of contact i, where one was remembered of its point, in the world; `memories` there are.
-template <typename Real, class Room>
-__device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
-    const int c = room.contact(i);
-    const Real point = room(c + contact::POINT);
-    int m = i < memories ? i : 0;  // most often it is that one
-#pragma unroll 1
-    for (int tried = 0; tried < memories; ++tried) {
-        const int slot = kept::MEMORY + memory::NUMBERS * m;
-        bool same = room.kept(slot) == point;
-        if constexpr (ANY_PAIRS) {
-            for (int k = 0; k < 2; ++k) same &= room.kept(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
-        }
-        if (same) return room.kept.vector(slot + memory::IMPULSE);
-        m = m + 1 < memories ? m + 1 : 0;
-    }
-    return {0, 0, 0};
-}
-
 // The impulse of contact i in the world, from those of its rows.
 template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, const RowsOf& rows, int i) {
     const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL);
@@ -132,6 +115,7 @@ template <class Room> __device__ __noinline__ void drop(Room room, RowsOf& rows,
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                              const Room& room, RowsOf& rows, int memories, const Group& group) {
+    if constexpr (LANE_A_BODY) return lane_contact_rows(scene, room, rows, memories, group);
 #pragma unroll 1
     for (int i = group.rank; i < rows.count;) {
         const int k = rows.first(i), s = shape_of(room, i), law = Room::LAW + 3 * (i - rows.frictional());
@@ -274,6 +258,8 @@ template <typename Real, int PITCH> struct Touching {
         if constexpr (FEW > 0) {
             if (count <= FEW) return step_in(found.few, joints, own_robot, count, given, tells);
             for (int slot = group.rank; slot < contact::NUMBERS * FEW; slot += LANES) found.all(slot) = found.few(slot);
+            for (int slot = group.rank; LANE_A_BODY && slot < POSE_NUMBERS * WHOLE_WARP; slot += LANES)
+                found.all(found.all.W + slot) = found.few(found.few.W + slot);
             group.sync();
         }
         if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, given, tells);
@@ -313,7 +299,7 @@ template <typename Real, int PITCH> struct Touching {
         left = residual_by_paths<Real>(room, rows, group);
         Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
         bool goes = !(left <= CONTACT_TOLERANCE<Real>);
-        if constexpr (LANE_A_BODY) left = rounds_by_paths(room, rows, left, group), enough = BEARABLE<Real>, goes = false;
+        if constexpr (LANE_A_BODY) left = solve_by_warp(room, rows, left, group), enough = BEARABLE<Real>, goes = false;
         for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
             sweep_by_paths<Real>(room, rows, group, goes);
             const Real found = residual_by_paths<Real>(room, rows, group);

@@ -1,19 +1,19 @@
-// A step of a robot with EVEN_LIMBS that touches a plane by its limbs alone, by one point of each at most: most steps of
-// what stands and walks, with every number in a register. A step that is not so, or whose impulses the sweeps do not find, is
-// left to contact_dynamics.cuh, with the robot as it was.
+// A step of a robot with EVEN_LIMBS on a plane, with every number in a register: of all that stands, walks or flies, and of most
+// that falls. Each lane has the points by which its limb touches and some of the trunk's corners. A step in which one has more
+// than LIMB_POINTS, or whose impulses the sweeps do not find, is left to contact_dynamics.cuh, with the robot as it was.
 #pragma once
 
 #include "collision/ground.cuh"
-#include "constraints/limb_impulses.cuh"
+#include "constraints/limb_interior.cuh"
 #include "stepping/joint_motion.cuh"
 #include "stepping/told.cuh"
 
-// What is remembered of a limb while its robot steps like this: the point that touched and its impulse in the world, and the
-// impulses of the joints.
+// What is remembered of a lane while its robot steps like this: the points that touched and their impulses in the world, and the
+// impulses of the limb's joints.
 template <typename Real> struct LimbMemory {
     bool own;  // else the robot's room has it
-    int point, place;  // −1 where none touched; which of the robot's contacts it was
-    Vector<Real> impulse;
+    int point[LIMB_POINTS];  // −1 where none touched
+    Vector<Real> impulse[LIMB_POINTS];
     Real joints[LIMB];
 };
 
@@ -34,120 +34,133 @@ template <typename Real> struct Ground {
     }
 };
 
-// Whether any point of the trunk comes near, of those that this lane looks at.
-template <typename Real>
-__device__ __forceinline__ bool trunk_comes_near(const Surroundings<Real>& scene, const Ground<Real>& ground, Real dt,
-                                                 const Group& group) {
-    bool comes = false;
-#pragma unroll 1
-    for (int s = 0; s < SHAPE_START[1]; ++s) {
-        const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
-#pragma unroll 2
-        for (int number = group.rank; number < many; number += LANES) {
-            const int k = first + number;
-            const Vector<Real> x = scene.vector_of_point(k, point::POSITION) - scene.of_point(k, point::RADIUS) * ground.n;
-            const Real gap = dot(ground.normal, ground.in_world(x)) - ground.offset;
-            comes |= ground.comes_near(gap, x, ground.now.V, dt);
-        }
-    }
-    return comes;
-}
-
-// The one point of the limb that may act within the step; answers how many there are.
-template <typename Real>
-__device__ __forceinline__ int find_limb_contact(LimbContact<Real>& touch, const Surroundings<Real>& scene,
-                                                 const Ground<Real>& ground, Real dt, const Group& group) {
-    constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK;
-    int found = 0;
-    touch.any = false, touch.body = -1, touch.gap = 0, touch.open = 0, touch.point = -1, touch.shape = TRUNK;
-    touch.x = touch.place = {0, 0, 0};
-#pragma unroll
-    for (int k = 0; k < LIMB; ++k) {
-#pragma unroll
-        for (int number = SHAPE_START[1 + k]; number < SHAPE_START[2 + k]; ++number) {
-            const int s = number + SHAPES_OF_LIMB * group.rank, p = int(scene.of_shape(s, shape::FIRST));
-            const Pose<Real>& T = ground.now.body[k];
-            const Vector<Real> centre = T.p + mul(T.R, scene.vector_of_point(p, point::POSITION));
-            const Vector<Real> x = centre - scene.of_point(p, point::RADIUS) * ground.n, place = ground.in_world(x);
-            const Real gap = dot(ground.normal, place) - ground.offset;
-            if (!ground.comes_near(gap, x, ground.now.V_of[k], dt)) continue;
-            ++found;
-            touch.any = true, touch.body = k, touch.point = p, touch.shape = s;
-            touch.gap = gap, touch.x = x, touch.place = place;
-        }
-    }
-    return found;
-}
-
 // What of a gap is open: `open_gap` of contact_rows.cuh.
 template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vector<Real> n, Vector<Real> x) {
     if constexpr (sizeof(Real) == 8) return gap > SHUT<Real> ? gap : Real(0);
     return fmax(gap - SHUT<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
 }
 
-// The impulses to begin with: those of the step before, of which `memories` contacts are remembered.
-template <typename Real, class Kept>
-__device__ __forceinline__ void warm_start(LimbImpulses<Real>& x, const LimbMemory<Real>& memory, const LimbContact<Real>& touch,
-                                           const LimbRows<Real>& rows, const Tangents<Real>& t, Vector<Real> normal,
-                                           const Kept& kept, int memories, const Group& group) {
-    Vector<Real> before = {0, 0, 0};
-    if (memory.own) {
-        if (touch.any && memory.point == touch.point) before = memory.impulse;
-    } else if (touch.any) {
-#pragma unroll 1
-        for (int m = 0; m < memories; ++m) {
-            const int slot = kept::MEMORY + memory::NUMBERS * m;
-            if (int(kept(slot)) == touch.point) before = kept.vector(slot + memory::IMPULSE);
-        }
-    }
-    x.of[0] = dot(normal, before), x.of[1] = dot(t.first, before), x.of[2] = dot(t.second, before);
+// The points of a lane that may act within the step; all that there are count, and LIMB_POINTS are kept.
+template <typename Real> struct LimbTouch {
+    int found;
+    LimbContact<Real> of[LIMB_POINTS];
+
+    __device__ __forceinline__ void add(const LimbContact<Real>& touch) {
 #pragma unroll
-    for (int k = 0; k < LIMB; ++k) {
-        x.of[3 + k] = 0;
-        if (JOINT_ROWS > 0 && rows.acts[k] && memories > 0)
-            x.of[3 + k] = memory.own ? memory.joints[k] : kept(kept::JOINT_MEMORY + limb_rate(group) + k);
+        for (int c = 0; c < LIMB_POINTS; ++c)
+            if (c == found) of[c] = touch;
+        ++found;
     }
+};
+
+// Point p of shape s, on body `body` at T, if it comes near where V moves it.
+template <typename Real>
+__device__ __forceinline__ bool look_at(LimbTouch<Real>& touch, const Surroundings<Real>& scene, const Ground<Real>& ground,
+                                        Real dt, int body, const Pose<Real>& T, const Motion<Real>& V, int s, int p) {
+    const Vector<Real> centre = T.p + mul(T.R, scene.vector_of_point(p, point::POSITION));
+    const Vector<Real> x = centre - scene.of_point(p, point::RADIUS) * ground.n, place = ground.in_world(x);
+    const Real gap = dot(ground.normal, place) - ground.offset;
+    if (!ground.comes_near(gap, x, V, dt)) return false;
+    touch.add({body, p, s, gap, open_part(gap, ground.normal, place), x, place});
+    return true;
 }
 
-// Impulses that obey the law, with u of the limb and the residual; answers whether they were found.
+// What a robot touches by; answers whether each shape of the trunk does by no more than are kept. Of a box the corners of any
+// face are four lanes', and each has two that are opposite.
 template <typename Real>
-__device__ __forceinline__ bool find_impulses(const LimbRows<Real>& rows, LimbImpulses<Real>& x, Real (&u)[LIMB_ROWS], Real& left,
-                                              const Group& group) {
-    set_share(rows, x);
-    add_shares(x, group);
-    left = limb_residual(rows, x, u, group);
-    const Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
-    bool goes = !(left <= CONTACT_TOLERANCE<Real>);
+__device__ __forceinline__ bool find_points(LimbTouch<Real>& touch, const Surroundings<Real>& scene,
+                                            const Ground<Real>& ground, Real dt, const Group& group) {
+    constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK;
+    const LimbContact<Real> none = {-1, -1, TRUNK, 0, 0, {0, 0, 0}, {0, 0, 0}};
+    touch.found = 0;
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) touch.of[c] = none;
+    bool few = true;
 #pragma unroll 1
-    for (int turn = 1; turn <= LIMB_SWEEPS && group.any_of_all(goes); ++turn) {
-        sweep_limbs(rows, x, group, turn == 1 ? TIMES_AT_FIRST : TIMES, goes);
-        const Real found = limb_residual(rows, x, u, group);
-        if (goes) left = found;
-        goes = goes && !(left <= (turn < SWEEPS_BY_PATHS<Real> ? CONTACT_TOLERANCE<Real> : enough));
+    for (int s = 0; s < TRUNK; ++s) {
+        const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
+        const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
+        int near = 0;
+#pragma unroll 1
+        for (int number = 0; number < many; number += LANES) {
+            const int corner = 4 * (group.rank / 2) + 2 * (group.rank % 2);
+            const int k = number % (2 * LANES) == 0 ? number + corner : number + 3 - corner;
+            if (k < many) near += look_at(touch, scene, ground, dt, -1, here, ground.now.V, s, first + k);
+        }
+        few = few && int(group.sum(near)) <= KEPT;
     }
-    return !goes;
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) {
+#pragma unroll
+        for (int number = SHAPE_START[1 + k]; number < SHAPE_START[2 + k]; ++number) {
+            const int s = number + SHAPES_OF_LIMB * group.rank, p = int(scene.of_shape(s, shape::FIRST));
+            look_at(touch, scene, ground, dt, k, ground.now.body[k], ground.now.V_of[k], s, p);
+        }
+    }
+    return few;
+}
+
+// The impulses to begin with: those of the step before, of which `memories` contacts are remembered.
+template <typename Real, int N, class Kept>
+__device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
+                                           const LimbTouch<Real>& touch, const LimbRows<Real, N>& rows,
+                                           const Frame<Real>& in_world, const Kept& kept, int memories, const Group& group) {
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) {
+        Vector<Real> before = {0, 0, 0};
+        if (!rows.touches[c]) {
+        } else if (memory.own) {
+#pragma unroll
+            for (int m = 0; m < LIMB_POINTS; ++m)
+                if (memory.point[m] == touch.of[c].point) before = memory.impulse[m];
+        } else {
+#pragma unroll 1
+            for (int m = 0; m < memories; ++m) {
+                const int slot = kept::MEMORY + memory::NUMBERS * m;
+                if (int(kept(slot)) == touch.of[c].point) before = kept.vector(slot + memory::IMPULSE);
+            }
+        }
+        x.of[row_of(c)] = dot(in_world.n, before);
+        x.of[row_of(c) + 1] = dot(in_world.first, before), x.of[row_of(c) + 2] = dot(in_world.second, before);
+    }
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) {
+        Real& impulse = x.of[k];
+        impulse = 0;
+        if (JOINT_ROWS > 0 && rows.acts[k])
+            impulse = memory.own ? memory.joints[k] : kept(kept::JOINT_MEMORY + limb_rate(group) + k);
+    }
 }
 
 // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, as `arrive` of contact_dynamics.cuh has them. Answers whether v⁺ is sound.
-template <typename Real, class Memory>
-__device__ __forceinline__ bool limb_arrive(const Memory& at, Real (&trunk)[TRUNK_NV], const Real (&u)[LIMB_ROWS], Real dt,
-                                            const Group& group) {
+template <typename Real, class Joints>
+__device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
+                                            Real (&way)[TRUNK_NV], const Real (&back)[LIMB], const Group& group) {
+    const auto& at = joints.at;
+    const Real dt = joints.dt;
     bool sound = true;
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e) sound &= fabs(trunk[e]) < Real(DIVERGED);
 #pragma unroll
-    for (int k = 0; k < LIMB; ++k) sound &= fabs(u[3 + k]) < Real(DIVERGED);
+    for (int k = 0; k < LIMB; ++k) sound &= fabs(limb[k]) < Real(DIVERGED);
     sound = !group.any(!sound);
     group.sync();
     if (!FREEZES || sound) {
 #pragma unroll
         for (int k = 0; k < LIMB; ++k) {
-            at(V + limb_rate(group) + k) = u[3 + k];
-            at(Q + limb_coordinate(group) + k) += dt * u[3 + k];
+            at(V + limb_rate(group) + k) = limb[k];
+            Real& here = at(Q + limb_coordinate(group) + k);
+            Real moves = limb[k] + back[k] * joints.rate;
+            if constexpr (HAS_LIMITS) {  // by what overlaps no joint moves past its limit
+                const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - here) * joints.rate;
+                const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - here) * joints.rate;
+                moves = clip(moves, fmin(low, limb[k]), fmax(high, limb[k]));
+            }
+            here += dt * moves;
         }
         if (group.rank == 0) {
             const auto v = [&](int j) -> Real& { return trunk[j]; };
-            advance_joint<Real, HAS_BALLS>(FREE, numbers(at, Q), v, v, dt);
+            advance_joint<Real, HAS_BALLS>(FREE, numbers(at, Q), [&](int j) { return way[j]; }, v, dt);
 #pragma unroll
             for (int e = 0; e < TRUNK_NV; ++e) at(V + e) = trunk[e];
         }
@@ -156,17 +169,16 @@ __device__ __forceinline__ bool limb_arrive(const Memory& at, Real (&trunk)[TRUN
     return sound;
 }
 
-// A contact where it is told, as `tell` of contact_dynamics.cuh has it, with the impulses x and velocities u; `place`: which of
+// A contact where it is told, as `tell` of contact_dynamics.cuh has it, with its impulse in the world; `place`: which of
 // all robots' contacts it is.
 template <typename Real, class Told, class Joints, class Robot>
 __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Joints joints, Robot robot, Group group,
-                                       LimbContact<Real> touch, Tangents<Real> t, Vector<Real> x, Vector<Real> u, size_t place) {
+                                       LimbContact<Real> touch, Vector<Real> world, Real slip, size_t place) {
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
-    const Vector<Real> world = x.x * n + x.y * t.first + x.z * t.second;
     const Posture<Real> now = posture<Real>(joints, robot, group);
-    Pose<Real> T = now.body[0];
+    Pose<Real> T = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
 #pragma unroll
-    for (int k = 1; k < LIMB; ++k)
+    for (int k = 0; k < LIMB; ++k)
         if (touch.body == k) T = now.body[k];
     const auto of_shape = [&](int k) {
         const int s = touch.shape;
@@ -179,23 +191,97 @@ __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Join
     const auto store = [&](int k, Vector<Real> x) { row[k] = x.x, row[k + 1] = x.y, row[k + 2] = x.z; };
     told.link[place] = int(scene.of_shape(touch.shape, shape::LINK));
     store(seen::PLACE, touch.place), store(seen::NORMAL, n), store(seen::IMPULSE, world);
-    row[seen::GAP] = touch.gap, row[seen::SLIP] = sqrt(u.y * u.y + u.z * u.z);
+    row[seen::GAP] = touch.gap, row[seen::SLIP] = slip;
     store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
 }
 
-// What the impulses x of robot `touch` leave: what is remembered, and the state. Answers whether the velocity is sound.
-template <typename Real, class Touch, class Joints>
-__device__ __forceinline__ bool end_limb_step(Touch& touch, const Joints& joints, const Motions<Real>& to,
-                                              const LimbImpulses<Real>& x, const Real (&u)[LIMB_ROWS], const Group& group) {
+// What a step under contacts comes to, of a lane and the trunk: velocities less those without contact, the ways by which it comes
+// out of an overlap, the residual, and what is told and remembered.
+template <typename Real> struct LimbOutcome {
+    bool found;
+    Real trunk[TRUNK_NV], limb[LIMB], way[TRUNK_NV], limb_way[LIMB], left;
+    Vector<Real> impulse[LIMB_POINTS];  // in the world
+    Real slip[LIMB_POINTS], joints[LIMB];
+};
+
+// The ways by which a robot that `overlaps` comes out; answers whether they were found.
+template <int N, typename Real>
+__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real>& touch, LimbOutcome<Real>& out,
+                                        bool overlaps, const Group& group) {
+    LimbImpulses<Real, N> x;
+    Real gap[N];
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) gap[c] = touch.of[c].gap;
+    const bool good = find_way_back(rows, gap, x, overlaps, group);
+    if (!overlaps) return true;
 #pragma unroll
-    for (int k = 0; k < LIMB; ++k) touch.memory.joints[k] = x.of[3 + k];
-    Real trunk[TRUNK_NV];
+    for (int k = 0; k < LIMB; ++k) out.limb_way[k] = in_row(rows, k, x.sum);
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) trunk[e] = x.all[e];
-    backward(to.a, trunk);
+    for (int e = 0; e < TRUNK_NV; ++e) out.way[e] = x.sum[LIMB + e];
+    return good;
+}
+
+// A step under at most N contacts of each lane.
+template <int N, typename Real, class Touch, class Joints>
+__device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, LimbTouch<Real> touch, const Posture<Real>& now,
+                                                        const Motions<Real>& to, const Joints& joints, bool overlaps, Group group) {
+    group.meet();
+    const Vector<Real> normal = {robot.scene.ground[0], robot.scene.ground[1], robot.scene.ground[2]};
+    const Tangents<Real> t = tangents(normal);
+    const Frame<Real> frame = {mul_t(now.trunk.R, normal), mul_t(now.trunk.R, t.first), mul_t(now.trunk.R, t.second)};
+    LimbRows<Real, N> rows;
+    LimbImpulses<Real, N> x;
+    LimbOutcome<Real> out = {};
+    rows.many = touch.found;
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c)
+        rows.touches[c] = c < touch.found, rows.mu[c] = robot.scene.of_shape(touch.of[c].shape, shape::FRICTION);
+    limb_rows(rows, touch.of, frame, now, to, joints.dt);
+    joint_laws(rows, joints, group);
+    warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
+    Real u[ROWS_OF<N>];
+    out.found = find_impulses(rows, x, u, out.left, group);
+    if (group.any_of_all(overlaps)) out.found &= go_back(rows, touch, out, overlaps, group);
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) trunk[e] += to.trunk[e];
-    return limb_arrive(joints.at, trunk, u, joints.dt, group);
+    for (int c = 0; c < N; ++c) {
+        const int r = row_of(c);
+        if (c >= rows.contacts()) continue;
+        out.impulse[c] = x.of[r] * normal + x.of[r + 1] * t.first + x.of[r + 2] * t.second;
+        out.slip[c] = sqrt(u[r + 1] * u[r + 1] + u[r + 2] * u[r + 2]);
+    }
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) out.joints[k] = x.of[k], out.limb[k] = u[k];
+#pragma unroll
+    for (int e = 0; e < TRUNK_NV; ++e) out.trunk[e] = x.sum[LIMB + e];
+    return out;
+}
+
+// Which of a robot's contacts, in the order of points, that of `point` is.
+template <typename Real>
+__device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int point, const Group& group) {
+    int before = 0;
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) {
+#pragma unroll
+        for (int lane = 0; lane < LANES; ++lane) {
+            const int other = group.from(memory.point[c], lane);
+            before += other >= 0 && other < point;
+        }
+    }
+    return before;
+}
+
+// All contacts of a step.
+template <class Touch, class Joints, class Robot, typename Real>
+__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real>& found,
+                                           const LimbOutcome<Real>& out, const Group& group) {
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) {
+        const int place = place_of(touch.memory, found.of[c].point, group);
+        if (c < found.found)
+            tell_limb<Real>(touch.told, touch.scene, joints, robot, group, found.of[c], out.impulse[c], out.slip[c],
+                            touch.robot * CONTACTS + place);
+    }
 }
 
 // A step of robot `touch`, if it is one that can be taken like this; `any`: it was. `tells`: who asks for the contacts will
@@ -206,47 +292,46 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
     Group group = touch.group;
     group.meet();
     group.sync();
-    const auto& scene = touch.scene;
-    const Real dt = joints.dt;
     const Posture<Real> now = posture<Real>(joints, robot, group);
-    const Ground<Real> ground(scene, now);
-    LimbContact<Real> there;
-    const bool trunk = trunk_comes_near(scene, ground, dt, group);
-    const int points = find_limb_contact(there, scene, ground, dt, group);
-    int count = 0;
-    const int place = group.before(there.any, count);
-    if (group.any(trunk || points > 1 || there.gap < -OVERLAP<Real>) || count == 0) return {false, true};
-    group.meet();
-    there.open = open_part(there.gap, ground.normal, there.place);
-    const Tangents<Real> t = tangents(ground.normal);
-    there.row[0] = ground.n, there.row[1] = mul_t(now.trunk.R, t.first), there.row[2] = mul_t(now.trunk.R, t.second);
+    LimbTouch<Real> found;
+    const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
+    if (group.any(!few || found.found > LIMB_POINTS)) return {false, true};
     const Motions<Real> to = free_motions(now, joints, robot, group);
-    LimbRows<Real> rows;
-    LimbImpulses<Real> x;
-    rows.touches = there.any, rows.mu = scene.of_shape(there.shape, shape::FRICTION);
-    limb_rows(rows, there, now, to, dt);
-    joint_laws(rows, joints, group);
-    warm_start(x, touch.memory, there, rows, t, ground.normal, touch.found.all.kept, touch.number, group);
-    Real u[LIMB_ROWS], left;
-    if (!find_impulses(rows, x, u, left, group)) return {false, true};
+    bool overlaps = false;
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
+    overlaps = group.any(overlaps);
+    LimbOutcome<Real> out;
+    if (group.any(found.found > 3)) out = step_under<LIMB_POINTS>(touch, found, now, to, joints, overlaps, group);
+    else if (group.any(found.found > 1)) out = step_under<3>(touch, found, now, to, joints, overlaps, group);
+    else out = step_under<1>(touch, found, now, to, joints, overlaps, group);
+    if (!out.found) return {false, true};
     group.meet();
-    touch.left = left, touch.worst = left > touch.worst ? left : touch.worst, touch.number = count;
-    touch.memory.own = true, touch.memory.point = there.point, touch.memory.place = place;
-    touch.memory.impulse = x.of[0] * ground.normal + x.of[1] * t.first + x.of[2] * t.second;
-    if (tells && there.any)
-        tell_limb<Real>(touch.told, scene, joints, robot, group, there, t, Vector<Real>{x.of[0], x.of[1], x.of[2]},
-                        Vector<Real>{u[0], u[1], u[2]}, touch.robot * CONTACTS + place);
-    return {true, end_limb_step(touch, joints, to, x, u, group)};
+    auto& memory = touch.memory;
+    memory.own = true;
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) memory.point[c] = found.of[c].point, memory.impulse[c] = out.impulse[c];
+    if (tells) tell_limbs(touch, joints, robot, found, out, group);
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
+    touch.number = int(group.sum(found.found));
+    touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = out.left > touch.worst ? out.left : touch.worst;
+    backward(to.a, out.trunk), backward(to.a, out.way);
+#pragma unroll
+    for (int e = 0; e < TRUNK_NV; ++e) out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
+    return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group)};
 }
 
 // What is remembered goes where all other steps look for it.
 template <class Touch> __device__ __forceinline__ void hand_over(Touch& touch) {
     auto& memory = touch.memory;
     const auto& kept = touch.found.all.kept;
-    if (memory.own && touch.number > 0) {
-        if (memory.point >= 0) {
-            const int slot = kept::MEMORY + memory::NUMBERS * memory.place;
-            kept(slot) = memory.point, kept.store(slot + memory::IMPULSE, memory.impulse);
+    if (memory.own) {
+#pragma unroll
+        for (int c = 0; c < LIMB_POINTS; ++c) {
+            const int slot = kept::MEMORY + memory::NUMBERS * place_of(memory, memory.point[c], touch.group);
+            if (memory.point[c] < 0) continue;
+            kept(slot) = memory.point[c], kept.store(slot + memory::IMPULSE, memory.impulse[c]);
         }
 #pragma unroll
         for (int k = 0; k < LIMB; ++k) kept(kept::JOINT_MEMORY + limb_rate(touch.group) + k) = memory.joints[k];

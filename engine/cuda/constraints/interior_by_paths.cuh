@@ -1,0 +1,137 @@
+// The interior point of interior_point.cuh in the space of velocities, by a whole warp: a lane has a contact and a joint row in
+// registers, and their dλ = c − Ω (du + r) is solved for as Newton's steps by paths are,
+//
+//     (D + Wᵀ Ω W) dy = Wᵀ (λ + c − Ω r) − D y,    y = D⁻¹ Wᵀ λ.
+//
+// There is one direction a step, towards a fixed share of ν: a predictor would have to be solved for as well. Single precision
+// ends it at about 1e-3, where Ω is too great for the digits that are left; from there Newton's steps go on.
+#pragma once
+
+#include "constraints/solve_by_paths.cuh"
+
+constexpr int INTERIOR_BY_PATHS = 30;  // steps, at most
+constexpr double CENTRING_BY_PATHS = 0.2, LONGEST_BY_PATHS = 0.99, WIDE = 10;  // σ; of the way to the boundary; the first impulse
+// The residual at which Newton's steps are left to go on.
+template <typename Real> constexpr Real INTERIOR_ENOUGH = sizeof(Real) == 8 ? 1e-7 : 1e-3;
+
+// The numbers of a contact or a joint row in registers, scaled, by the names that interior_point.cuh has for them.
+template <typename Real> struct Held {
+    using Number = Real;
+    mutable Real rows[scaled::OMEGA + 3][3] = {}, pairs[pair::DX + 8] = {};
+
+    __device__ __forceinline__ Real& vec(int which, int k) const { return rows[which][k]; }
+    __device__ __forceinline__ Real& pair(int which, int) const { return pairs[which]; }
+};
+
+// What a lane has: contact and joint row of its rank, if there are such.
+template <typename Real, class Room> struct HeldRows {
+    const System<Real, Room>& system;
+    Held<Real> contact, joint;
+    int k, j, i;  // the rows of the contact and of the joint, and the rank
+    Real mu, size;  // what an impulse of 1 is
+
+    __device__ __forceinline__ HeldRows(const System<Real, Room>& system, const Group& group)
+        : system(system), k(3 * group.rank), j(3 * system.contacts + group.rank), i(group.rank), mu(0) {
+        Real most = TINY<Real>;
+        if (touches()) {
+            mu = system.mu(i);
+            const Real e = sqrt(1 / system.size(k));
+            put_three(contact, scaled::D, 0, Vector<Real>{e, e, e});
+            put_three(contact, scaled::IMPULSE, 0, Vector<Real>{WIDE, 0, 0});
+            put_three(contact, scaled::W, 0, Vector<Real>{1, 0, 0});
+#pragma unroll
+            for (int c = 0; c < 3; ++c) most = fmax(most, fabs(e * system.b(k + c)));
+        }
+        if (acts()) {
+            const Real e = sqrt(1 / system.own(j));
+            joint.vec(scaled::D, 0) = e, most = fmax(most, fabs(e * system.b(j)));
+        }
+        size = group.greatest(most);
+        if (acts()) first_pairs(joint, 0, 0, size, system.law(i, 0), system.law(i, 1), system.law(i, 2));
+    }
+    __device__ __forceinline__ bool touches() const { return i < system.contacts; }
+    __device__ __forceinline__ bool acts() const { return i < system.joints; }
+    __device__ __forceinline__ Real unit(const Held<Real>& held) const { return held.vec(scaled::D, 0) * size; }  // of impulses
+
+    // λ as the present iterate.
+    __device__ __forceinline__ void put_impulses() const {
+        if (touches()) system.room.store(Room::TRIED + k, unit(contact) * three(contact, scaled::IMPULSE, 0));
+        if (acts()) system.impulse(j) = unit(joint) * joint.vec(scaled::IMPULSE, 0);
+    }
+    // The velocities that stand in U, into `which`.
+    __device__ __forceinline__ void take_velocities(int which) const {
+        if (touches()) put_three(contact, which, 0, contact.vec(scaled::D, 0) / size * system.velocities(k));
+        if (acts()) joint.vec(which, 0) = joint.vec(scaled::D, 0) / size * system.u(j);
+    }
+    // ν.
+    __device__ __forceinline__ Real gap(const Group& group) const {
+        Real total = 0, count = touches();
+        if (touches()) total = dot(three(contact, scaled::IMPULSE, 0), three(contact, scaled::W, 0));
+        if (acts()) total += pair_products(joint, 0), count += pairs_of(joint, 0);
+        total = group.sum(total);
+        return total / fmax(group.sum(count), Real(1));
+    }
+    // Ω, and λ + c − Ω r in the place of c.
+    __device__ __forceinline__ void put_equations(Real smooth, Real aim) const {
+        const Room& room = system.room;
+        if (touches()) {
+            put_three(contact, scaled::R, 0, three(contact, scaled::U, 0) - three(contact, scaled::W, 0));
+            put_three(contact, scaled::CORRECTION, 0, Vector<Real>{});
+            cone_equations(contact, 0, mu, smooth);
+            cone_target(contact, 0, mu, aim);
+            const Real e = contact.vec(scaled::D, 0);
+            const auto column = [&](int c) { return e * e * three(contact, scaled::OMEGA + c, 0); };
+            const Vector<Real> c = unit(contact) * (three(contact, scaled::IMPULSE, 0) + three(contact, scaled::STEP, 0));
+            put_resistance(room, i, Resistance<Real>{transpose(Matrix<Real>{column(0), column(1), column(2)}), c, false});
+        }
+        if (acts()) {
+            const Real e = joint.vec(scaled::D, 0), c = joint_target(joint, 0, 0, aim);
+            joint.vec(scaled::STEP, 0) = c;
+            room(Room::DAMPING + i) = e * e * damping(joint, 0);
+            room(Room::TARGET + j) = unit(joint) * (joint.vec(scaled::IMPULSE, 0) + c);
+        }
+    }
+    // The step, of which du stands in U; answers how far it may go.
+    __device__ __forceinline__ Real reach(Real smooth, Real aim, const Group& group) const {
+        Real far = INFINITE;
+        take_velocities(scaled::DU);
+        if (touches()) far = cone_step(contact, 0, mu, smooth);
+        if (acts()) far = fmin(far, joint_step(joint, 0, 0, aim));
+        return -group.greatest(-far);
+    }
+    __device__ __forceinline__ void go(Real length) const {
+        const auto step = [&](const Held<Real>& held, int x, int dx) {
+            put_three(held, x, 0, three(held, x, 0) + length * three(held, dx, 0));
+        };
+        step(contact, scaled::IMPULSE, scaled::STEP), step(contact, scaled::W, scaled::DU);
+        step(joint, scaled::IMPULSE, scaled::STEP);
+#pragma unroll
+        for (int n = 0; n < 8; ++n) joint.pair(pair::X + n, 0) += length * joint.pair(pair::DX + n, 0);
+    }
+};
+
+// From cold, as the present iterate what Newton's steps can go on from; HALF stands with it. A lane has at most one contact.
+template <typename Real, class Room> __device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
+    room.tell_memory();
+    const auto system = rows.system<Real>(room);
+    const HeldRows<Real, Room> held(system, group);
+    held.put_impulses();
+    lane_half<Real>(room, rows, group);
+#pragma unroll 1
+    for (int step = 0; step < INTERIOR_BY_PATHS; ++step) {
+        const Real left = residual_by_paths<Real>(room, rows, group);
+        if (left <= INTERIOR_ENOUGH<Real> || !(left < Real(INFINITE))) break;
+        const Real gap = held.gap(group), aim = Real(CENTRING_BY_PATHS) * gap;
+        held.take_velocities(scaled::U);
+        held.put_equations(gap, aim);
+        group.sync();
+        solve_by_paths<Real>(room, rows, Real(1), group);
+        const Real reach = held.reach(gap, aim, group);
+        const Real length = fmin(Real(1), fmin(Real(LONGEST_BY_PATHS), fmax(Real(0.9), 1 - gap)) * reach);
+        held.go(length);
+        held.put_impulses();
+        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) += length * room(Room::LOWER + ROW_START[v]);
+        group.sync();
+    }
+    lane_half<Real>(room, rows, group);
+}

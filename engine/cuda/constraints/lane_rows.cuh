@@ -1,0 +1,66 @@
+// The rows of a robot's contacts by a whole warp, a lane a row: J by the axes of the joints in the world, then W.
+#pragma once
+
+#include "constraints/contact_rows.cuh"
+
+// The axes, in slots that Newton's steps use later: directions, points and the frame of the first body.
+template <typename Real, class Room> struct Axes {
+    static constexpr int FIRST = Room::LOWER, ROOT = FIRST + 6 * BODIES;
+    static_assert(!LANE_A_BODY || 6 * BODIES + 9 <= FACTOR_SLOTS, "they have room there");
+    const Room& room;
+
+    // From the poses that stand where rows will.
+    __device__ __forceinline__ Axes(const Room& room, const Group& group) : room(room) {
+        if (group.rank < BODIES) {
+            const Pose<Real> T = pose_of<Real>(room, Room::W + lane_slot::POSE, group.rank);
+            room.store(FIRST + 6 * group.rank, axis_of(T)), room.store(FIRST + 6 * group.rank + 3, T.p);
+            if (group.rank == 0) room.store(ROOT, T.R.x), room.store(ROOT + 3, T.R.y), room.store(ROOT + 6, T.R.z);
+        }
+        group.sync();
+    }
+    __device__ __forceinline__ Vector<Real> direction(int i) const { return room.vector(FIRST + 6 * i); }
+    __device__ __forceinline__ Vector<Real> origin(int i) const { return room.vector(FIRST + 6 * i + 3); }
+    __device__ __forceinline__ Matrix<Real> root() const {
+        return {room.vector(ROOT), room.vector(ROOT + 3), room.vector(ROOT + 6)};
+    }
+};
+
+// J into row k of W, of a force d at x on `body`; answers J v_f.
+template <typename Real, class Room>
+__device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, int body, Vector<Real> x, Vector<Real> d) {
+    const Room& room = axes.room;
+    Real base = 0;
+    const auto put = [&](int v, Real value) {
+        room(Room::W + k * DEPTH + ROW_LEVEL[v] - 1) = value;
+        base += value * room(Room::FREE_V + v);
+    };
+#pragma unroll 1
+    for (int j = body; j > 0; j = parent(j)) put(v_start(j), along_axis(j, axes.direction(j), axes.origin(j), x, {}, d));
+    const Matrix<Real> R = axes.root();
+    along_axes(0, Force<Real>{mul_t(R, cross(x - axes.origin(0), d)), mul_t(R, d)}, put);
+    return base;
+}
+
+// Rows of contacts, with the impulses of the step before, of which there are `memories`: W and G's diagonal. All rub, and all are
+// moved by the first body.
+template <typename Real, class Room>
+__device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows,
+                                                  int memories, const Group& group) {
+    const Axes<Real, Room> axes(room, group);
+#pragma unroll 1
+    for (int i = group.rank; i < rows.count; i += LANES) {
+        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
+        const Tangents<Real> t = tangents(n);
+        room.store(Room::TRIED + 3 * i, {dot(n, before), dot(t.first, before), dot(t.second, before)});
+        room(Room::MU + i) = scene.of_shape(shape_of(room, i), shape::FRICTION);
+    }
+#pragma unroll 1
+    for (int k = group.rank; k < 3 * rows.count; k += LANES) {
+        const int c = room.contact(k / 3), which = k % 3, s = shape_of(room, k / 3);
+        const Vector<Real> n = room.vector(c + contact::NORMAL);
+        const Tangents<Real> t = tangents(n);
+        const Vector<Real> d = which == 0 ? n : which == 1 ? t.first : t.second;
+        room(Room::BASE + k) = axis_row(axes, k, SHAPE_BODY[s], room.vector(c + contact::PLACE), d);
+        half_rows<Real, 1>(room, k, SHAPE_TIP[s]);
+    }
+}

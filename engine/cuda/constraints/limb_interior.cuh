@@ -1,0 +1,271 @@
+// The interior point for robots with EVEN_LIMBS, for where Newton's steps do not come to the law: the text of
+// engine/cpu/constraints/interior_point.py with Z, scaled, for H; and who asks for it.
+#pragma once
+
+#include "constraints/interior_rows.cuh"
+#include "constraints/limb_newton.cuh"
+
+// Newton's steps after it; the centring it has at least, and the share of the way to the boundary that it goes at most.
+constexpr int STEPS_AFTER = 4;
+constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
+
+template <typename Real> struct LimbInterior {
+    static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
+
+    LimbRows<Real, N> rows;  // scaled, b too
+    Real unit[ROWS];         // what impulses are, of those scaled
+    InteriorContact<Real> contact[N];
+    InteriorJoint<Real> joint[LIMB];
+    Real z[COLUMNS];  // Zᵀ λ, an iterate of its own
+
+    // What a robot has of one direction: where it is, and where to.
+    struct Way {
+        Arrow<Real> arrow;
+        LimbResistance<Real, N> by;
+        Real smooth, u[ROWS], dz[COLUMNS], step[ROWS];
+        Vector<Real> r[N], correction[N], dw[N];
+    };
+
+    __device__ __forceinline__ Vector<Real> three(const Real (&x)[ROWS], int c) const { return {x[row_of(c)], x[row_of(c) + 1], x[row_of(c) + 2]}; }
+    __device__ __forceinline__ Real impulse(int r) const {
+        if (r < LIMB) return joint[r].impulse;
+        const Vector<Real>& x = contact[contact_of(r)].impulse;
+        return axis_of(r) == 0 ? x.x : axis_of(r) == 1 ? x.y : x.z;
+    }
+
+    // The first iterate: impulses as great as those that the least squares of u ask for.
+    __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const Group& group) : rows(given) {
+        Real most = TINY<Real>;
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) {
+            const Real size = r < LIMB ? given.own[min(r, LIMB - 1)] : given.size[contact_of(r)];
+            const bool acts = r < LIMB ? given.acts[min(r, LIMB - 1)] : given.touches[contact_of(r)];
+            unit[r] = acts ? 1 / sqrt(size) : Real(0);
+#pragma unroll
+            for (int k = 0; k < LIMB; ++k) rows.R[r][k] *= unit[r];
+#pragma unroll
+            for (int e = 0; e < TRUNK_NV; ++e) rows.W[r][e] *= unit[r];
+            rows.b[r] *= unit[r];
+            most = fmax(most, fabs(rows.b[r]));
+        }
+        most = group.greatest(most);
+        const Real wide = guess(most, group);
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) {
+            rows.b[r] /= most;
+            if (r < LIMB) {
+                const bool acts = given.acts[r];
+                joint[r] = InteriorJoint<Real>(acts ? given.friction[r] : Real(0), acts ? given.low[r] : -Real(INFINITE),
+                                               acts ? given.high[r] : Real(INFINITE), acts ? 1 / (unit[r] * most) : Real(0),
+                                               unit[r] / most);
+            } else if (axis_of(r) == 0) {
+                contact[contact_of(r)] = {{given.touches[contact_of(r)] ? wide : Real(0), 0, 0}, {1, 0, 0}};
+            }
+            unit[r] *= most;
+        }
+        Real of[ROWS];
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) of[r] = impulse(r);
+        spread<false>(rows, of, z);
+#pragma unroll
+        for (int e = LIMB; e < COLUMNS; ++e) z[e] = group.sum(z[e]);
+    }
+
+    // How great impulses are that leave the least squares of u, of which b is not divided by its greatest yet.
+    __device__ __forceinline__ Real guess(Real most, const Group& group) const {
+        LimbResistance<Real, N> by = {};
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) {
+            if (r < LIMB) by.joint[r] = 1 / Real(FIRST_GUESS);
+            else by.contact[contact_of(r)][axis_of(r)][axis_of(r)] = 1 / Real(FIRST_GUESS);
+            by.aim[r] = rows.b[r] / Real(FIRST_GUESS);
+        }
+        Arrow<Real> arrow;
+        factor_arrow<false>(rows, by, arrow, group);
+        Real x[COLUMNS], wide = 1;
+        const Real none[TRUNK_NV] = {};
+        spread<false>(rows, by.aim, x);
+        solve_arrow(arrow, x, none, group);
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            if (!rows.touches[c]) continue;
+            Real left[3];
+#pragma unroll
+            for (int e = 0; e < 3; ++e) left[e] = (rows.b[row_of(c) + e] - in_row(rows, row_of(c) + e, x)) / (most * Real(FIRST_GUESS));
+            wide = fmax(wide, fmax(fabs(left[0]), sqrt(left[1] * left[1] + left[2] * left[2]) / rows.mu[c]));
+        }
+        return fmin(group.greatest(wide), Real(WIDEST));
+    }
+
+    // ν: the mean of the products of all pairs.
+    __device__ __forceinline__ Real mean_gap(const Group& group) const {
+        Real total = 0, count = 0;
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            if (rows.touches[c]) total += dot(contact[c].impulse, contact[c].w), count += 1;
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) {
+            if (rows.acts[k]) total += joint[k].products(), count += Real(joint[k].pairs());
+        }
+        return group.sum(total) / fmax(group.sum(count), Real(1));
+    }
+
+    // Newton's equations, factorised.
+    __device__ __forceinline__ void begin(Way& way, const Group& group) const {
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) way.u[r] = rows.b[r] + in_row(rows, r, z);
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            const Real mu = rows.mu[c];
+            const ConeMatrix<Real> Omega = contact[c].matrix(mu, way.smooth);
+            way.r[c] = three(way.u, c) - contact[c].w, way.correction[c] = {0, 0, 0};
+            way.r[c].x += contact[c].saxce(mu, way.smooth);
+            const Vector<Real> columns[3] = {Omega.n, Omega.first, Omega.second};
+#pragma unroll
+            for (int h = 0; h < 3; ++h) {
+                const bool on = rows.touches[c];
+                way.by.contact[c][0][h] = on ? columns[h].x : Real(0), way.by.contact[c][1][h] = on ? columns[h].y : Real(0);
+                way.by.contact[c][2][h] = on ? columns[h].z : Real(0);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) way.by.joint[k] = rows.acts[k] ? joint[k].damping() : Real(0);
+        factor_arrow<false>(rows, way.by, way.arrow, group);
+    }
+
+    // The step towards products of `aim`; answers how far it may go.
+    __device__ __forceinline__ Real direct(Way& way, Real aim, const Group& group) {
+        auto& by = way.by;
+        const auto resisted = [&](int c, int e, Vector<Real> x) {
+            return by.contact[c][e][0] * x.x + by.contact[c][e][1] * x.y + by.contact[c][e][2] * x.z;
+        };
+        Real of[ROWS];
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            const Vector<Real> to = rows.touches[c] ? contact[c].target(rows.mu[c], aim, way.correction[c]) : Vector<Real>{0, 0, 0};
+            by.aim[row_of(c)] = to.x, by.aim[row_of(c) + 1] = to.y, by.aim[row_of(c) + 2] = to.z;
+#pragma unroll
+            for (int e = 0; e < 3; ++e) by.aim[row_of(c) + e] -= resisted(c, e, way.r[c]);
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) by.aim[k] = rows.acts[k] ? joint[k].target(way.u[k], aim) : Real(0);
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) of[r] = by.aim[r] + impulse(r);
+        Real less[TRUNK_NV];
+        spread<false>(rows, of, way.dz);
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            if (j < LIMB) way.dz[j] -= z[j];
+            else less[max(j - LIMB, 0)] = z[j];
+        }
+        solve_arrow(way.arrow, way.dz, less, group);
+        Real reach = INFINITE;
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            const int r = row_of(c);
+            const Vector<Real> du = {in_row(rows, r, way.dz), in_row(rows, r + 1, way.dz), in_row(rows, r + 2, way.dz)};
+#pragma unroll
+            for (int e = 0; e < 3; ++e) way.step[row_of(c) + e] = by.aim[row_of(c) + e] - resisted(c, e, du);
+            way.dw[c] = contact[c].change(rows.mu[c], way.smooth, du + way.r[c]);
+            if (rows.touches[c])
+                reach = fmin(reach, contact[c].reach(rows.mu[c], three(way.step, c), way.dw[c], way.correction[c]));
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) {
+            const Real du = in_row(rows, k, way.dz);
+            way.step[k] = by.aim[k] - by.joint[k] * du;
+            if (rows.acts[k]) reach = fmin(reach, joint[k].reach(way.u[k] + du, aim));
+        }
+        return -group.greatest(-reach);
+    }
+
+    __device__ __forceinline__ void move(const Way& way, Real length) {
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            if (!rows.touches[c]) continue;
+            contact[c].impulse = contact[c].impulse + length * three(way.step, c), contact[c].w = contact[c].w + length * way.dw[c];
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) {
+            if (rows.acts[k]) joint[k].impulse += length * way.step[k], joint[k].move(length);
+        }
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) z[j] += length * way.dz[j];
+    }
+};
+
+// From cold, the impulses that leave least, of a robot that `goes`.
+template <typename Real>
+__device__ __noinline__ LimbImpulses<Real, LIMB_POINTS> interior_point(LimbRows<Real, LIMB_POINTS> rows, bool goes, Group group) {
+    constexpr int N = LIMB_POINTS;
+    LimbImpulses<Real, N> x = {}, best = {};
+    LimbInterior<Real> at(rows, group);
+    Real least = INFINITE, length = 1, u[ROWS_OF<N>];
+#pragma unroll 1
+    for (int step = 0;; ++step) {
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) x.of[r] = at.impulse(r) * at.unit[r];
+        add_up(rows, x, group);
+        const Real left = limb_residual(rows, x, u, group);
+        if (left < least) least = left, best = x;
+        goes = goes && !(least <= CONTACT_TOLERANCE<Real>) && left < Real(INFINITE);
+        if (step == INTERIOR_STEPS<Real> || !group.any_of_all(goes)) break;
+        const Real gap = at.mean_gap(group);
+        typename LimbInterior<Real>::Way way;
+        way.smooth = gap;
+        at.begin(way, group);
+        Real reach = 0, aim = 0;
+#pragma unroll 1
+        for (int pass = 0; pass < 2; ++pass) {  // predictor and corrector
+            reach = at.direct(way, aim, group);
+            if (pass == 1) break;
+            const Real rest = 1 - fmin(reach, Real(1));  // what the predictor would leave sets the centring
+            const bool blocked = rest > Real(0.9) || length < Real(0.3);
+            const Real centring = fmax(fmax(Real(LEAST_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
+            aim = fmin(centring, Real(1)) * gap;
+#pragma unroll WRITTEN_OUT<N>
+            for (int c = 0; c < rows.contacts(); ++c) {
+                if (blocked) way.correction[c] = {0, 0, 0};  // no second order
+            }
+        }
+        length = fmin(Real(1), fmin(Real(LONGEST), fmax(Real(0.9), 1 - gap)) * reach);
+        at.move(way, length);
+    }
+    return best;
+}
+
+// Impulses that obey the law, with u of the limb and the residual: by Newton's steps, then, from cold, by the interior point and
+// a few of them more. Else those that leave least. Answers whether they were found.
+template <typename Real, int N>
+__device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
+                                              Real (&u)[ROWS_OF<N>], Real& left, const Group& group) {
+    constexpr int LAST = LIMB_STEPS + STEPS_AFTER + 1;
+    Real best[ROWS_OF<N>], least = UNKNOWN;
+    bool goes = true;
+#pragma unroll 1
+    for (int turn = 0;; ++turn) {
+        add_up(rows, x, group);
+        const Real found = limb_residual(rows, x, u, group);
+        if (goes) left = found;
+        if (goes && left < least) {
+            least = left;
+#pragma unroll WRITTEN_OUT<N>
+            for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
+        }
+        goes = goes && !(left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>));
+        if (turn > LAST || !group.any_of_all(goes)) return !goes;
+        if (turn == LIMB_STEPS) {
+            const LimbImpulses<Real, LIMB_POINTS> from = interior_point(widened(rows), goes, group);
+#pragma unroll WRITTEN_OUT<N>
+            for (int r = 0; r < rows.rows(); ++r) {
+                if (goes) x.of[r] = from.of[r];
+            }
+        } else if (turn == LAST) {
+#pragma unroll WRITTEN_OUT<N>
+            for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
+        } else {
+            newton_step(rows, x, u, left, goes, group);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+// Newton's steps (10) of docs/contact.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint row has
+//
+//     dλ = c − Ω du
+//
+// with a great Ω where it sticks, the inverse of what (10) has on the diagonal beside G, and none where it is open. So
+// (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ c, whose matrix is an arrow: limbs know of each other by the trunk's six columns alone.
+#pragma once
+
+#include "constraints/limb_impulses.cuh"
+
+// What stands on the diagonal beside G, times 1/r, at least, and as a share of the residual.
+template <typename Real> constexpr Real REGULAR_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
+constexpr double DAMPING_OF_LIMBS = 0.1;
+// The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
+template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
+// Steps at most, and those after which what is bearable is let pass.
+constexpr int LIMB_STEPS = 12, PATIENCE = 6, WAY_STEPS = 16;
+
+// Ω and c of a limb's rows.
+template <typename Real, int N> struct LimbResistance {
+    Real contact[N][3][3], joint[LIMB], aim[ROWS_OF<N>];
+};
+
+// 1 + Zᵀ Ω Z, factorised: a limb's rows and columns, then the trunk's, which all lanes have alike. Below the diagonal stand the
+// shares by which rows were taken from others, and on it inverses.
+template <typename Real> struct Arrow {
+    Real K[COLUMNS][COLUMNS];
+};
+
+// With `NORMALS` alone, what contacts have along the surface counts as nought, and joints do.
+template <bool NORMALS, typename Real, int N>
+__device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, Arrow<Real>& arrow,
+                                             const Group& group) {
+    constexpr int OF_CONTACT = NORMALS ? 1 : 3;
+    auto& K = arrow.K;
+#pragma unroll
+    for (int i = 0; i < COLUMNS; ++i) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) K[i][j] = i == j && i < LIMB;
+    }
+    const auto add = [&](int r, const Real (&weighted)[COLUMNS]) {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i) {
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) K[i][j] += entry_of(rows, r, i) * weighted[j];
+        }
+    };
+    Real weighted[COLUMNS];
+#pragma unroll WRITTEN_OUT<N>
+    for (int k = 0; k < OF_CONTACT * rows.contacts(); ++k) {
+        const int c = k / OF_CONTACT, e = k % OF_CONTACT;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            weighted[j] = 0;
+#pragma unroll
+            for (int h = 0; h < OF_CONTACT; ++h) weighted[j] += by.contact[c][e][h] * entry_of(rows, row_of(c) + h, j);
+        }
+        add(row_of(c) + e, weighted);
+    }
+#pragma unroll
+    for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) weighted[j] = by.joint[k] * entry_of(rows, k, j);
+        add(k, weighted);
+    }
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k) {
+        if (k == LIMB) {  // what is left is the trunk's
+#pragma unroll
+            for (int i = LIMB; i < COLUMNS; ++i) {
+#pragma unroll
+                for (int j = LIMB; j < COLUMNS; ++j) K[i][j] = group.sum(K[i][j]) + Real(i == j);
+            }
+        }
+        const Real inverse = reciprocal(K[k][k]);
+        K[k][k] = inverse;
+#pragma unroll
+        for (int i = k + 1; i < COLUMNS; ++i) {
+            K[i][k] *= inverse;
+#pragma unroll
+            for (int j = k + 1; j < COLUMNS; ++j) K[i][j] -= K[i][k] * K[k][j];
+        }
+    }
+}
+
+// x ← K⁻¹ x, where all limbs' shares of the trunk's numbers add up to `less` more than those.
+template <typename Real>
+__device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[COLUMNS], const Real (&less)[TRUNK_NV],
+                                            const Group& group) {
+    const auto& K = arrow.K;
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k) {
+        if (k >= LIMB) {
+            Real share = 0;  // of what the limb's own rows take from it
+#pragma unroll
+            for (int j = 0; j < LIMB; ++j) share += K[k][j] * x[j];
+            x[k] = group.sum(x[k] - share) - less[max(k - LIMB, 0)];
+        }
+#pragma unroll
+        for (int j = k < LIMB ? 0 : LIMB; j < k; ++j) x[k] -= K[k][j] * x[j];
+    }
+#pragma unroll
+    for (int k = COLUMNS - 1; k >= 0; --k) {
+#pragma unroll
+        for (int j = k + 1; j < COLUMNS; ++j) x[k] -= K[k][j] * x[j];
+        x[k] *= K[k][k];
+    }
+}
+
+// Ω and c of contact c: open, stuck or sliding as z = λ − r u says.
+template <typename Real, int N>
+__device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
+                                       Real regular, int c, LimbResistance<Real, N>& by) {
+    const int k = row_of(c);
+    const Real r = reciprocal(rows.size[c]), stiff = r * reciprocal(regular), mu = rows.mu[c];
+    const Vector<Real> z = {x.of[k] - r * u[k], x.of[k + 1] - r * u[k + 1], x.of[k + 2] - r * u[k + 2]};
+    const Real t = sqrt(z.y * z.y + z.z * z.z), disk = mu * z.x;
+    const bool open = !rows.touches[c] || z.x <= 0, slips = !open && t > disk;
+    auto& Omega = by.contact[c];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        by.aim[k + i] = open ? -x.of[k + i] : -stiff * u[k + i];
+#pragma unroll
+        for (int j = 0; j < 3; ++j) Omega[i][j] = i == j && !open ? stiff : Real(0);
+    }
+    if (!slips) return;
+    const Real e = z.y / t, f = z.z / t, curve = disk / t, across = reciprocal(1 - (1 - regular) * curve);
+    const Real turning = r * curve * across, follows = mu * (stiff + r);
+    const Real along = disk + mu * by.aim[k] - (e * x.of[k + 1] + f * x.of[k + 2]), aside = (f * x.of[k + 1] - e * x.of[k + 2]) * across;
+    by.aim[k + 1] = along * e - aside * f, by.aim[k + 2] = along * f + aside * e;
+    Omega[1][0] = follows * e, Omega[2][0] = follows * f;
+    Omega[1][1] = turning * f * f, Omega[1][2] = Omega[2][1] = -turning * e * f, Omega[2][2] = turning * e * e;
+}
+
+// Ω and c of joint k.
+template <typename Real, int N>
+__device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+                                             const Real (&u)[ROWS_OF<N>], Real regular, int k, LimbResistance<Real, N>& by) {
+    const Real g = rows.own[k], f = rows.friction[k], y = u[k] - g * x.of[k];
+    const Real p = joint_law(y, g * f, rows.low[k], rows.high[k]), stiff = reciprocal(regular * g);
+    const bool slides = fabs(y) > g * f && rows.low[k] < p && p < rows.high[k];
+    by.joint[k] = rows.acts[k] && !slides ? stiff : Real(0);
+    by.aim[k] = !rows.acts[k] ? Real(0) : slides ? (y > 0 ? -f : f) - x.of[k] : stiff * (p - u[k]);
+}
+
+// λ grows by c − Ω du where the robot `goes`; what it adds up to does not yet.
+template <bool NORMALS, typename Real, int N>
+__device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, LimbImpulses<Real, N>& x,
+                                          bool goes, const Group& group) {
+    Arrow<Real> arrow;
+    Real d[COLUMNS];
+    const Real none[TRUNK_NV] = {};
+    factor_arrow<NORMALS>(rows, by, arrow, group);
+    spread<NORMALS>(rows, by.aim, d);
+    solve_arrow(arrow, d, none, group);
+    Real du[ROWS_OF<N>];
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) du[r] = in_row(rows, r, d);
+    if (goes) {
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            const int r = row_of(c);
+#pragma unroll
+            for (int e = 0; e < (NORMALS ? 1 : 3); ++e) {
+                Real change = by.aim[r + e];
+#pragma unroll
+                for (int h = 0; h < (NORMALS ? 1 : 3); ++h) change -= by.contact[c][e][h] * du[r + h];
+                x.of[r + e] += change;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) x.of[k] += by.aim[k] - by.joint[k] * du[k];
+    }
+}
+
+// A Newton step of a robot that `goes`, where u leaves that residual.
+template <typename Real, int N>
+__device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
+                                            Real left, bool goes, const Group& group) {
+    const Real regular = fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
+    LimbResistance<Real, N> by;
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
+    take_step<false>(rows, by, x, goes, group);
+}
+
+// What overlaps is taken back: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, π standing in the places of the normal impulses. Answers whether it
+// was found, for a robot that asks.
+template <typename Real, int N>
+__device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, const Real (&gap)[N], LimbImpulses<Real, N>& x,
+                                              bool asks, const Group& group) {
+    Real b[N], most = TINY<Real>;
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) x.of[r] = 0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) x.sum[j] = 0;
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) {
+        b[c] = !rows.touches[c] ? Real(0) : gap[c] < 0 ? Real(BACK) * gap[c] : gap[c];
+        most = fmax(most, fabs(b[c]));
+    }
+    most = group.greatest(most);
+    bool goes = asks;
+#pragma unroll 1
+    for (int turn = 0; turn < WAY_STEPS && group.any_of_all(goes); ++turn) {
+        LimbResistance<Real, N> by;
+        Real left = 0;
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            const Real u = b[c] + in_row(rows, row_of(c), x.sum), r = reciprocal(rows.size[c]), here = x.of[row_of(c)];
+            const bool open = !rows.touches[c] || here - r * u <= 0;
+            const Real stiff = r * reciprocal(REGULAR_OF_LIMBS<Real>), off = open ? here * rows.size[c] : fabs(u);
+            by.contact[c][0][0] = open ? Real(0) : stiff, by.aim[row_of(c)] = open ? -here : -stiff * u;
+            if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
+        }
+        left = group.greatest(left);
+        goes = goes && !(left <= CONTACT_TOLERANCE<Real> * most);
+        take_step<true>(rows, by, x, goes, group);
+        add_up(rows, x, group);
+    }
+    return !goes;
+}
