@@ -22,7 +22,7 @@ def quadrupeds(batch: int, dtype: str, **options):
     return beside(model, batch, dtype, **{"dt": 2e-3, "integrator": "implicit", "q": q, "kp": kp, "kd": kd} | options)
 
 
-def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int) -> None:
+def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int, touches: int | None = None) -> None:
     """Step by step from the CPU's states, whose own residuals are up to the tolerance."""
     touching = 0
     for _ in range(steps):
@@ -31,7 +31,7 @@ def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int)
         ours.step()
         alike(cpu, ours, SAME)
         touching += int(cpu.contacts.number.sum())
-    assert touching > 0
+    assert touching > (steps if touches is None else touches)
 
 
 def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **scene) -> Contacts:
@@ -91,7 +91,7 @@ def test_robots_that_fall_fly_and_lie_on_trunk_and_knees_as_on_the_cpu(rng):
     give((cpu, ours), q=q, v=v)
     numbers = set(cpu.contacts.number.tolist())
     for _ in range(6):
-        each_step_alike(cpu, ours, 15)
+        each_step_alike(cpu, ours, 15, touches=0)
         numbers |= set(cpu.contacts.number.tolist())
         cpu.step(60)
     assert 0 in numbers

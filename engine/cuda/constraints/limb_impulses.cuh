@@ -114,9 +114,9 @@ __device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbCon
     }
 }
 
-// The same rows, with room for all contacts that there can be.
-template <typename Real, int N> __device__ __forceinline__ LimbRows<Real, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
-    LimbRows<Real, LIMB_POINTS> all;
+// The same rows in double precision, with room for all contacts that there can be.
+template <typename Real, int N> __device__ __forceinline__ LimbRows<double, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
+    LimbRows<double, LIMB_POINTS> all;
     all.many = rows.contacts();
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) {

@@ -8,6 +8,8 @@
 // Newton's steps after it; the centring it has at least, and the share of the way to the boundary that it goes at most.
 constexpr int STEPS_AFTER = 4;
 constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
+// The residual that is asked of it.
+template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE / 2;
 
 template <typename Real> struct LimbInterior {
     static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
@@ -195,9 +197,11 @@ template <typename Real> struct LimbInterior {
     }
 };
 
-// From cold, the impulses that leave least, of a robot that `goes`.
-template <typename Real>
-__device__ __noinline__ LimbImpulses<Real, LIMB_POINTS> interior_point(LimbRows<Real, LIMB_POINTS> rows, bool goes, Group group) {
+// From cold, the impulses that leave least, or no more than `asked`, of a robot that `goes`. In double precision always: with
+// redundant contacts Ω spans more than single precision has digits.
+__device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRows<double, LIMB_POINTS> rows, double asked, bool goes,
+                                                                       Group group) {
+    using Real = double;
     constexpr int N = LIMB_POINTS;
     LimbImpulses<Real, N> x = {}, best = {};
     LimbInterior<Real> at(rows, group);
@@ -208,8 +212,8 @@ __device__ __noinline__ LimbImpulses<Real, LIMB_POINTS> interior_point(LimbRows<
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = at.impulse(r) * at.unit[r];
         add_up(rows, x, group);
         const Real left = limb_residual(rows, x, u, group);
-        if (left < least) least = left, best = x;
-        goes = goes && !(least <= CONTACT_TOLERANCE<Real>) && left < Real(INFINITE);
+        if (goes && left < least) least = left, best = x;
+        goes = goes && !(least <= asked) && left < Real(INFINITE);
         if (step == INTERIOR_STEPS<Real> || !group.any_of_all(goes)) break;
         const Real gap = at.mean_gap(group);
         typename LimbInterior<Real>::Way way;
@@ -256,16 +260,16 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         goes = goes && !(left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>));
         if (turn > LAST || !group.any_of_all(goes)) return !goes;
         if (turn == LIMB_STEPS) {
-            const LimbImpulses<Real, LIMB_POINTS> from = interior_point(widened(rows), goes, group);
+            const LimbImpulses<double, LIMB_POINTS> from = interior_point(widened(rows), ASKED_OF_INTERIOR<Real>, goes, group);
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) {
-                if (goes) x.of[r] = from.of[r];
+                if (goes) x.of[r] = Real(from.of[r]);
             }
         } else if (turn == LAST) {
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
         } else {
-            newton_step(rows, x, u, left, goes, group);
+            newton_step(rows, x, u, left, turn, goes, group);
         }
     }
 }

@@ -11,6 +11,10 @@
 // What stands on the diagonal beside G, times 1/r, at least, and as a share of the residual.
 template <typename Real> constexpr Real REGULAR_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
 constexpr double DAMPING_OF_LIMBS = 0.1;
+// The same of steps that may go in circles, in turn: much damped they leave one, and little damped they come to the law. In double
+// precision steps seldom take each other back.
+template <typename Real> constexpr int FIRST_OF_CIRCLES = sizeof(Real) == 8 ? 1000 : 6;
+constexpr double MUCH_DAMPED = 0.3, DAMPED = 0.03;
 // The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
 // Steps at most, and those after which what is bearable is let pass.
@@ -173,11 +177,17 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     }
 }
 
-// A Newton step of a robot that `goes`, where u leaves that residual.
+// What stands beside G in step `turn`.
+template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left) {
+    if (turn >= FIRST_OF_CIRCLES<Real>) return turn % 3 == 0 ? Real(MUCH_DAMPED) : turn % 3 == 1 ? Real(DAMPED) : REGULAR_OF_LIMBS<Real>;
+    return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
+}
+
+// Newton step `turn` of a robot that `goes`, where u leaves that residual.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                            Real left, bool goes, const Group& group) {
-    const Real regular = fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
+                                            Real left, int turn, bool goes, const Group& group) {
+    const Real regular = regular_of(turn, left);
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);

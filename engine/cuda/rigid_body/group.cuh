@@ -4,6 +4,22 @@
 // A bit for each lane of a group, and for the first one of every group of a warp.
 constexpr unsigned LANE_BITS = LANES < 32 ? (1u << LANES % 32) - 1 : ~0u, FIRST_LANES = ~0u / LANE_BITS;
 
+// How far a robot's numbers are from each other where a block has `robots`: whose lanes read at the same places have them side by
+// side with the other robots', and the lanes of a whole warp read one robot's side by side.
+__device__ __forceinline__ constexpr int pitch_of(int robots) { return LANES == 32 ? 1 : robots; }
+// Where those of the block's robot `own` begin, of which there are `slots`.
+__device__ __forceinline__ constexpr size_t begin_of_slots(int own, int slots) {
+    return LANES == 32 ? size_t(own) * slots : own;
+}
+
+// Waits for all threads of the block, wherever they come from. The warps of a multiprocessor whose steps begin together read the same
+// instructions at the same time; where each is somewhere else in a long step, they wait for instructions more than for anything.
+__device__ __forceinline__ void meet_block() {
+#ifdef __CUDA_ARCH__
+    asm volatile("barrier.sync 0;" ::: "memory");
+#endif
+}
+
 // The lanes that have one robot; what one of them writes the others read after `sync`. Groups of a warp that `meet` wait for each
 // other from then on, so that they stay together: they have to come to the same calls.
 struct Group {

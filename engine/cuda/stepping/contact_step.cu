@@ -14,7 +14,7 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const double* __restrict__ solids, const int* __restrict__ solid_wholes, Real* room, double* work,
                  int* told_number, int* told_link, int* told_other, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
-    constexpr int ROBOTS = THREADS / LANES;
+    constexpr int ROBOTS = THREADS / LANES, PITCH = pitch_of(ROBOTS);
     const int own = threadIdx.x / LANES;  // of the block's robots
     const size_t robot = size_t(blockIdx.x) * ROBOTS + own;
     if (robot >= batch) return;
@@ -27,11 +27,11 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
     // Of global memory a block has what it keeps, the room for all contacts unless FEW are all, and that of teams.
     constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
     extern __shared__ __align__(16) unsigned char shared[];
-    Real* const kept = room + blockIdx.x * EACH * ROBOTS + own;
-    Real* const all = kept + KEPT_SLOTS * ROBOTS;
-    Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + own;
-    Real* const far = all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
-    const Touching<Real, ROBOTS> touch = {
+    Real* const kept = room + blockIdx.x * EACH * ROBOTS + begin_of_slots(own, EACH);
+    Real* const all = kept + KEPT_SLOTS * PITCH;
+    Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + begin_of_slots(own, FEW_SLOTS);
+    Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
+    const Touching<Real, PITCH> touch = {
         scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
         {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
         told_residual[robot],

@@ -302,8 +302,7 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
     for (int c = 0; c < LIMB_POINTS; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
     LimbOutcome<Real> out;
-    if (group.any(found.found > 3)) out = step_under<LIMB_POINTS>(touch, found, now, to, joints, overlaps, group);
-    else if (group.any(found.found > 1)) out = step_under<3>(touch, found, now, to, joints, overlaps, group);
+    if (group.any(found.found > 1)) out = step_under<LIMB_POINTS>(touch, found, now, to, joints, overlaps, group);
     else out = step_under<1>(touch, found, now, to, joints, overlaps, group);
     if (!out.found) return {false, true};
     group.meet();

@@ -249,7 +249,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     extern __shared__ __align__(16) unsigned char shared[];
     constexpr bool TOGETHER = SHARED && !Touch::ANY;
     constexpr bool DIVERGENT = LANES == 32;  // constant memory is for lanes that read the same
-    constexpr int PITCH = TOGETHER ? Rows<Real, ROBOTS>::PITCH : ROBOTS;
+    constexpr int PITCH = TOGETHER ? Rows<Real, ROBOTS>::PITCH : pitch_of(ROBOTS);
     const Group group;
     const int own = threadIdx.x / LANES;  // of the block's robots
     const size_t begin_of_block = size_t(blockIdx.x) * ROBOTS, robot = begin_of_block + own;
@@ -257,7 +257,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const bool present = !TOGETHER || robot < batch;
     Real* const block = SHARED ? reinterpret_cast<Real*>(shared) : workspace + size_t(blockIdx.x) * ALL_SLOTS * ROBOTS;
     const Rows<Real, ROBOTS> rows = {block, begin_of_block, int(min(size_t(ROBOTS), batch - begin_of_block))};
-    const Slots<Real, PITCH> at = {block + own};
+    const Slots<Real, PITCH> at = {block + (TOGETHER ? own : begin_of_slots(own, ALL_SLOTS))};
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
                         : JointTable<Real>{JOINT_TABLE_FITS && !DIVERGENT ? reinterpret_cast<const Real*>(joint_table_memory)
@@ -298,12 +298,15 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     if (first == 0 && present) record();
     else sample += first / every + 1;
     const bool rests = !present || (FREEZES && frozen[robot]);
+    constexpr bool MEETS = Touch::ANY && LANES > 1;
+    int meetings = last - first;
     // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
         const Watch watch = {phases, robot == 0 && group.rank == 0 && step == steps - 1};
         Touched by_limbs = {false, true};  // the whole step, and whether its velocity is sound
         if (number == 0) {
+            if constexpr (MEETS) --meetings, meet_block();
             if (controls) {
                 const Real* row = controls + ((control_rows > 1 ? robot : 0) * steps + step) * NV;
                 for (int k = group.rank; k < NV; k += LANES) at(TAU + k) = row[k];
@@ -359,6 +362,9 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
                 record();
             }
         }
+    }
+    if constexpr (MEETS) {
+        for (; meetings > 0; --meetings) meet_block();
     }
     if constexpr (FREEZES) {
         while (present && sample < end) record();

@@ -20,9 +20,9 @@ from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
-_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((1, 16), (1, 8), (1, 4))}
+_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))}
 """By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
-_ON_EVEN_LIMBS = 16, 4
+_ON_EVEN_LIMBS = 64, 1
 """The same of robots whose steps are taken in registers as a rule, and else in global memory."""
 
 
