@@ -1,6 +1,6 @@
 // A step of a robot with EVEN_LIMBS on a plane, with every number in a register: of all that stands, walks or flies, and of most
 // that falls. Each lane has the points by which its limb touches and some of the trunk's corners. A step in which one has more
-// than LIMB_POINTS, or whose impulses the sweeps do not find, is left to contact_dynamics.cuh, with the robot as it was.
+// than LIMB_POINTS, or whose impulses are not found, is left to contact_dynamics.cuh, with the robot as it was.
 #pragma once
 
 #include "collision/ground.cuh"
