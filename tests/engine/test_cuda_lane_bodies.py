@@ -49,6 +49,10 @@ def test_a_humanoid_has_a_warp_and_small_robots_and_chains_of_balls_have_none(tm
     assert not lane_bodies.fits(robot("quadruped"))  # too few bodies
     assert lane_bodies.fits(model(tmp_path, list(range(20))))
     assert not lane_bodies.fits(model(tmp_path, list(range(32))))  # more bodies than lanes
+    assert lane_bodies.fits(model(tmp_path, list(range(25))))
+    assert not lane_bodies.fits(
+        model(tmp_path, list(range(26)))
+    )  # a row of M, and what stands beside it, has more entries
 
 
 def test_tables_say_what_hangs_on_what():

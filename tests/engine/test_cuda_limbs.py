@@ -109,6 +109,35 @@ def test_an_overlap_of_feet_and_of_the_trunk_is_taken_back_as_on_the_cpu():
     each_step_alike(cpu, ours, 40)
 
 
+BOX = '<box size="0.335 0.17 0.108"/>'
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_trunk_touches_by_every_point_that_it_has(tmp_path, rng):
+    """A capsule by two, where a box has eight."""
+    text = engine.find_robot("quadruped").read_text()
+    assert text.count(BOX) == 1
+    path = tmp_path / "quadruped.urdf"
+    path.write_text(text.replace(BOX, '<capsule radius="0.08" length="0.3"/>'))
+    model = engine.load(path)
+    pair = beside(model, 3, "float64", dt=2e-3, integrator="implicit")
+    q, v = tumbled(model, 3, rng)
+    give(pair, q=q, v=v)
+    each_step_alike(*pair, 250)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_trunk_that_is_all_in_the_ground_is_left_to_other_steps_and_comes_back_to_these():
+    cpu, ours = quadrupeds(3, "float64")
+    q = cpu.q.copy()
+    q[0, 2] = -0.2  # by eight corners, of which no more than four are kept
+    give((cpu, ours), q=q)
+    each_step_alike(cpu, ours, 20)
+    q[0, 2] = 1.0
+    give((cpu, ours), q=q)
+    each_step_alike(cpu, ours, 20)
+
+
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("integrator", ["implicit", "semi-implicit"])
 def test_wrenches_parameters_and_joint_friction_act(integrator, rng):

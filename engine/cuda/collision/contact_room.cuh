@@ -1,4 +1,5 @@
-// Where the numbers of one robot's contacts stand: slots like those of the tree, the robots of a block side by side.
+// Where the numbers of one robot's contacts stand: slots like those of the tree, the robots of a block side by side, but one after
+// the other where each has a warp.
 // engine/cuda/constraints/contacts.py adds to the preamble what can touch: CONTACTS at a time, of SHAPES with POINTS; JOINT_ROWS,
 // the velocities on which friction or limits can act; DEPTH, the most velocities between a body and the root; and FEW, the
 // contacts up to which a step works in shared memory.

@@ -191,7 +191,7 @@ class Contacts:
 
     @property
     def _kept(self) -> Any:
-        """(blocks, … C + nv, robots), a view of what is `kept`; see contact_room.cuh."""
+        """(blocks, … C + nv, robots), a view of what is `kept`, or (robots, … C + nv, 1) where each has a warp."""
         together = 1 if self._lanes == lane_bodies.WARP else self._robots
         blocks = self._memory.reshape(-1, self._room // self._grid // self._robots, together)
         return blocks[:, : self._numbers["KEPT_SLOTS"]]

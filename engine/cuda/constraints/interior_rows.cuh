@@ -34,8 +34,6 @@ template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real
 // dλ = c − Ω (du + r), by the columns of Ω.
 template <typename Real> struct ConeMatrix {
     Vector<Real> n, first, second;
-
-    __device__ __forceinline__ Vector<Real> operator()(Vector<Real> x) const { return x.x * n + (x.y * first + x.z * second); }
 };
 
 // A contact's impulse λ and w, which is u + μ |u_t| n at the end, both inside their cones; |w_t| is √(|w_t|² + smooth²) − smooth.

@@ -11,17 +11,29 @@ WARP = 32
 """Lanes that have one robot, and the most bodies that it may have."""
 _LEAST = 14
 """Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
+_FREE_NV = 6
 
 _TABLES = ("BODY_DEPTH", "CHILD", "SIBLING", "END_OF_SUBTREE", "BY_LEVEL", "LEVEL_FIRST")
 
 
 def fits(model: Model) -> bool:
-    """Whether bodies have a lane each: one free body first, all others with one coordinate, in depth-first order."""
+    """Whether bodies have a lane each: one free body first, all others with one coordinate, in depth-first order.
+
+    And the entries of a row of M as well, with one more beside them.
+    """
     n = len(model.parent)
     scalar = np.isin(model.kind[1:], (REVOLUTE, PRISMATIC)).all()
     if not _LEAST <= n <= WARP or model.has_mimic or model.kind[0] != FREE or not scalar:
         return False
-    return not np.any(model.parent[1:] < 0) and _depth_first(model)
+    return not np.any(model.parent[1:] < 0) and _depth_first(model) and _deepest(model) < WARP - _FREE_NV
+
+
+def _deepest(model: Model) -> int:
+    """The most joints on a path below the first body."""
+    depth = np.zeros(len(model.parent), int)
+    for i, above in enumerate(model.parent[1:], 1):
+        depth[i] = depth[above] + 1
+    return int(depth.max())
 
 
 def _depth_first(model: Model) -> bool:

@@ -1,7 +1,8 @@
 // One step's velocity under contacts: the text of engine/cpu/constraints/contact_dynamics.py, see there for the equations.
 //
-// The impulses of the step before are tried first, and then some sweeps from them, by W alone: of a robot that stands these obey
-// the law, and then neither G nor a factor of it is made. What comes after that stands in functions of its own.
+// The impulses of the step before are tried first, and then some sweeps from them by W alone, or Newton's steps where a robot has a
+// warp: of one that stands these obey the law, and neither G nor a factor of it is made. What comes after that stands in functions
+// of its own.
 #pragma once
 
 #include "collision/lane_ground.cuh"

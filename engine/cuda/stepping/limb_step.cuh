@@ -71,7 +71,7 @@ template <typename Real>
 __device__ __forceinline__ bool find_points(LimbTouch<Real>& touch, const Surroundings<Real>& scene,
                                             const Ground<Real>& ground, Real dt, const Group& group) {
     constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK;
-    const LimbContact<Real> none = {-1, -1, TRUNK, 0, 0, {0, 0, 0}, {0, 0, 0}};
+    const LimbContact<Real> none = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
     touch.found = 0;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) touch.of[c] = none;
@@ -82,7 +82,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real>& touch, const Surrou
         const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
         int near = 0;
 #pragma unroll 1
-        for (int number = 0; number < many; number += LANES) {
+        for (int number = 0; number < many || number % (2 * LANES) != 0; number += LANES) {  // eight by eight
             const int corner = 4 * (group.rank / 2) + 2 * (group.rank % 2);
             const int k = number % (2 * LANES) == 0 ? number + corner : number + 3 - corner;
             if (k < many) near += look_at(touch, scene, ground, dt, -1, here, ground.now.V, s, first + k);
@@ -296,6 +296,7 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
     LimbTouch<Real> found;
     const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
     if (group.any(!few || found.found > LIMB_POINTS)) return {false, true};
+    group.meet();  // those that go on
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
@@ -314,7 +315,7 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
     touch.number = int(group.sum(found.found));
-    touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = out.left > touch.worst ? out.left : touch.worst;
+    touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
     backward(to.a, out.trunk), backward(to.a, out.way);
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e) out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;

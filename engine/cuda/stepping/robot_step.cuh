@@ -300,7 +300,8 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const bool rests = !present || (FREEZES && frozen[robot]);
     constexpr bool MEETS = Touch::ANY && LANES > 1;
     int meetings = last - first;
-    // A turn of the loop is a round, not a step: a robot whose joints change their modes holds up no other of its warp.
+    // A turn of the loop is a round, not a step: a robot whose joints change their modes does not make others of its warp
+    // turn with it. Where robots have lanes, all of a block begin each step together.
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
         const Watch watch = {phases, robot == 0 && group.rank == 0 && step == steps - 1};
