@@ -11,7 +11,6 @@ WARP = 32
 """Lanes that have one robot, and the most bodies that it may have."""
 _LEAST = 14
 """Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
-_FREE_NV = 6
 
 _TABLES = ("BODY_DEPTH", "CHILD", "SIBLING", "END_OF_SUBTREE", "BY_LEVEL", "LEVEL_FIRST")
 
@@ -25,15 +24,7 @@ def fits(model: Model) -> bool:
     scalar = np.isin(model.kind[1:], (REVOLUTE, PRISMATIC)).all()
     if not _LEAST <= n <= WARP or model.has_mimic or model.kind[0] != FREE or not scalar:
         return False
-    return not np.any(model.parent[1:] < 0) and _depth_first(model) and _deepest(model) < WARP - _FREE_NV
-
-
-def _deepest(model: Model) -> int:
-    """The most joints on a path below the first body."""
-    depth = np.zeros(len(model.parent), int)
-    for i, above in enumerate(model.parent[1:], 1):
-        depth[i] = depth[above] + 1
-    return int(depth.max())
+    return not np.any(model.parent[1:] < 0) and _depth_first(model) and bool(joint_space.rows(model).level.max() < WARP)
 
 
 def _depth_first(model: Model) -> bool:
