@@ -92,6 +92,18 @@ template <typename Real> struct InteriorJoint {
         x[4] = below, x[6] = above, x[5] = x[7] = 1;
         impulse = x[4] - x[6];
     }
+    // Next to an impulse and the velocity u, `inwards` of all bounds.
+    __device__ __forceinline__ void begin(Real of, Real u, Real inwards) {
+        const Real friction = rubs ? x[0] : Real(0), most = fmax(friction - inwards, Real(0.1) * friction);
+        const Real rubbed = clip(of, -most, most), rest = of - rubbed;
+        if (rubs) {
+            x[0] = friction + rubbed, x[2] = friction - rubbed;
+            x[1] = fmax(u, Real(0)) + inwards, x[3] = fmax(-u, Real(0)) + inwards;
+        }
+        if (below) x[4] = fmax(rest, Real(0)) + inwards, x[5] = fmax(u - low, Real(0)) + inwards;
+        if (above) x[6] = fmax(-rest, Real(0)) + inwards, x[7] = fmax(high - u, Real(0)) + inwards;
+        impulse = rubbed + x[4] - x[6];
+    }
     // How many products there are, which the second answer is the sum of.
     __device__ __forceinline__ int pairs() const { return 2 * rubs + below + above; }
     __device__ __forceinline__ Real products() const { return x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]; }

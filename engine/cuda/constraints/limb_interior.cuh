@@ -8,8 +8,11 @@
 // Newton's steps after it; the centring it has at least, and the share of the way to the boundary that it goes at most.
 constexpr int STEPS_AFTER = 4;
 constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
+// How far from the boundary it begins, of what is scaled; steps at most.
+constexpr double INWARDS = 0.2;
+constexpr int INTERIOR_STEPS_OF_LIMBS = 30;
 // The residual that is asked of it.
-template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE / 2;
+template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE / 2;
 
 template <typename Real> struct LimbInterior {
     static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
@@ -35,8 +38,9 @@ template <typename Real> struct LimbInterior {
         return axis_of(r) == 0 ? x.x : axis_of(r) == 1 ? x.y : x.z;
     }
 
-    // The first iterate: impulses as great as those that the least squares of u ask for.
-    __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const Group& group) : rows(given) {
+    // The first iterate: `from`, with u, INWARDS of its cones and bounds.
+    __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const LimbImpulses<Real, N>& from, const Group& group)
+        : rows(given) {
         Real most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) {
@@ -51,7 +55,7 @@ template <typename Real> struct LimbInterior {
             most = fmax(most, fabs(rows.b[r]));
         }
         most = group.greatest(most);
-        const Real wide = guess(most, group);
+        Real of[ROWS], u[ROWS];
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) {
             rows.b[r] /= most;
@@ -60,43 +64,36 @@ template <typename Real> struct LimbInterior {
                 joint[r] = InteriorJoint<Real>(acts ? given.friction[r] : Real(0), acts ? given.low[r] : -Real(INFINITE),
                                                acts ? given.high[r] : Real(INFINITE), acts ? 1 / (unit[r] * most) : Real(0),
                                                unit[r] / most);
-            } else if (axis_of(r) == 0) {
-                contact[contact_of(r)] = {{given.touches[contact_of(r)] ? wide : Real(0), 0, 0}, {1, 0, 0}};
             }
             unit[r] *= most;
+            of[r] = unit[r] > 0 ? from.of[r] / unit[r] : Real(0);
         }
-        Real of[ROWS];
+        sum(of, group);
+#pragma unroll WRITTEN_OUT<N>
+        for (int r = 0; r < rows.rows(); ++r) u[r] = rows.b[r] + in_row(rows, r, z);
+#pragma unroll WRITTEN_OUT<N>
+        for (int c = 0; c < rows.contacts(); ++c) {
+            contact[c] = {{0, 0, 0}, {1, 0, 0}};
+            if (!rows.touches[c]) continue;
+            const Vector<Real> v = three(u, c);
+            contact[c].impulse = project(three(of, c), rows.mu[c]);
+            contact[c].w = project(Vector<Real>{v.x + rows.mu[c] * sqrt(v.y * v.y + v.z * v.z), v.y, v.z}, 1 / rows.mu[c]);
+            contact[c].impulse.x += Real(INWARDS) / rows.mu[c], contact[c].w.x += Real(INWARDS) * rows.mu[c];
+        }
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) {
+            if (rows.acts[k]) joint[k].begin(of[k], u[k], Real(INWARDS));
+        }
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) of[r] = impulse(r);
+        sum(of, group);
+    }
+
+    // z of scaled impulses.
+    __device__ __forceinline__ void sum(const Real (&of)[ROWS], const Group& group) {
         spread<false>(rows, of, z);
 #pragma unroll
         for (int e = LIMB; e < COLUMNS; ++e) z[e] = group.sum(z[e]);
-    }
-
-    // How great impulses are that leave the least squares of u, of which b is not divided by its greatest yet.
-    __device__ __forceinline__ Real guess(Real most, const Group& group) const {
-        LimbResistance<Real, N> by = {};
-#pragma unroll WRITTEN_OUT<N>
-        for (int r = 0; r < rows.rows(); ++r) {
-            if (r < LIMB) by.joint[r] = 1 / Real(FIRST_GUESS);
-            else by.contact[contact_of(r)][axis_of(r)][axis_of(r)] = 1 / Real(FIRST_GUESS);
-            by.aim[r] = rows.b[r] / Real(FIRST_GUESS);
-        }
-        Arrow<Real> arrow;
-        factor_arrow<false>(rows, by, arrow, group);
-        Real x[COLUMNS], wide = 1;
-        const Real none[TRUNK_NV] = {};
-        spread<false>(rows, by.aim, x);
-        solve_arrow(arrow, x, none, group);
-#pragma unroll WRITTEN_OUT<N>
-        for (int c = 0; c < rows.contacts(); ++c) {
-            if (!rows.touches[c]) continue;
-            Real left[3];
-#pragma unroll
-            for (int e = 0; e < 3; ++e) left[e] = (rows.b[row_of(c) + e] - in_row(rows, row_of(c) + e, x)) / (most * Real(FIRST_GUESS));
-            wide = fmax(wide, fmax(fabs(left[0]), sqrt(left[1] * left[1] + left[2] * left[2]) / rows.mu[c]));
-        }
-        return fmin(group.greatest(wide), Real(WIDEST));
     }
 
     // ν: the mean of the products of all pairs.
@@ -197,14 +194,15 @@ template <typename Real> struct LimbInterior {
     }
 };
 
-// From cold, the impulses that leave least, or no more than `asked`, of a robot that `goes`. In double precision always: with
-// redundant contacts Ω spans more than single precision has digits.
-__device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRows<double, LIMB_POINTS> rows, double asked, bool goes,
-                                                                       Group group) {
+// The impulses that leave least, or no more than `asked`, of a robot that `goes`, beginning next to `from`. In double precision
+// always: with redundant contacts Ω spans more than single precision has digits.
+__device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRows<double, LIMB_POINTS> rows,
+                                                                       LimbImpulses<double, LIMB_POINTS> from, double asked,
+                                                                       bool goes, Group group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
     LimbImpulses<Real, N> x = {}, best = {};
-    LimbInterior<Real> at(rows, group);
+    LimbInterior<Real> at(rows, from, group);
     Real least = INFINITE, length = 1, u[ROWS_OF<N>];
 #pragma unroll 1
     for (int step = 0;; ++step) {
@@ -214,7 +212,7 @@ __device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRow
         const Real left = limb_residual(rows, x, u, group);
         if (goes && left < least) least = left, best = x;
         goes = goes && !(least <= asked) && left < Real(INFINITE);
-        if (step == INTERIOR_STEPS<Real> || !group.any_of_all(goes)) break;
+        if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(goes)) break;
         const Real gap = at.mean_gap(group);
         typename LimbInterior<Real>::Way way;
         way.smooth = gap;
@@ -239,13 +237,13 @@ __device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRow
     return best;
 }
 
-// Impulses that obey the law, with u of the limb and the residual: by Newton's steps, then, from cold, by the interior point and
-// a few of them more. Else those that leave least. Answers whether they were found.
+// Impulses that obey the law, with u of the limb and the residual: by Newton's steps, then, from what left least, by more of them,
+// by the interior point and by a few of them again. Else those that leave least. Answers whether they were found.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], Real& left, const Group& group) {
     constexpr int LAST = LIMB_STEPS + STEPS_AFTER + 1;
-    Real best[ROWS_OF<N>], least = UNKNOWN;
+    Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0;
     bool goes = true;
 #pragma unroll 1
     for (int turn = 0;; ++turn) {
@@ -259,17 +257,21 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         }
         goes = goes && !(left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>));
         if (turn > LAST || !group.any_of_all(goes)) return !goes;
-        if (turn == LIMB_STEPS) {
-            const LimbImpulses<double, LIMB_POINTS> from = interior_point(widened(rows), ASKED_OF_INTERIOR<Real>, goes, group);
+        if (turn == PATIENCE || turn == LAST) {
+#pragma unroll WRITTEN_OUT<N>
+            for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
+        } else if (turn == LIMB_STEPS) {
+            LimbImpulses<double, LIMB_POINTS> from;
+#pragma unroll WRITTEN_OUT<N>
+            for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
+            from = interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, goes, group);
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) {
                 if (goes) x.of[r] = Real(from.of[r]);
             }
-        } else if (turn == LAST) {
-#pragma unroll WRITTEN_OUT<N>
-            for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
         } else {
-            newton_step(rows, x, u, left, turn, goes, group);
+            regular = regular_of(turn, left, regular);
+            newton_step(rows, x, u, regular, goes, group);
         }
     }
 }

@@ -11,14 +11,15 @@
 // What stands on the diagonal beside G, times 1/r, at least, and as a share of the residual.
 template <typename Real> constexpr Real REGULAR_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
 constexpr double DAMPING_OF_LIMBS = 0.1;
-// The same of steps that may go in circles, in turn: much damped they leave one, and little damped they come to the law. In double
-// precision steps seldom take each other back.
-template <typename Real> constexpr int FIRST_OF_CIRCLES = sizeof(Real) == 8 ? 1000 : 6;
-constexpr double MUCH_DAMPED = 0.3, DAMPED = 0.03;
+// The same of steps that may go in circles, first and as a share of what it was before: much damped they leave one, and little
+// damped they come to the law.
+constexpr double MUCH_DAMPED = 0.3;
+template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
-// Steps at most, and those after which what is bearable is let pass.
-constexpr int LIMB_STEPS = 12, PATIENCE = 6, WAY_STEPS = 16;
+// The turn in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
+// let pass; and steps at most that take back what overlaps.
+constexpr int LIMB_STEPS = 15, PATIENCE = 6, WAY_STEPS = 16;
 
 // Ω and c of a limb's rows.
 template <typename Real, int N> struct LimbResistance {
@@ -177,17 +178,17 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     }
 }
 
-// What stands beside G in step `turn`.
-template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left) {
-    if (turn >= FIRST_OF_CIRCLES<Real>) return turn % 3 == 0 ? Real(MUCH_DAMPED) : turn % 3 == 1 ? Real(DAMPED) : REGULAR_OF_LIMBS<Real>;
+// What stands beside G in step `turn`, where u leaves that residual and `before` stood there in the last.
+template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left, Real before) {
+    if (turn > PATIENCE)
+        return turn == PATIENCE + 1 ? Real(MUCH_DAMPED) : fmax(REGULAR_OF_LIMBS<Real>, LESS_DAMPED<Real> * before);
     return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
 }
 
-// Newton step `turn` of a robot that `goes`, where u leaves that residual.
+// A Newton step of a robot that `goes`, with `regular` on the diagonal beside G.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                            Real left, int turn, bool goes, const Group& group) {
-    const Real regular = regular_of(turn, left);
+                                            Real regular, bool goes, const Group& group) {
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
