@@ -65,7 +65,8 @@ def test_tables_say_what_hangs_on_what():
             child = int(tables["SIBLING"][child])
         assert children == np.flatnonzero(humanoid.parent == i).tolist()
         assert above < 0 or tables["BODY_DEPTH"][i] == tables["BODY_DEPTH"][above] + 1
-    assert sorted(tables["BY_LEVEL"].tolist()) == list(range(humanoid.nv))
+        way = [k for k in range(1, len(humanoid.parent)) if tables["ABOVE"][i] >> k & 1]
+        assert way == ([*(k for k in range(1, above) if tables["ABOVE"][above] >> k & 1), above] if above > 0 else [])
     assert tables["END_OF_SUBTREE"][:6].tolist() == [humanoid.nv] * 6
 
 

@@ -8,7 +8,7 @@
 #include "constraints/coupled_rows.cuh"
 #include "constraints/interior_point.cuh"
 #include "constraints/joint_constraints.cuh"
-#include "rigid_body/lane_bodies.cuh"
+#include "rigid_body/lane_factor.cuh"
 #include "rigid_body/limbs.cuh"
 
 // Sweeps before G is formed, each a fraction of what that and a Newton step take: as many as on the CPU, but in single precision,
@@ -270,7 +270,8 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
     group.sync();
     if constexpr (LANE_A_BODY) {
         for (int v = group.rank; v < NV; v += LANES) room(Room::WAY + v) = room(Room::HALF + v);
-        return lane_spread<Real>(room, Room::FACTOR, [&](int v) -> Real& { return room(Room::WAY + v); }, group);
+        group.sync();
+        return lane_spread<Real>(room, Room::FACTOR, Room::WAY, group);
     }
     if (group.rank == 0) to_velocities<Real>(room, 0, TRUNK_NV);
     group.sync();

@@ -76,47 +76,85 @@ __device__ __forceinline__ void put_resistance(const Room& room, int i, const Re
     room.store(Room::TARGET + 3 * i, is.c);
 }
 
-// Entry n of row v of D + Wᵀ Ω W and of its column, `level` being v's; where n is nought what stands there.
-template <typename Real, class Room>
-__device__ __forceinline__ Entries<Real> path_entry(const Room& room, const RowsOf& rows, int v, int level, int n) {
-    if (n == 0) return {room(Room::LOWER + ROW_START[v])};
-    const RowRange range(room, rows, v);
-    const Real D = n == level ? 1 / room(Room::FACTOR + diagonal(v)) : Real(0);
-    Entries<Real> total = {D, D};
+// D + Wᵀ Ω W, and Wᵀ c − share D y for its right-hand side.
+template <typename Real, class Room> struct PathSystem {
+    const Room& room;
+    const RowsOf& rows;
+    Real share;
+
+    __device__ __forceinline__ Vector<Real> three(int i, int level) const {
+        const int row = Room::W + 3 * i * DEPTH + level - 1;
+        return {room(row), room(row + DEPTH), room(row + 2 * DEPTH)};
+    }
+    __device__ __forceinline__ Real one(int k, int level) const { return room(Room::W + k * DEPTH + level - 1); }
+    __device__ __forceinline__ Real damping(int k) const { return room(Room::DAMPING + k - rows.first_joint()); }
+    __device__ __forceinline__ Real stiffness(int v) const { return 1 / room(Room::FACTOR + diagonal(v)); }
+
+    // Row and column of a lane's joint.
+    __device__ __forceinline__ void fill(const LanePlace& place, LaneRow<Real, false>& x, const Group& group) const {
+        const int level = place.level;
+        const RowRange range(room, rows, place.v);
+        x.pivot = stiffness(place.v), x.rhs = -share * x.pivot * room(Room::HALF + place.v);
+#pragma unroll
+        for (int n = 0; n < DEPTH; ++n) x.row[n] = 0;
+        const int joints = place.own ? range.joint_end - range.joint : 0;
 #pragma unroll 1
-    for (int i = range.contact; i < range.contact_end; ++i) {
-        const int row = Room::W + 3 * i * DEPTH - 1;
-        const auto three = [&](int l) { return Vector<Real>{room(row + l), room(row + DEPTH + l), room(row + 2 * DEPTH + l)}; };
-        const Vector<Real> x = three(level), y = three(n);
-        const int slot = Room::RESISTANCE + 10 * i;
-        if (room(slot + 9) != 0) {
-            const Real both = room(slot) * dot(x, y);
-            total.lower += both, total.upper += both;
-        } else {
+        for (int number = 0; group.any(number < joints); ++number) {
+            const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // of the levels of whom it moves
+            if (number < joints) {
+                const Real here = one(k, level), z = damping(k) * here;
+                x.rhs += here * room(Room::TARGET + k), x.pivot += here * z;
+#pragma unroll
+                for (int n = 1; n < DEPTH; ++n) {
+                    if (n % 4 == 1 && n >= bound) break;  // more than a lane has does no harm
+                    x.row[n - 1] += z * one(k, n);
+                }
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < DEPTH; ++n) x.column[n] = x.row[n];
+#pragma unroll 1
+        for (int i = place.own ? range.contact : range.contact_end; i < range.contact_end; ++i) {
+            const Vector<Real> here = three(i, level), c = room.vector(Room::TARGET + 3 * i);
             const Matrix<Real> omega = resistance<Real>(room, i);
-            total.lower += dot(x, mul(omega, y)), total.upper += dot(y, mul(omega, x));
+            const Vector<Real> lower = mul_t(omega, here), upper = mul(omega, here);
+            x.rhs += dot(here, c), x.pivot += dot(here, upper);
+#pragma unroll
+            for (int n = 1; n < DEPTH; ++n) {
+                const Vector<Real> there = three(i, n);
+                x.row[n - 1] += dot(lower, there), x.column[n - 1] += dot(there, upper);
+            }
         }
     }
-    Real joints = 0;
+    // The entries n of the first body's row at `level`.
+    __device__ __forceinline__ Entries<Real> root(int level, int n) const {
+        const int v = level - 1, other = max(n, 1);
+        const bool right = n == 0;
+        const Real D = right || n == level ? stiffness(v) : Real(0);
+        Entries<Real> total = {D, D};
+        if (right) total.lower *= -share * room(Room::HALF + v);
+#pragma unroll 1
+        for (int i = 0; i < rows.count; ++i) {
+            const Vector<Real> x = three(i, level), y = three(i, other), c = room.vector(Room::TARGET + 3 * i);
+            const Matrix<Real> omega = resistance<Real>(room, i);
+            const Vector<Real> z = mul(omega, y);
+            total.lower += right ? dot(x, c) : dot(x, z), total.upper += dot(y, mul(omega, x));
+        }
+        Real joints = 0;
 #pragma unroll 4
-    for (int k = range.joint; k < range.joint_end; ++k) {
-        const int row = Room::W + k * DEPTH - 1;
-        joints += room(row + level) * room(Room::DAMPING + k - rows.first_joint()) * room(row + n);
+        for (int k = rows.first_joint(); k < rows.all(); ++k)
+            joints += one(k, level) * (right ? room(Room::TARGET + k) : damping(k) * one(k, other));
+        return {total.lower + joints, total.upper + joints};
     }
-    return {total.lower + joints, total.upper + joints};
-}
+};
 
 // U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, where Ω and c stand; dy stands where the right-hand side of LOWER does.
 template <typename Real, class Room> __device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
     room.tell_memory();
-#pragma unroll 1
-    for (int v = group.rank; v < NV; v += LANES) {
-        const Real c = gathered<Real>(room, RowRange(room, rows, v), ROW_LEVEL[v], Room::TARGET);
-        room(Room::LOWER + ROW_START[v]) = c - share * room(Room::HALF + v) / room(Room::FACTOR + diagonal(v));
-    }
-    group.sync();
-    const auto entry_of = [&](int v, int level, int n) { return path_entry<Real>(room, rows, v, level, n); };
-    lane_factor_and_solve<Real, false>(room, Room::LOWER, Room::UPPER, entry_of, group);
+    const PathSystem<Real, Room> system = {room, rows, share};
+    const auto fill = [&](const LanePlace& place, LaneRow<Real, false>& x) { system.fill(place, x, group); };
+    const auto root = [&](int level, int n) { return system.root(level, n); };
+    lane_solve<Real, false>(room, Room::LOWER, Room::UPPER, fill, root, group);
 #pragma unroll 1
     for (int k = group.rank; k < rows.all(); k += LANES) {
         const int tip = rows.tip(room, k);

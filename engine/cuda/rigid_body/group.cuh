@@ -81,6 +81,11 @@ struct Group {
         if constexpr (LANES > 1) return __ballot_sync(lanes, x) != 0;
         else return x;
     }
+    // Which of them have x, a bit each.
+    __device__ __forceinline__ unsigned those(bool x) const {
+        if constexpr (LANES > 1) return (__ballot_sync(lanes, x) & own) >> (threadIdx.x % 32 - rank);
+        else return x;
+    }
     // Of those that have x, how many are before this one, and how many there are.
     __device__ __forceinline__ int before(bool x, int& all) const {
         if constexpr (LANES > 1) {

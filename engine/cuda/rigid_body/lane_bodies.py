@@ -12,7 +12,7 @@ WARP = 32
 _LEAST = 14
 """Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
 
-_TABLES = ("BODY_DEPTH", "CHILD", "SIBLING", "END_OF_SUBTREE", "BY_LEVEL", "LEVEL_FIRST")
+_TABLES = ("BODY_DEPTH", "CHILD", "SIBLING", "END_OF_SUBTREE", "ABOVE")
 
 
 def fits(model: Model) -> bool:
@@ -43,7 +43,7 @@ def tables(model: Model, read: bool) -> dict[str, np.ndarray]:
     """Tables of bodies and of the rows of M, by the names that kernels have for them; zeros where they are not `read`.
 
     The bodies' depths, the first that hangs on each and the next that hangs on the same one (−1: none); for each
-    velocity the end of those that hang on it; the velocities by the level of their rows, and where each level begins.
+    velocity the end of those that hang on it; the bodies on the way from each to the first one, a bit each.
     """
     if not read:
         return dict.fromkeys(_TABLES, np.zeros(1, int))
@@ -58,6 +58,7 @@ def tables(model: Model, read: bool) -> dict[str, np.ndarray]:
     for k in range(nv - 1, 0, -1):
         if rows.parent[k] >= 0:
             end[rows.parent[k]] = max(end[rows.parent[k]], end[k])
-    order = np.argsort(rows.level, kind="stable")
-    first = np.searchsorted(rows.level[order], np.arange(int(rows.level.max()) + 2))
-    return dict(zip(_TABLES, (depth, child, sibling, end, order, first), strict=True))
+    above = np.zeros(n, int)
+    for i in range(1, n):
+        above[i] = above[parent[i]] | (1 << parent[i] if parent[i] > 0 else 0)
+    return dict(zip(_TABLES, (depth, child, sibling, end, above), strict=True))

@@ -53,8 +53,7 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         }
         group.sync();
         if constexpr (LANE_A_BODY) {
-            const auto entry_of = [&](int k, int, int n) { return Entries<Real>{room(Room::FACTOR + ROW_START[k] + n)}; };
-            lane_factor_and_solve<Real, true>(room, Room::FACTOR, Room::UPPER, entry_of, group);
+            lane_factor_and_solve<Real>(room, Room::FACTOR, Room::UPPER, group);
         } else {
             limb_factor_and_solve<Real>(room, Room::FACTOR, group);
         }
