@@ -9,7 +9,7 @@
 // point its place and gap.
 namespace lane_slot {
 constexpr int POSE = 0, OMEGA = POSE + POSE_NUMBERS * WHOLE_WARP, VELOCITY = OMEGA + 3 * WHOLE_WARP,
-              POINT = VELOCITY + 3 * WHOLE_WARP, POINT_NUMBERS = 4, NUMBERS = POINT + POINT_NUMBERS * POINTS;
+              POINT = POSE + PLACED_NUMBERS * WHOLE_WARP, POINT_NUMBERS = 4, NUMBERS = POINT + POINT_NUMBERS * POINTS;
 static_assert(!LANE_A_BODY || NUMBERS == LANE_SLOTS, "what contacts.py makes room for");
 }
 constexpr double OUT_OF_REACH = 1e30;  // a gap
@@ -24,32 +24,33 @@ template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& robot, const Room& room, int first,
                                              const Group& group) {
     const bool own = group.rank < BODIES;
-    const int i = own ? group.rank : BODIES - 1, depth = own ? BODY_DEPTH[i] : -1, above = max(parent(i), 0), k = v_start(i);
+    const int i = own ? group.rank : BODIES - 1, k = v_start(i);
     const Pose<Real> T = pose<Real>(i, joints.at, robot);
     Matrix<Real> R = T.R;
     Vector<Real> p = T.p;
-    Motion<Real> V = {};
-    Real rate = 0;
-    if (i == 0) V = six<Real>([&](int j) { return joints.v(i, k + j); });
-    else rate = joints.v(i, k);
-#pragma unroll 1
-    for (int level = 1; level < TREE_LEVELS; ++level) {
-        const Motion<Real> twist = of_lane(V, above);
-        const Matrix<Real> turn = of_lane(R, above);
-        const Vector<Real> from = of_lane(p, above);
-        if (depth != level) continue;
-        V = motion_to_child(T, twist);
-        p = from + mul(turn, T.p), R = matmul(turn, T.R);
-        if (kind(i) == REVOLUTE) V.o.z += rate;
-        else V.v.z += rate;
+    lane_ascent(group, [&](int from, bool any) {
+        const Matrix<Real> turn = of_lane(R, from);
+        const Vector<Real> origin = of_lane(p, from);
+        if (any) p = origin + mul(turn, p), R = matmul(turn, R);
+    });
+    // What each joint adds to the twist, seen from the first body's origin.
+    const Vector<Real> arm = p - of_lane(p, 0);
+    Motion<Real> V;
+    if (i == 0) {
+        V = six<Real>([&](int j) { return joints.v(i, k + j); });
+        V = {mul(R, V.o), mul(R, V.v)};
+    } else {
+        const Vector<Real> rate = joints.v(i, k) * Vector<Real>{R.x.z, R.y.z, R.z.z};
+        V = kind(i) == REVOLUTE ? Motion<Real>{rate, cross(arm, rate)} : Motion<Real>{{}, rate};
     }
+    V = summed(V, group);
     group.sync();
     if (own) {
         put_pose(room, first + lane_slot::POSE, i, R, p);
         const auto store = [&](int slot, Vector<Real> x) {
             room(slot + i) = x.x, room(slot + WHOLE_WARP + i) = x.y, room(slot + 2 * WHOLE_WARP + i) = x.z;
         };
-        store(first + lane_slot::OMEGA, mul(R, V.o)), store(first + lane_slot::VELOCITY, mul(R, V.v));
+        store(first + lane_slot::OMEGA, V.o), store(first + lane_slot::VELOCITY, V.v + cross(V.o, arm));
     }
     group.sync();
 }

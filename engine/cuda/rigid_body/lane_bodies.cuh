@@ -1,5 +1,5 @@
-// The passes of one robot by a whole warp, a lane a body: level by level, each lane takes from that of the body above what its own
-// has of it, and inwards from those of the bodies that hang on it. The first body is free, all others have one coordinate.
+// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from that one's, twice
+// as far each time, and inwards, level by level, from those that hang on it. The first body is free, all others have one coordinate.
 // engine/cuda/rigid_body/lane_bodies.py has the tables.
 #pragma once
 
@@ -21,8 +21,9 @@ FUNCTION Body<Real> of_lane(Body<Real> x, int lane) {
     return {of_lane(x.m, lane), of_lane(x.h, lane), {c.x, c.y, c.z, d.x, d.y, d.z}};
 }
 
-// Poses of all bodies, each lane's numbers beside those of the next, from slot `first` of a robot's room on.
-constexpr int POSE_NUMBERS = 12;
+// Poses of all bodies, each lane's numbers beside those of the next, from slot `first` of a robot's room on, and the twists of their
+// frames in the world after them.
+constexpr int POSE_NUMBERS = 12, PLACED_NUMBERS = POSE_NUMBERS + 6;
 template <typename Real, class Room>
 __device__ __forceinline__ void put_pose(const Room& room, int first, int i, const Matrix<Real>& R, Vector<Real> p) {
     const Vector<Real> of[4] = {R.x, R.y, R.z, p};
@@ -38,6 +39,25 @@ template <typename Real, class Room> __device__ __forceinline__ Vector<Real> vec
 template <typename Real, class Room> __device__ __forceinline__ Pose<Real> pose_of(const Room& room, int first, int i) {
     const auto row = [&](int r) { return vector_of<Real>(room, first + 3 * r * WHOLE_WARP + i); };
     return {{row(0), row(1), row(2)}, row(3)};
+}
+
+// Upwards: join(lane) takes in what the lane of the body above has, then the one above what that has been joined with, and so on.
+template <class Join> __device__ __forceinline__ void lane_ascent(const Group& group, const Join& join) {
+    int above = group.rank < BODIES ? parent(group.rank) : -1;
+#pragma unroll 1
+    for (int reach = 1; reach < TREE_LEVELS; reach *= 2) {
+        const int from = max(above, 0), next = of_lane(above, from);
+        join(from, above >= 0);
+        above = above >= 0 ? next : -1;
+    }
+}
+// The sum of all lanes' x on the way from the first body to each.
+FUNCTION Motion<Real> summed(Motion<Real> x, const Group& group) {
+    lane_ascent(group, [&](int from, bool any) {
+        const Motion<Real> more = of_lane(x, from);
+        if (any) x = x + more;
+    });
+    return x;
 }
 
 // The direction of the joint's axis under which a body is.
@@ -63,28 +83,18 @@ __device__ __forceinline__ void lane_loads(const Given& given, const Room& room,
     const bool own = group.rank < BODIES;
     const int i = own ? group.rank : BODIES - 1, depth = own ? BODY_DEPTH[i] : -1, above = max(parent(i), 0), k = v_start(i);
     const Pose<Real> here = pose_of<Real>(room, poses, i);
-    const Vector<Real> axis = axis_of(here), d = here.p - of_lane(here.p, above);
+    const Vector<Real> axis = axis_of(here), d = here.p - of_lane(here.p, above), arm = here.p - of_lane(here.p, 0);
     const bool turns = kind(i) == REVOLUTE;
-    Motion<Real> V = {}, a = {};
-    if (i == 0) {
-        const Motion<Real> twist = six<Real>([&](int j) { return given.v(i, k + j); });
-        V = {mul(here.R, twist.o), mul(here.R, twist.v)}, a.v = -robot.gravity();
+    const int twists = poses + POSE_NUMBERS * WHOLE_WARP + i;
+    const Motion<Real> V = {vector_of<Real>(room, twists), vector_of<Real>(room, twists + 3 * WHOLE_WARP)};
+    // What each joint adds to the acceleration, seen from the first body's origin.
+    Motion<Real> a = {{}, -robot.gravity()};
+    if (i > 0) {
+        const Vector<Real> rate = given.v(i, k) * axis, more = cross(V.o, rate);
+        a = turns ? Motion<Real>{more, cross(V.v, rate) - cross(more, arm)} : Motion<Real>{{}, more};
     }
-    const Vector<Real> rate = (i == 0 ? Real(0) : given.v(i, k)) * axis;
-#pragma unroll 1
-    for (int level = 1; level < TREE_LEVELS; ++level) {
-        const Motion<Real> twist = of_lane(V, above), acceleration = of_lane(a, above);
-        if (depth != level) continue;
-        V = {twist.o, twist.v + cross(twist.o, d)};
-        a = {acceleration.o, acceleration.v + cross(acceleration.o, d)};
-        if (turns) {
-            a.o = a.o + cross(V.o, rate), a.v = a.v + cross(V.v, rate);
-            V.o = V.o + rate;
-        } else {
-            a.v = a.v + cross(V.o, rate);
-            V.v = V.v + rate;
-        }
-    }
+    a = summed(a, group);
+    a.v = a.v + cross(a.o, arm);
     Body<Real> J = body_to_parent(Pose<Real>{here.R, {}}, robot.body(i));
     Force<Real> F = wrench(J, V, a);
     if constexpr (Given::HAS_WRENCHES) {

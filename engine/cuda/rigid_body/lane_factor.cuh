@@ -172,8 +172,8 @@ __device__ __forceinline__ void lane_roots(const Memory& at, int lower, int uppe
 
 // Solves A x = b, where A has entries along the paths to the root, by A = U L without pivoting, from the tips, level by level:
 // rows that are done stand from slot `lower` on, b's entry first, and columns from `upper` on, where those above read what they
-// lose. fill(place, row) gives a lane's row and column, root(level, n) entry n of the first body's, b's being number nought. Leaves
-// x in the place of b, and where A is symmetric L, whose diagonal is 1, with the inverse of U's on it.
+// lose. fill(place, row) gives a lane's row and column, root(level, n) entry n of the first body's, b's being number nought.
+// Leaves x in the place of b, and where A is symmetric L, whose diagonal is 1, with the inverse of U's on it.
 template <typename Real, bool SYMMETRIC, class Memory, class Fill, class Root>
 __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int upper, const Fill& fill, const Root& root,
                                            const Group& group) {

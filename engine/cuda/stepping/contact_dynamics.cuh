@@ -258,7 +258,7 @@ template <typename Real, int PITCH> struct Touching {
         if constexpr (FEW > 0) {
             if (count <= FEW) return step_in(found.few, joints, own_robot, count, given, tells);
             for (int slot = group.rank; slot < contact::NUMBERS * FEW; slot += LANES) found.all(slot) = found.few(slot);
-            for (int slot = group.rank; LANE_A_BODY && slot < POSE_NUMBERS * WHOLE_WARP; slot += LANES)
+            for (int slot = group.rank; LANE_A_BODY && slot < PLACED_NUMBERS * WHOLE_WARP; slot += LANES)
                 found.all(found.all.W + slot) = found.few(found.few.W + slot);
             group.sync();
         }
