@@ -154,13 +154,46 @@ template <typename Real, class Room> __device__ __forceinline__ Real row_velocit
     return total;
 }
 
+// W x for x(v) of each velocity, handed to put(k, value) for each row by a whole warp.
+template <typename Real, class Room, class X, class Put>
+__device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put, const Group& group) {
+    const LanePlace place(group);
+    const unsigned path = place.above | (place.own ? 1u << group.rank : 0);
+    const Real own = x(place.v);
+    Real first[FREE_NV];
+#pragma unroll
+    for (int n = 0; n < FREE_NV; ++n) first[n] = x(n);
+    const int many = rows.all();
+#pragma unroll 1
+    for (int from = 0; from < many; from += WHOLE_WARP) {
+        const int k = min(from + group.rank, many - 1), row = Room::W + k * DEPTH;
+        unsigned left = of_lane(path, max(rows.tip(room, k) - FREE_NV + 1, 0));
+        Real total = 0;
+#pragma unroll
+        for (int n = 0; n < FREE_NV; ++n) total += room(row + n) * first[n];
+#pragma unroll
+        for (int n = FREE_NV; n < DEPTH; ++n) {
+            const Real there = of_lane(own, first_of(left));
+            if (left) total += room(row + n) * there;
+            left &= left - 1;
+        }
+        if (from + group.rank < many) put(k, total);
+    }
+    group.sync();
+}
+
 // u of all rows as the present iterate, D⁻¹ Wᵀ λ standing in HALF; answers the residual.
 template <typename Real, class Room>
 __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf& rows, const Group& group) {
     const auto system = rows.system<Real>(room);
+    if constexpr (LANE_A_BODY) {
+        const auto put = [&](int k, Real x) { system.u(k) = system.b(k) + x; };
+        lane_products<Real>(room, rows, [&](int v) { return room(Room::HALF + v); }, put, group);
+    } else {
 #pragma unroll 1
-    for (int k = group.rank; k < rows.all(); k += LANES) system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
-    group.sync();
+        for (int k = group.rank; k < rows.all(); k += LANES) system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
+        group.sync();
+    }
     return residual(system, group);
 }
 

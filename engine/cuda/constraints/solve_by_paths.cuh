@@ -155,14 +155,6 @@ template <typename Real, class Room> __device__ __noinline__ void solve_by_paths
     const auto fill = [&](const LanePlace& place, LaneRow<Real, false>& x) { system.fill(place, x, group); };
     const auto root = [&](int level, int n) { return system.root(level, n); };
     lane_solve<Real, false>(room, Room::LOWER, Room::UPPER, fill, root, group);
-#pragma unroll 1
-    for (int k = group.rank; k < rows.all(); k += LANES) {
-        const int tip = rows.tip(room, k);
-        Real total = 0;
-#pragma unroll 4
-        for (int l = 0; l < ROW_LEVEL[tip]; ++l)
-            total += room(Room::W + k * DEPTH + l) * room(Room::LOWER + ROW_START[PATH[tip * DEPTH + l]]);
-        room(Room::U + k) = total;
-    }
-    group.sync();
+    const auto put = [&](int k, Real x) { room(Room::U + k) = x; };
+    lane_products<Real>(room, rows, [&](int v) { return room(Room::LOWER + ROW_START[v]); }, put, group);
 }

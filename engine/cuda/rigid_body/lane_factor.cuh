@@ -32,6 +32,9 @@ constexpr int UNFORKED = most_below_forks();
 constexpr int ROOT_ENTRIES = LANE_A_BODY ? ROW_START[LANE_A_BODY ? FREE_NV : 0] : 1;
 static_assert(ROOT_ENTRIES <= WHOLE_WARP, "a lane has one entry of the first body's rows");
 
+// The first of the lanes that have a bit; any one where there is none.
+__device__ __forceinline__ int first_of(unsigned lanes) { return (__ffs(lanes) - 1) & WHOLE_WARP - 1; }
+
 // Where a lane's body is in the tree. A lane without one, and that of the first body, have nothing of it as their own.
 struct LanePlace {
     bool own;
@@ -50,7 +53,7 @@ struct LanePlace {
         unsigned left = above;
 #pragma unroll
         for (int k = 0; k < DEPTH - FREE_NV - 1; ++k) {
-            of(k, left ? __ffs(left) - 1 : 0, left != 0);
+            of(k, first_of(left), left != 0);
             left &= left - 1;
         }
     }
@@ -199,7 +202,7 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
         int bound = level - 1;  // the greatest level of who takes
 #pragma unroll 1
         while (group.any(left != 0)) {
-            const int from = of_lane(place.start, left ? __ffs(left) - 1 : 0);
+            const int from = of_lane(place.start, first_of(left));
             if (left) {
                 const Real u = at(upper + from + place.level), l = at(lower + from + place.level);
                 x.rhs -= u * at(lower + from), x.pivot -= u * l;
