@@ -1,5 +1,6 @@
-// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from that one's, twice
-// as far each time, and inwards, level by level, from those that hang on it. The first body is free, all others have one coordinate.
+// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from what that one has
+// come to, twice as far each time, and inwards from twice as many lanes after it. The first body is free, all others have one
+// coordinate.
 // engine/cuda/rigid_body/lane_bodies.py has the tables.
 #pragma once
 
@@ -21,8 +22,8 @@ FUNCTION Body<Real> of_lane(Body<Real> x, int lane) {
     return {of_lane(x.m, lane), of_lane(x.h, lane), {c.x, c.y, c.z, d.x, d.y, d.z}};
 }
 
-// Poses of all bodies, each lane's numbers beside those of the next, from slot `first` of a robot's room on, and the twists of their
-// frames in the world after them.
+// Poses of all bodies, each lane's numbers beside those of the next, from slot `first` of a robot's room on, and after them the
+// twists of their frames in the world.
 constexpr int POSE_NUMBERS = 12, PLACED_NUMBERS = POSE_NUMBERS + 6;
 template <typename Real, class Room>
 __device__ __forceinline__ void put_pose(const Room& room, int first, int i, const Matrix<Real>& R, Vector<Real> p) {
@@ -60,6 +61,28 @@ FUNCTION Motion<Real> summed(Motion<Real> x, const Group& group) {
     return x;
 }
 
+// What a body and the forces on it weigh on the joint above, seen from one point.
+template <typename Real> struct LaneLoad {
+    Body<Real> body;
+    Force<Real> force;
+};
+FUNCTION LaneLoad<Real> operator+(const LaneLoad<Real>& a, const LaneLoad<Real>& b) { return {a.body + b.body, a.force + b.force}; }
+FUNCTION LaneLoad<Real> of_lane(const LaneLoad<Real>& x, int lane) { return {of_lane(x.body, lane), of_lane(x.force, lane)}; }
+// The sum of x over each lane's body and all that hang on it, which are those of the lanes after it: of stretches of 1, 2, 4, …
+// lanes.
+FUNCTION LaneLoad<Real> hanging(LaneLoad<Real> x, const Group& group) {
+    const int v = group.rank + 5, many = group.rank == 0 ? BODIES : group.rank < BODIES ? END_OF_SUBTREE[v] - v : 0;
+    LaneLoad<Real> total = {};
+    int from = group.rank;
+#pragma unroll 1
+    for (int reach = 1; reach <= BODIES; reach *= 2) {
+        const LaneLoad<Real> more = of_lane(x, from % WHOLE_WARP), next = of_lane(x, (group.rank + reach) % WHOLE_WARP);
+        if (many & reach) total = total + more, from += reach;
+        x = x + next;
+    }
+    return total;
+}
+
 // The direction of the joint's axis under which a body is.
 FUNCTION Vector<Real> axis_of(const Pose<Real>& T) { return {T.R.x.z, T.R.y.z, T.R.z.z}; }
 
@@ -75,15 +98,15 @@ __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> 
 }
 
 // (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. Poses in the world
-// stand in `room` from slot `poses` on. Each body is seen along the world's axes from its own frame's origin, so that what goes from
-// one to the next is shifted and not turned.
+// stand in `room` from slot `poses` on. Each body is seen along the world's axes, and from the first one's origin where bodies are
+// added up.
 template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
 __device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot, const Group& group,
                                            const Take& take, const Enter& enter) {
     const bool own = group.rank < BODIES;
-    const int i = own ? group.rank : BODIES - 1, depth = own ? BODY_DEPTH[i] : -1, above = max(parent(i), 0), k = v_start(i);
+    const int i = own ? group.rank : BODIES - 1, k = v_start(i);
     const Pose<Real> here = pose_of<Real>(room, poses, i);
-    const Vector<Real> axis = axis_of(here), d = here.p - of_lane(here.p, above), arm = here.p - of_lane(here.p, 0);
+    const Vector<Real> axis = axis_of(here), arm = here.p - of_lane(here.p, 0);
     const bool turns = kind(i) == REVOLUTE;
     const int twists = poses + POSE_NUMBERS * WHOLE_WARP + i;
     const Motion<Real> V = {vector_of<Real>(room, twists), vector_of<Real>(room, twists + 3 * WHOLE_WARP)};
@@ -101,17 +124,11 @@ __device__ __forceinline__ void lane_loads(const Given& given, const Room& room,
         const Force<Real> push = given.external(i);
         F = F - Force<Real>{mul(here.R, push.n), mul(here.R, push.f)};
     }
-#pragma unroll 1
-    for (int level = TREE_LEVELS - 1; level > 0; --level) {
-        const Body<Real> body = translate(d, J);
-        const Force<Real> load = {F.n + cross(d, F.f), F.f};
-        for (int child = depth == level - 1 ? CHILD[i] : -1; group.any(child >= 0);) {
-            const Body<Real> more = of_lane(body, max(child, 0));
-            const Force<Real> press = of_lane(load, max(child, 0));
-            if (child < 0) continue;
-            J = J + more, F = F + press, child = SIBLING[child];
-        }
-    }
+    const auto seen_from = [](Vector<Real> r, LaneLoad<Real> x) {
+        return LaneLoad<Real>{translate(r, x.body), {x.force.n + cross(r, x.force.f), x.force.f}};
+    };
+    const LaneLoad<Real> carried = seen_from(-arm, hanging(seen_from(arm, {J, F}), group));
+    J = carried.body, F = carried.force;
     if (own && i == 0) along_root(here, here.p, F, take);
     if (own && i > 0) take(k, dot(axis, turns ? F.n : F.f));
     const Body<Real> whole = of_lane(J, 0);

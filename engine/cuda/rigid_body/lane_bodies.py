@@ -12,7 +12,7 @@ WARP = 32
 _LEAST = 14
 """Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
 
-_TABLES = ("BODY_DEPTH", "CHILD", "SIBLING", "END_OF_SUBTREE", "ABOVE")
+_TABLES = ("BODY_DEPTH", "END_OF_SUBTREE", "ABOVE")
 
 
 def fits(model: Model) -> bool:
@@ -42,23 +42,19 @@ def _depth_first(model: Model) -> bool:
 def tables(model: Model, read: bool) -> dict[str, np.ndarray]:
     """Tables of bodies and of the rows of M, by the names that kernels have for them; zeros where they are not `read`.
 
-    The bodies' depths, the first that hangs on each and the next that hangs on the same one (−1: none); for each
-    velocity the end of those that hang on it; the bodies on the way from each to the first one, a bit each.
+    The bodies' depths; for each velocity the end of those that hang on it; the bodies on the way from each to the first
+    one, a bit each.
     """
     if not read:
         return dict.fromkeys(_TABLES, np.zeros(1, int))
     parent, rows = model.parent, joint_space.rows(model)
     n, nv = len(parent), len(rows.parent)
-    depth, child, sibling = np.zeros(n, int), np.full(n, -1), np.full(n, -1)
+    depth, above = np.zeros(n, int), np.zeros(n, int)
     for i in range(1, n):
         depth[i] = depth[parent[i]] + 1
-    for i in range(n - 1, 0, -1):
-        sibling[i], child[parent[i]] = child[parent[i]], i
+        above[i] = above[parent[i]] | (1 << parent[i] if parent[i] > 0 else 0)
     end = np.arange(1, nv + 1)
     for k in range(nv - 1, 0, -1):
         if rows.parent[k] >= 0:
             end[rows.parent[k]] = max(end[rows.parent[k]], end[k])
-    above = np.zeros(n, int)
-    for i in range(1, n):
-        above[i] = above[parent[i]] | (1 << parent[i] if parent[i] > 0 else 0)
-    return dict(zip(_TABLES, (depth, child, sibling, end, above), strict=True))
+    return dict(zip(_TABLES, (depth, end, above), strict=True))

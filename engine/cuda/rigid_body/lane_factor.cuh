@@ -9,10 +9,10 @@ constexpr int FREE_NV = 6;
 // The greatest level of a joint on whose body several others hang; FREE_NV where there is none.
 constexpr int fork_level() {
     int found = FREE_NV;
-    if constexpr (LANE_A_BODY) {
+    if constexpr (LANE_A_BODY && !SERIAL) {
         for (int i = 1; i < BODIES; ++i) {
-            const int above = SIBLING[i] >= 0 ? PARENT[i] : 0;
-            if (above > 0 && FREE_NV + BODY_DEPTH[above] > found) found = FREE_NV + BODY_DEPTH[above];
+            const int above = PARENT[i];
+            if (above > 0 && above != i - 1 && FREE_NV + BODY_DEPTH[above] > found) found = FREE_NV + BODY_DEPTH[above];
         }
     }
     return found;
