@@ -81,6 +81,7 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
     const auto judge = [&] {
         if (left < least) {
             least = left;
+#pragma unroll 1
             for (int k = group.rank; k < n; k += LANES) room.far(Room::BEST + k) = system.impulse(k);
         }
     };
@@ -106,6 +107,7 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
     }
     if (left != least) {
         group.sync();
+#pragma unroll 1
         for (int k = group.rank; k < n; k += LANES) system.impulse(k) = room.far(Room::BEST + k);
         lane_half<Real>(room, rows, group);
         residual_by_paths<Real>(room, rows, group);

@@ -30,9 +30,13 @@ struct Group {
     __device__ __forceinline__ Group() : rank(LANES > 1 ? threadIdx.x % LANES : 0), own(0), lanes(0) {
         if constexpr (LANES > 1) lanes = own = LANE_BITS << (threadIdx.x % 32 - rank);
     }
+    // Who waits for each other, and who has the robot: of a whole warp the compiler is to know it, or each wait takes ten
+    // instructions.
+    __device__ __forceinline__ unsigned met() const { return LANES == 32 ? ~0u : lanes; }
+    __device__ __forceinline__ unsigned mine() const { return LANES == 32 ? ~0u : own; }
     // Those groups that are here with all their lanes, or else this one by itself.
     __device__ __forceinline__ void meet() {
-        if constexpr (LANES > 1) {
+        if constexpr (LANES > 1 && LANES < 32) {
             unsigned whole = __activemask();
 #pragma unroll
             for (int d = 1; d < LANES; d *= 2) whole &= whole >> d;
@@ -42,22 +46,22 @@ struct Group {
         }
     }
     __device__ __forceinline__ void sync() const {
-        if constexpr (LANES > 1) __syncwarp(lanes);
+        if constexpr (LANES > 1) __syncwarp(met());
     }
     // What the first of them has.
     template <typename Real> __device__ __forceinline__ Real first(Real x) const {
-        if constexpr (LANES > 1) return __shfl_sync(lanes, x, threadIdx.x % 32 - rank);
+        if constexpr (LANES > 1) return __shfl_sync(met(), x, threadIdx.x % 32 - rank);
         else return x;
     }
     // What lane `one` of them has.
     template <typename Real> __device__ __forceinline__ Real from(Real x, int one) const {
-        if constexpr (LANES > 1) return __shfl_sync(lanes, x, threadIdx.x % 32 - rank + one);
+        if constexpr (LANES > 1) return __shfl_sync(met(), x, threadIdx.x % 32 - rank + one);
         else return x;
     }
     template <typename Real> __device__ __forceinline__ Real sum(Real x) const {
         if constexpr (LANES > 1) {
 #pragma unroll
-            for (int d = 1; d < LANES; d *= 2) x += __shfl_xor_sync(lanes, x, d);
+            for (int d = 1; d < LANES; d *= 2) x += __shfl_xor_sync(met(), x, d);
         }
         return x;
     }
@@ -66,30 +70,30 @@ struct Group {
         if constexpr (LANES > 1) {
 #pragma unroll
             for (int d = 1; d < LANES; d *= 2) {
-                const Real other = __shfl_xor_sync(lanes, x, d);
+                const Real other = __shfl_xor_sync(met(), x, d);
                 if (other > x || !(other == other)) x = other;
             }
         }
         return x;
     }
     __device__ __forceinline__ bool any(bool x) const {
-        if constexpr (LANES > 1) return (__ballot_sync(lanes, x) & own) != 0;
+        if constexpr (LANES > 1) return (__ballot_sync(met(), x) & mine()) != 0;
         else return x;
     }
     // The same of all groups that have met.
     __device__ __forceinline__ bool any_of_all(bool x) const {
-        if constexpr (LANES > 1) return __ballot_sync(lanes, x) != 0;
+        if constexpr (LANES > 1) return __ballot_sync(met(), x) != 0;
         else return x;
     }
     // Which of them have x, a bit each.
     __device__ __forceinline__ unsigned those(bool x) const {
-        if constexpr (LANES > 1) return (__ballot_sync(lanes, x) & own) >> (threadIdx.x % 32 - rank);
+        if constexpr (LANES > 1) return (__ballot_sync(met(), x) & mine()) >> (threadIdx.x % 32 - rank);
         else return x;
     }
     // Of those that have x, how many are before this one, and how many there are.
     __device__ __forceinline__ int before(bool x, int& all) const {
         if constexpr (LANES > 1) {
-            const unsigned have = __ballot_sync(lanes, x) & own;
+            const unsigned have = __ballot_sync(met(), x) & mine();
             all = __popc(have);
             return __popc(have & ((1u << threadIdx.x % 32) - 1));
         } else {

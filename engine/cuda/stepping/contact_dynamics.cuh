@@ -307,7 +307,7 @@ template <typename Real, int PITCH> struct Touching {
             goes = goes && !(left <= CONTACT_TOLERANCE<Real>);
         }
         const bool solved = left <= enough;
-        const bool anew = !solved || (springs && work<Real>(room, n) > 0);
+        const bool anew = !solved || (HAS_RESTITUTION && springs && work<Real>(room, n) > 0);
         team.sync();
         together(room, team, anew, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
             const bool spring = __shfl_sync(team.lanes, springs, lane), done = __shfl_sync(team.lanes, solved, lane);
