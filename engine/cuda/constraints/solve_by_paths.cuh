@@ -50,10 +50,21 @@ __device__ __forceinline__ Real gathered(const Room& room, const RowRange& range
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_half(const Room& room, const RowsOf& rows, const Group& group) {
     group.sync();
+    const LanePlace place(group);
+    const Real own = gathered<Real>(room, RowRange(room, rows, place.v), place.level, Room::TRIED);
+    Real first[FREE_NV] = {};
 #pragma unroll 1
-    for (int v = group.rank; v < NV; v += LANES) {
-        const Real total = gathered<Real>(room, RowRange(room, rows, v), ROW_LEVEL[v], Room::TRIED);
-        room(Room::HALF + v) = total * room(Room::FACTOR + diagonal(v));
+    for (int k = group.rank; k < rows.all(); k += LANES) {
+        const Real impulse = room(Room::TRIED + k);
+#pragma unroll
+        for (int n = 0; n < FREE_NV; ++n) first[n] += room(Room::W + k * DEPTH + n) * impulse;
+    }
+#pragma unroll
+    for (int n = 0; n < FREE_NV; ++n) first[n] = group.sum(first[n]);
+    if (place.own) room(Room::HALF + place.v) = own * room(Room::FACTOR + diagonal(place.v));
+    if (group.rank == 0) {
+#pragma unroll
+        for (int n = 0; n < FREE_NV; ++n) room(Room::HALF + n) = first[n] * room(Room::FACTOR + diagonal(n));
     }
     group.sync();
 }
