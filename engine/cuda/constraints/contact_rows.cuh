@@ -156,7 +156,8 @@ template <typename Real, class Room> __device__ __forceinline__ Real row_velocit
 
 // W x for x(v) of each velocity, handed to put(k, value) for each row by a whole warp.
 template <typename Real, class Room, class X, class Put>
-__device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put, const Group& group) {
+__device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put,
+                                              const Group& group) {
     const LanePlace place(group);
     const unsigned path = place.above | (place.own ? 1u << group.rank : 0);
     const Real own = x(place.v);

@@ -1,5 +1,5 @@
-// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from what that one has
-// come to, twice as far each time, and inwards from twice as many lanes after it. The first body is free, all others have one
+// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from what that one
+// has come to, twice as far each time, and inwards from twice as many lanes after it. The first body is free, all others have one
 // coordinate.
 // engine/cuda/rigid_body/lane_bodies.py has the tables.
 #pragma once
@@ -68,8 +68,8 @@ template <typename Real> struct LaneLoad {
 };
 FUNCTION LaneLoad<Real> operator+(const LaneLoad<Real>& a, const LaneLoad<Real>& b) { return {a.body + b.body, a.force + b.force}; }
 FUNCTION LaneLoad<Real> of_lane(const LaneLoad<Real>& x, int lane) { return {of_lane(x.body, lane), of_lane(x.force, lane)}; }
-// The sum of x over each lane's body and all that hang on it, which are those of the lanes after it: of stretches of 1, 2, 4, …
-// lanes.
+// The sum of x over each lane's body and all that hang on it, which are those of the lanes after it: of stretches of 1, 2, 4
+// lanes and so on.
 FUNCTION LaneLoad<Real> hanging(LaneLoad<Real> x, const Group& group) {
     const int v = group.rank + 5, many = group.rank == 0 ? BODIES : group.rank < BODIES ? END_OF_SUBTREE[v] - v : 0;
     LaneLoad<Real> total = {};
@@ -98,8 +98,8 @@ __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> 
 }
 
 // (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. Poses in the world
-// stand in `room` from slot `poses` on. Each body is seen along the world's axes, and from the first one's origin where bodies are
-// added up.
+// stand in `room` from slot `poses` on, with the twists. Each body is seen along the world's axes, and from the first one's origin
+// where bodies are added up.
 template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
 __device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot, const Group& group,
                                            const Take& take, const Enter& enter) {
