@@ -7,7 +7,7 @@
 constexpr int FREE_NV = 6;
 
 // The greatest level of a joint on whose body several others hang; FREE_NV where there is none.
-constexpr int fork_level() {
+__device__ constexpr int fork_level() {
     int found = FREE_NV;
     if constexpr (LANE_A_BODY && !SERIAL) {
         for (int i = 1; i < BODIES; ++i) {
@@ -19,7 +19,7 @@ constexpr int fork_level() {
 }
 constexpr int FORK_LEVEL = fork_level();
 // The most joints that hang on one of a greater level, with itself.
-constexpr int most_below_forks() {
+__device__ constexpr int most_below_forks() {
     int most = 1;
     if constexpr (LANE_A_BODY) {
         for (int v = FREE_NV; v < NV; ++v) {
