@@ -185,7 +185,7 @@ __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& ro
 
 // u of all rows as the present iterate, D⁻¹ Wᵀ λ standing in HALF; answers the residual.
 template <typename Real, class Room>
-__device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf& rows, const Group& group) {
+__device__ __forceinline__ Real found_residual(const Room& room, const RowsOf& rows, const Group& group) {
     const auto system = rows.system<Real>(room);
     if constexpr (LANE_A_BODY) {
         const auto put = [&](int k, Real x) { system.u(k) = system.b(k) + x; };
@@ -196,6 +196,16 @@ __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf
         group.sync();
     }
     return residual(system, group);
+}
+// A step of a robot that has a warp asks for it in several places and is bound by reading its own text.
+template <typename Real, class Room> __device__ __noinline__ Real residual_by_warp(Room room, RowsOf rows, Group group) {
+    room.tell_memory();
+    return found_residual<Real>(room, rows, group);
+}
+template <typename Real, class Room>
+__device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf& rows, const Group& group) {
+    if constexpr (LANE_A_BODY) return residual_by_warp<Real>(room, rows, group);
+    else return found_residual<Real>(room, rows, group);
 }
 
 // One sweep from the present impulses, as `sweep` has it, by W alone, of a robot that `goes`: HALF = D⁻¹ Wᵀ λ stays with them. A lane

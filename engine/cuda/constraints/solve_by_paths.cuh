@@ -47,8 +47,8 @@ __device__ __forceinline__ Real gathered(const Room& room, const RowRange& range
 }
 
 // HALF ← D⁻¹ Wᵀ λ.
-template <typename Real, class Room>
-__device__ __forceinline__ void lane_half(const Room& room, const RowsOf& rows, const Group& group) {
+template <typename Real, class Room> __device__ __noinline__ void lane_half(Room room, RowsOf rows, Group group) {
+    room.tell_memory();
     group.sync();
     const LanePlace place(group);
     const Real own = gathered<Real>(room, RowRange(room, rows, place.v), place.level, Room::TRIED);

@@ -300,7 +300,7 @@ template <typename Real, int PITCH> struct Touching {
         Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
         bool goes = !(left <= CONTACT_TOLERANCE<Real>);
         if constexpr (LANE_A_BODY) left = solve_by_warp(room, rows, left, group), enough = BEARABLE<Real>, goes = false;
-        for (int turn = 0; turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
+        for (int turn = 0; !LANE_A_BODY && turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
             sweep_by_paths<Real>(room, rows, group, goes);
             const Real found = residual_by_paths<Real>(room, rows, group);
             if (goes) left = found;
