@@ -375,7 +375,7 @@ __device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& 
     room(Room::BASE + k) = row.after, room(Room::TRIED + k) = before;
 #pragma unroll 4
     for (int l = 0; l <= level; ++l) room(Room::W + k * DEPTH + l) = l == level;
-    half_rows<Real, 1>(room, k, v);
+    if constexpr (!LANE_A_BODY) half_rows<Real, 1>(room, k, v);  // a warp does so for all rows at once
 }
 
 // Rows of the joints that rub, or may come to a limit, after those of contacts; answers how many.

@@ -41,8 +41,8 @@ __device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, in
     return base;
 }
 
-// Rows of contacts, with the impulses of the step before, of which there are `memories`: W and G's diagonal. All rub, and all are
-// moved by the first body.
+// J of contacts in the place of W, with the impulses of the step before, of which there are `memories`. All rub, and all are moved
+// by the first body.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows,
                                                   int memories, const Group& group) {
@@ -56,11 +56,18 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
     }
 #pragma unroll 1
     for (int k = group.rank; k < 3 * rows.count; k += LANES) {
-        const int c = room.contact(k / 3), which = k % 3, s = shape_of(room, k / 3);
+        const int c = room.contact(k / 3), which = k % 3, body = SHAPE_BODY[shape_of(room, k / 3)];
         const Vector<Real> n = room.vector(c + contact::NORMAL);
         const Tangents<Real> t = tangents(n);
         const Vector<Real> d = which == 0 ? n : which == 1 ? t.first : t.second;
-        room(Room::BASE + k) = axis_row(axes, k, SHAPE_BODY[s], room.vector(c + contact::PLACE), d);
-        half_rows<Real, 1>(room, k, SHAPE_TIP[s]);
+        room(Room::BASE + k) = axis_row(axes, k, body, room.vector(c + contact::PLACE), d);
     }
+}
+
+// W of all rows in the place of J, and G's diagonal.
+template <typename Real, class Room>
+__device__ __forceinline__ void lane_half_rows(const Room& room, const RowsOf& rows, const Group& group) {
+    group.sync();
+#pragma unroll 1
+    for (int k = group.rank; k < rows.all(); k += LANES) half_rows<Real, 1>(room, k, rows.tip(room, k));
 }

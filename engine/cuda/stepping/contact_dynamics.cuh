@@ -284,6 +284,7 @@ template <typename Real, int PITCH> struct Touching {
         RowsOf rows = {count, frictional_first(scene, room, count), 0};
         contact_rows(joints, own_robot, scene, room, rows, number, group);
         rows.joints = joint_rows<Real>(joints, room, rows, number > 0, group);
+        if constexpr (LANE_A_BODY) lane_half_rows<Real>(room, rows, group);
         const int n = rows.all();
         group.sync();
         const bool springs = group.any(right_side(scene, room, rows, Real(1), dt, group.rank, LANES));
