@@ -10,18 +10,19 @@
 
 #include "constraints/contact_rows.cuh"
 
-// Which contacts and joint rows lie on paths through each velocity: those from the first of v up to that of the end of what hangs
-// on it, as both are in the order of the velocities at which their paths begin.
+// Which contacts and joint rows lie on paths through each joint's velocity: those from the first of v up to that of the end of what
+// hangs on it, as both are in the order of the velocities at which their paths begin.
 template <typename Real, class Room>
 __device__ __forceinline__ void note_rows(const Room& room, const RowsOf& rows, const Group& group) {
+    static_assert(!LANE_A_BODY || NV - 6 < WHOLE_WARP, "a lane has one");
+    const int v = group.rank + 6;
     const bool all = rows.joints == NV - 6;
+    int contacts = 0, joints = all ? group.rank : 0;
 #pragma unroll 1
-    for (int v = group.rank; v <= NV; v += LANES) {
-        int contacts = 0, joints = all ? max(v - 6, 0) : 0;
-        for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(room, i)] < v;
-        for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(room(Room::JOINT_OF + j)) < v;
-        room(Room::FIRST_CONTACT + v) = Real(contacts), room(Room::FIRST_JOINT + v) = Real(joints);
-    }
+    for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(room, i)] < v;
+#pragma unroll 1
+    for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(room(Room::JOINT_OF + j)) < v;
+    if (v <= NV) room(Room::FIRST_CONTACT + v) = Real(contacts), room(Room::FIRST_JOINT + v) = Real(joints);
     group.sync();
 }
 struct RowRange {

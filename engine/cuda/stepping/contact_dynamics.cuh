@@ -319,9 +319,10 @@ template <typename Real, int PITCH> struct Touching {
         worst = left > worst ? left : worst;
         to_velocities<Real>(room, group);
         for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::WAY + v);
-        Real deepest = 0;
-        for (int i = 0; i < rows.count; ++i) deepest = fmin(deepest, room(room.contact(i) + contact::GAP));
-        const bool overlaps = deepest < -OVERLAP<Real>;
+        bool deep = false;
+#pragma unroll 1
+        for (int i = group.rank; i < rows.count; i += LANES) deep |= room(room.contact(i) + contact::GAP) < -OVERLAP<Real>;
+        const bool overlaps = group.any(deep);
         team.sync();
         together(room, team, overlaps, rows,
                  [&](const Own& own, const RowsOf& theirs, int) { take_back<Real>(own, theirs, team); });
