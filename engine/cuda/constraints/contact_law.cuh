@@ -81,7 +81,7 @@ __device__ __forceinline__ Real residual(const System<Real, Room>& system, const
     }
 #pragma unroll 1
     for (int k = team.rank; k < n; k += team.size) most = fmax(most, fabs(system.b(k)));
-    return team.greatest(worst) / team.greatest(most);
+    return team.greatest_size(worst) / team.greatest_size(most);
 }
 
 // λ of one contact with u = D λ + w, exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).

@@ -8,6 +8,7 @@ struct Alone {
 
     __device__ __forceinline__ void sync() const {}
     template <typename Real> __device__ __forceinline__ Real greatest(Real x) const { return x; }
+    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const { return x; }
 };
 
 struct Team {
@@ -26,4 +27,5 @@ struct Team {
         }
         return most;
     }
+    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const { return greatest(x); }
 };

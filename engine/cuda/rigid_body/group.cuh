@@ -76,6 +76,13 @@ struct Group {
         }
         return x;
     }
+    // The same of numbers that are not less than nought, whose bits are in the order of what they mean.
+    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        if constexpr (LANES == 32 && sizeof(Real) == 4) return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(x)));
+#endif
+        return greatest(x);
+    }
     __device__ __forceinline__ bool any(bool x) const {
         if constexpr (LANES > 1) return (__ballot_sync(met(), x) & mine()) != 0;
         else return x;

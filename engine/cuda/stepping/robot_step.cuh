@@ -103,6 +103,15 @@ template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(
     for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
     return sound;
 }
+// The same, by the lanes of a robot that has a warp.
+template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at, const Group& group) {
+    if constexpr (LANES < 32) return is_sound<Real>(at);
+    bool sound = true;
+    group.sync();
+#pragma unroll 1
+    for (int k = group.rank; k < NV; k += LANES) sound &= fabs(at(V + k)) < Real(DIVERGED);
+    return !group.any(!sound);
+}
 
 // Semi-implicit Euler, once v⁺ is known: q⁺ = q ⊕ dt v⁺.
 template <typename Real, int PITCH>
@@ -349,7 +358,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
             }
             watch.stop();
             ++step;
-            if constexpr (!FREEZES) sound = by_limbs.any ? by_limbs.sound : is_sound<Real>(at);
+            if constexpr (!FREEZES) sound = by_limbs.any ? by_limbs.sound : is_sound<Real>(at, group);
             if (!sound) {
                 if constexpr (FREEZES) {
                     frozen[robot] = done + step;
