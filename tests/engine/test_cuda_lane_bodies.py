@@ -58,10 +58,14 @@ def test_a_humanoid_has_a_warp_and_small_robots_and_chains_of_balls_have_none(tm
 def test_tables_say_what_hangs_on_what():
     humanoid = robot("humanoid")
     tables = lane_bodies.tables(humanoid, True)
-    for i, above in enumerate(humanoid.parent):
-        assert above < 0 or tables["BODY_DEPTH"][i] == tables["BODY_DEPTH"][above] + 1
-        way = [k for k in range(1, len(humanoid.parent)) if tables["ABOVE"][i] >> k & 1]
-        assert way == ([*(k for k in range(1, above) if tables["ABOVE"][above] >> k & 1), above] if above > 0 else [])
+    paths = tables["LANE_PATHS"].reshape(len(humanoid.parent), -1)
+
+    def way(i):
+        return [paths[i, k // 6] >> 5 * (k % 6) & 31 for k in range(tables["BODY_DEPTH"][i])]
+
+    for i, above in enumerate(humanoid.parent[1:], 1):
+        assert tables["BODY_DEPTH"][i] == tables["BODY_DEPTH"][above] + 1
+        assert way(i) == [*way(above), i]
     assert tables["END_OF_SUBTREE"][:6].tolist() == [humanoid.nv] * 6
 
 

@@ -108,7 +108,7 @@ __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, c
 }
 
 // W of N rows that begin at k, in the place of J, where their paths begin at `tip`; G's diagonal, and by a thread alone what their
-// impulses add to HALF = Wᵀ λ.
+// impulses add to HALF = Wᵀ λ. The rows that a warp makes have noughts behind their paths.
 template <typename Real, int N, class Room> __device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
     const int depth = ROW_LEVEL[tip];
     Real x[N][DEPTH], own[N] = {}, impulse[N];
@@ -121,6 +121,10 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
     int v = tip;
 #pragma unroll(UNROLLED)
     for (int l = DEPTH - 1; l >= 0; --l) {
+        if constexpr (LANE_A_BODY) {
+#pragma unroll
+            for (int r = 0; r < N; ++r) room(Room::W + (k + r) * DEPTH + l) = x[r][l];
+        }
         if (l >= depth) continue;
         const int row = Room::FACTOR + ROW_START[v] + 1;
 #pragma unroll(UNROLLED)
@@ -135,7 +139,7 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
         for (int r = 0; r < N; ++r) {
             const Real here = x[r][l];
             own[r] += here * here * inverse, half += here * impulse[r];
-            room(Room::W + (k + r) * DEPTH + l) = here;
+            if constexpr (!LANE_A_BODY) room(Room::W + (k + r) * DEPTH + l) = here;
         }
         if constexpr (LANES == 1) room(Room::HALF + v) += half;
         v = ROW_PARENT[v];
@@ -159,7 +163,6 @@ template <typename Real, class Room, class X, class Put>
 __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put,
                                               const Group& group) {
     const LanePlace place(group);
-    const unsigned path = place.above | (place.own ? 1u << group.rank : 0);
     const Real own = x(place.v);
     Real first[FREE_NV];
 #pragma unroll
@@ -168,16 +171,12 @@ __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& ro
 #pragma unroll 1
     for (int from = 0; from < many; from += WHOLE_WARP) {
         const int k = min(from + group.rank, many - 1), row = Room::W + k * DEPTH;
-        unsigned left = of_lane(path, max(rows.tip(room, k) - FREE_NV + 1, 0));
+        const LanePath path(max(rows.tip(room, k) - FREE_NV + 1, 0));
         Real total = 0;
 #pragma unroll
         for (int n = 0; n < FREE_NV; ++n) total += room(row + n) * first[n];
 #pragma unroll
-        for (int n = FREE_NV; n < DEPTH; ++n) {
-            const Real there = of_lane(own, first_of(left));
-            if (left) total += room(row + n) * there;
-            left &= left - 1;
-        }
+        for (int n = FREE_NV; n < DEPTH; ++n) total += room(row + n) * of_lane(own, path(n - FREE_NV));
         if (from + group.rank < many) put(k, total);
     }
     group.sync();

@@ -12,7 +12,9 @@ WARP = 32
 _LEAST = 14
 """Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
 
-_TABLES = ("BODY_DEPTH", "END_OF_SUBTREE", "ABOVE")
+_TABLES = ("BODY_DEPTH", "END_OF_SUBTREE", "LANE_PATHS")
+_A_WORD = 6
+"""Lanes of a path that stand in one word, of five bits each."""
 
 
 def fits(model: Model) -> bool:
@@ -42,19 +44,23 @@ def _depth_first(model: Model) -> bool:
 def tables(model: Model, read: bool) -> dict[str, np.ndarray]:
     """Tables of bodies and of the rows of M, by the names that kernels have for them; zeros where they are not `read`.
 
-    The bodies' depths; for each velocity the end of those that hang on it; the bodies on the way from each to the first
-    one, a bit each.
+    The bodies' depths; for each velocity the end of those that hang on it; the bodies on the way from the first one to
+    each, which comes last and not the first one itself, by words that hold several of them, the lowest bits first.
     """
     if not read:
         return dict.fromkeys(_TABLES, np.zeros(1, int))
     parent, rows = model.parent, joint_space.rows(model)
     n, nv = len(parent), len(rows.parent)
-    depth, above = np.zeros(n, int), np.zeros(n, int)
+    depth = np.zeros(n, int)
     for i in range(1, n):
         depth[i] = depth[parent[i]] + 1
-        above[i] = above[parent[i]] | (1 << parent[i] if parent[i] > 0 else 0)
+    paths = np.zeros((n, -(-depth.max() // _A_WORD)), int)
+    for i in range(1, n):
+        word, place = divmod(depth[i] - 1, _A_WORD)
+        paths[i] = paths[parent[i]]
+        paths[i, word] |= i << 5 * place
     end = np.arange(1, nv + 1)
     for k in range(nv - 1, 0, -1):
         if rows.parent[k] >= 0:
             end[rows.parent[k]] = max(end[rows.parent[k]], end[k])
-    return dict(zip(_TABLES, (depth, end, above), strict=True))
+    return dict(zip(_TABLES, (depth, end, paths.ravel()), strict=True))

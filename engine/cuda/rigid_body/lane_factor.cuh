@@ -32,30 +32,43 @@ constexpr int UNFORKED = most_below_forks();
 constexpr int ROOT_ENTRIES = LANE_A_BODY ? ROW_START[LANE_A_BODY ? FREE_NV : 0] : 1;
 static_assert(ROOT_ENTRIES <= WHOLE_WARP, "a lane has one entry of the first body's rows");
 
+// The lanes of the bodies on the way from the first one to a body, as lane_bodies.py packs them. Shuffles take a lane's number from
+// the lowest five bits.
+constexpr int PATH_LANES = DEPTH - FREE_NV, A_WORD = 6, PATH_WORDS = LANE_A_BODY ? sizeof LANE_PATHS / sizeof *LANE_PATHS / BODIES : 1;
+static_assert(!LANE_A_BODY || A_WORD * PATH_WORDS >= PATH_LANES, "a row has as many");
+struct LanePath {
+    int words[PATH_WORDS];
+
+    __device__ __forceinline__ explicit LanePath(int body) {
+#pragma unroll
+        for (int w = 0; w < PATH_WORDS; ++w) words[w] = LANE_PATHS[LANE_A_BODY ? body * PATH_WORDS + w : 0];
+    }
+    __device__ __forceinline__ int operator()(int k) const { return words[k / A_WORD] >> 5 * (k % A_WORD); }
+};
+
 // The first of the lanes that have a bit; any one where there is none.
 __device__ __forceinline__ int first_of(unsigned lanes) { return (__ffs(lanes) - 1) & WHOLE_WARP - 1; }
+
+// A number of which the compiler does not know that it comes from a table: where it does, it takes a mask of 64 bits and six
+// instructions to ask whether that is less than another.
+__device__ __forceinline__ int hidden(int x) {
+#ifdef __CUDA_ARCH__
+    asm("" : "+r"(x));
+#endif
+    return x;
+}
 
 // Where a lane's body is in the tree. A lane without one, and that of the first body, have nothing of it as their own.
 struct LanePlace {
     bool own;
-    int v, level, start;     // its velocity, the level of that one's row, and where the row begins
-    unsigned above, below;  // the bodies on the way to the first one and those that hang on it, a bit each
+    int body, v, level, start;  // its velocity, the level of that one's row, and where the row begins
+    unsigned below;             // the bodies that hang on it, a bit each
 
     __device__ __forceinline__ explicit LanePlace(const Group& group) {
         const int i = min(group.rank, BODIES - 1);
         own = group.rank > 0 && group.rank < BODIES;
-        v = max(i, 1) + FREE_NV - 1, level = ROW_LEVEL[v], start = ROW_START[v];
-        above = own ? unsigned(ABOVE[i]) : 0;
+        body = max(i, 1), v = body + FREE_NV - 1, level = hidden(ROW_LEVEL[v]), start = ROW_START[v];
         below = own ? ~0u >> (WHOLE_WARP + FREE_NV - 1 - END_OF_SUBTREE[v]) & ~1u << i : 0;
-    }
-    // of(k, lane, x) of the lane `lane` of each joint above, the first one first, number k of them, at level FREE_NV + 1 + k.
-    template <class F> __device__ __forceinline__ void upwards(const F& of) const {
-        unsigned left = above;
-#pragma unroll
-        for (int k = 0; k < DEPTH - FREE_NV - 1; ++k) {
-            of(k, first_of(left), left != 0);
-            left &= left - 1;
-        }
     }
 };
 
@@ -71,10 +84,13 @@ __device__ __forceinline__ Real lane_outwards(const LanePlace& place, Real x, Re
                                               const Entry& entry) {
 #pragma unroll
     for (int n = 1; n <= FREE_NV; ++n) x -= entry(n) * first(n);
-    place.upwards([&](int k, int lane, bool any) {
-        const Real there = of_lane(scale * x, lane);
-        if (any) x -= entry(FREE_NV + 1 + k) * there;
-    });
+    const LanePath path(place.body);
+#pragma unroll
+    for (int k = 0; k < PATH_LANES - 1; ++k) {
+        const int level = FREE_NV + 1 + k;
+        const Real there = of_lane(scale * x, path(k));
+        if (level < place.level) x -= entry(level) * there;
+    }
     return scale * x;
 }
 
