@@ -108,7 +108,7 @@ __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, c
 }
 
 // W of N rows that begin at k, in the place of J, where their paths begin at `tip`; G's diagonal, and by a thread alone what their
-// impulses add to HALF = Wᵀ λ. The rows that a warp makes have noughts behind their paths.
+// impulses add to HALF = Wᵀ λ.
 template <typename Real, int N, class Room> __device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
     const int depth = ROW_LEVEL[tip];
     Real x[N][DEPTH], own[N] = {}, impulse[N];
@@ -121,10 +121,6 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
     int v = tip;
 #pragma unroll(UNROLLED)
     for (int l = DEPTH - 1; l >= 0; --l) {
-        if constexpr (LANE_A_BODY) {
-#pragma unroll
-            for (int r = 0; r < N; ++r) room(Room::W + (k + r) * DEPTH + l) = x[r][l];
-        }
         if (l >= depth) continue;
         const int row = Room::FACTOR + ROW_START[v] + 1;
 #pragma unroll(UNROLLED)
@@ -139,7 +135,7 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
         for (int r = 0; r < N; ++r) {
             const Real here = x[r][l];
             own[r] += here * here * inverse, half += here * impulse[r];
-            if constexpr (!LANE_A_BODY) room(Room::W + (k + r) * DEPTH + l) = here;
+            room(Room::W + (k + r) * DEPTH + l) = here;
         }
         if constexpr (LANES == 1) room(Room::HALF + v) += half;
         v = ROW_PARENT[v];

@@ -64,10 +64,32 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
     }
 }
 
-// W of all rows in the place of J, and G's diagonal.
+// W of all rows in the place of J, with noughts behind their paths, and G's diagonal: `half_rows`, but no lane asks how long its path
+// is, as what is behind it takes nothing from the row, and where a row of L begins the lane says that has it.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_half_rows(const Room& room, const RowsOf& rows, const Group& group) {
+    const LanePlace place(group);
+    const int many = rows.all();
     group.sync();
 #pragma unroll 1
-    for (int k = group.rank; k < rows.all(); k += LANES) half_rows<Real, 1>(room, k, rows.tip(room, k));
+    for (int from = 0; from < many; from += WHOLE_WARP) {
+        const int k = min(from + group.rank, many - 1), tip = rows.tip(room, k), depth = hidden(ROW_LEVEL[tip]), row = Room::W + k * DEPTH;
+        const LanePath path(max(tip - FREE_NV + 1, 0));
+        Real x[DEPTH], own = 0;
+#pragma unroll
+        for (int l = 0; l < DEPTH; ++l) x[l] = l < FREE_NV || l < depth ? room(row + l) : Real(0);
+        group.sync();
+#pragma unroll
+        for (int l = DEPTH - 1; l >= 0; --l) {
+            const int entry = Room::FACTOR + 1 + (l < FREE_NV ? ROW_START[l] : of_lane(place.start, path(l - FREE_NV)));
+#pragma unroll
+            for (int e = 0; e < l; ++e) x[e] -= room(entry + e) * x[l];
+            own += x[l] * x[l] * room(entry + l);
+        }
+        if (from + group.rank < many) {
+#pragma unroll
+            for (int l = 0; l < DEPTH; ++l) room(row + l) = x[l];
+            room(Room::OWN + k) = own;
+        }
+    }
 }
