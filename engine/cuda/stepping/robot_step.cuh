@@ -18,10 +18,12 @@ template <class Robot> struct Weightless : Robot {
     __device__ __forceinline__ auto gravity() const { return decltype(this->vector(0, 0)){}; }
 };
 
+constexpr bool MODES_IN_FLIGHT = LANES == 32;  // joints get modes only where nothing touches: no other step asks for them
+
 // Poses, and the modes to begin with.
 template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints, const Group& group) {
     kinematics<Real>(joints.at, joints, group.rank, LANES);
-    if constexpr (Joints::CONSTRAINED) initial_active_set(joints, group.rank, LANES);
+    if constexpr (Joints::CONSTRAINED && !MODES_IN_FLIGHT) initial_active_set(joints, group.rank, LANES);
     group.sync();
 }
 
@@ -344,6 +346,9 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
                     const Touched found = touching_step(touch, joints, own_robot, watch, false, tells);
                     touched = found.any, sound = found.sound;
                 }
+            }
+            if constexpr (MODES_IN_FLIGHT && HAS_CONSTRAINTS) {
+                if (number == 0 && !touched) initial_active_set(joints, group.rank, LANES);
             }
             if (!touched)
                 settled = group.lead([&] { return round<Real>(joints, own_robot, watch, number, feasible); });
