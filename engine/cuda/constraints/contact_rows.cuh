@@ -154,7 +154,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real row_velocit
     return total;
 }
 
-// W x for x(v) of each velocity, handed to put(k, value) for each row by a whole warp.
+// W x for x(v) of each velocity, handed to put(k, value) for each row by a whole warp. W has noughts behind the rows' paths.
 template <typename Real, class Room, class X, class Put>
 __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put,
                                               const Group& group) {

@@ -41,8 +41,8 @@ __device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, in
     return base;
 }
 
-// J of contacts in the place of W, with the impulses of the step before, of which there are `memories`. All rub, and all are moved
-// by the first body.
+// J of contacts in the place of W, with the impulses of the step before, of which there are `memories`. All rub, and all are
+// moved by the first body.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows,
                                                   int memories, const Group& group) {
@@ -64,8 +64,8 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
     }
 }
 
-// W of all rows in the place of J, with noughts behind their paths, and G's diagonal: `half_rows`, but no lane asks how long its path
-// is, as what is behind it takes nothing from the row, and where a row of L begins the lane says that has it.
+// W of all rows in the place of J, with noughts behind their paths, and G's diagonal: `half_rows`, but no lane asks how long its
+// path is, as what is behind it takes nothing from the row, and where a row of L begins the lane says that has it.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_half_rows(const Room& room, const RowsOf& rows, const Group& group) {
     const LanePlace place(group);
@@ -73,7 +73,8 @@ __device__ __forceinline__ void lane_half_rows(const Room& room, const RowsOf& r
     group.sync();
 #pragma unroll 1
     for (int from = 0; from < many; from += WHOLE_WARP) {
-        const int k = min(from + group.rank, many - 1), tip = rows.tip(room, k), depth = hidden(ROW_LEVEL[tip]), row = Room::W + k * DEPTH;
+        const int k = min(from + group.rank, many - 1), row = Room::W + k * DEPTH;
+        const int tip = rows.tip(room, k), depth = hidden(ROW_LEVEL[tip]);
         const LanePath path(max(tip - FREE_NV + 1, 0));
         Real x[DEPTH], own = 0;
 #pragma unroll

@@ -10,8 +10,8 @@
 
 #include "constraints/contact_rows.cuh"
 
-// Which contacts and joint rows lie on paths through each joint's velocity: those from the first of v up to that of the end of what
-// hangs on it, as both are in the order of the velocities at which their paths begin.
+// Which contacts and joint rows lie on paths through each joint's velocity: those from the first of v up to that of the end of
+// what hangs on it, as both are in the order of the velocities at which their paths begin.
 template <typename Real, class Room>
 __device__ __forceinline__ void note_rows(const Room& room, const RowsOf& rows, const Group& group) {
     static_assert(!LANE_A_BODY || NV - 6 < WHOLE_WARP, "a lane has one");

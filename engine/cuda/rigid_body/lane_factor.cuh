@@ -32,9 +32,10 @@ constexpr int UNFORKED = most_below_forks();
 constexpr int ROOT_ENTRIES = LANE_A_BODY ? ROW_START[LANE_A_BODY ? FREE_NV : 0] : 1;
 static_assert(ROOT_ENTRIES <= WHOLE_WARP, "a lane has one entry of the first body's rows");
 
-// The lanes of the bodies on the way from the first one to a body, as lane_bodies.py packs them. Shuffles take a lane's number from
-// the lowest five bits.
-constexpr int PATH_LANES = DEPTH - FREE_NV, A_WORD = 6, PATH_WORDS = LANE_A_BODY ? sizeof LANE_PATHS / sizeof *LANE_PATHS / BODIES : 1;
+// The lanes of the bodies on the way from the first one to a body, as lane_bodies.py packs them. Shuffles take a lane's number
+// from the lowest five bits.
+constexpr int PATH_LANES = DEPTH - FREE_NV, A_WORD = 6;
+constexpr int PATH_WORDS = LANE_A_BODY ? sizeof LANE_PATHS / sizeof *LANE_PATHS / BODIES : 1;
 static_assert(!LANE_A_BODY || A_WORD * PATH_WORDS >= PATH_LANES, "a row has as many");
 struct LanePath {
     int words[PATH_WORDS];
