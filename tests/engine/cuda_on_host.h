@@ -43,6 +43,13 @@ inline unsigned long long atomicMin(unsigned long long* where, unsigned long lon
     if (x < before) *where = x;
     return before;
 }
+inline int atomicCAS(int* where, int expected, int x) {
+    const int before = *where;
+    if (before == expected) *where = x;
+    return before;
+}
+inline int atomicExch(int* where, int x) { return std::exchange(*where, x); }
+inline void __threadfence_block() {}
 inline long long clock64() { return 0; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }

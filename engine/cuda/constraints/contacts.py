@@ -85,12 +85,12 @@ class Contacts:
         of_limbs = np.diff(start)[1:].reshape(LANES, -1)
         return bool(np.all(many[start[1] :] == 1) and np.all(of_limbs == of_limbs[0]))
 
-    def place(self, robots: int, grid: int, few: int, lanes: int) -> None:
+    def place(self, robots: int, grid: int, few: int, lanes: int, in_turns: bool) -> None:
         """Stand where a kernel has `robots` in each of `grid` blocks, with `lanes` for each.
 
-        Room for `few` contacts is in shared memory.
+        Room for `few` contacts is in shared memory. `in_turns`: robots with even limbs change their seats.
         """
-        self._few, self._lanes = few, lanes
+        self._few, self._lanes, self._in_turns = few, lanes, in_turns
         numbers = self._numbers
         rooms = 2 if few < self.capacity else 1  # of robots, but where they are few, and of teams
         room = robots * (numbers["KEPT_SLOTS"] + numbers["FAR_SLOTS"] + rooms * numbers["ROOM_SLOTS"])
@@ -301,7 +301,7 @@ class Contacts:
                 *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max()), "TREE_LEVELS": levels}),
                 *header.flags(flags),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
-                f"#define EVEN_LIMBS {int(self.even_limbs and self._lanes > 1)}",
+                f"#define EVEN_LIMBS {int(self._in_turns)}",
                 *(self._pairs.preamble(self._robots) if self._pairs else NO_PAIRS_PREAMBLE),
                 *(_table(name, values) for name, values in tables.items()),
             ]

@@ -49,7 +49,7 @@ template <typename Real, int N> struct LimbImpulses {
 
 template <typename Real, int N, class Joints>
 __device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints& joints, const Group& group) {
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
         const int v = limb_rate(group) + k;
         rows.friction[k] = 0, rows.low[k] = -Real(INFINITE), rows.high[k] = Real(INFINITE), rows.acts[k] = false;
@@ -152,10 +152,12 @@ __device__ __forceinline__ Real in_row(const LimbRows<Real, N>& rows, int r, con
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real (&of)[ROWS_OF<N>], Real (&x)[COLUMNS]) {
 #pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) {
-        x[j] = 0;
+    for (int j = 0; j < COLUMNS; ++j) x[j] = 0;
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x[j] += entry_of(rows, r, j) * of[r];
+    for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) {
+        const Real f = of[r];
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) x[j] += entry_of(rows, r, j) * f;
     }
 }
 // x and y.
@@ -195,7 +197,7 @@ __device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, con
         count(sqrt(dot(d, d)) * size, rows.b[r]);
         most = fmax(most, fmax(fabs(rows.b[r + 1]), fabs(rows.b[r + 2])));
     }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
         if (!rows.acts[k]) continue;
         const Real g = rows.own[k];

@@ -80,7 +80,7 @@ template <typename Real> struct LimbInterior {
             contact[c].w = project(Vector<Real>{v.x + rows.mu[c] * sqrt(v.y * v.y + v.z * v.z), v.y, v.z}, 1 / rows.mu[c]);
             contact[c].impulse.x += Real(INWARDS) / rows.mu[c], contact[c].w.x += Real(INWARDS) * rows.mu[c];
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             if (rows.acts[k]) joint[k].begin(of[k], u[k], Real(INWARDS));
         }
@@ -103,7 +103,7 @@ template <typename Real> struct LimbInterior {
         for (int c = 0; c < rows.contacts(); ++c) {
             if (rows.touches[c]) total += dot(contact[c].impulse, contact[c].w), count += 1;
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             if (rows.acts[k]) total += joint[k].products(), count += Real(joint[k].pairs());
         }
@@ -128,7 +128,7 @@ template <typename Real> struct LimbInterior {
                 way.by.contact[c][2][h] = on ? columns[h].z : Real(0);
             }
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) way.by.joint[k] = rows.acts[k] ? joint[k].damping() : Real(0);
         factor_arrow<false>(rows, way.by, way.arrow, group);
     }
@@ -147,7 +147,7 @@ template <typename Real> struct LimbInterior {
 #pragma unroll
             for (int e = 0; e < 3; ++e) by.aim[row_of(c) + e] -= resisted(c, e, way.r[c]);
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) by.aim[k] = rows.acts[k] ? joint[k].target(way.u[k], aim) : Real(0);
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) of[r] = by.aim[r] + impulse(r);
@@ -170,7 +170,7 @@ template <typename Real> struct LimbInterior {
             if (rows.touches[c])
                 reach = fmin(reach, contact[c].reach(rows.mu[c], three(way.step, c), way.dw[c], way.correction[c]));
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             const Real du = in_row(rows, k, way.dz);
             way.step[k] = by.aim[k] - by.joint[k] * du;
@@ -185,7 +185,7 @@ template <typename Real> struct LimbInterior {
             if (!rows.touches[c]) continue;
             contact[c].impulse = contact[c].impulse + length * three(way.step, c), contact[c].w = contact[c].w + length * way.dw[c];
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             if (rows.acts[k]) joint[k].impulse += length * way.step[k], joint[k].move(length);
         }
@@ -194,15 +194,14 @@ template <typename Real> struct LimbInterior {
     }
 };
 
-// The impulses that leave least, or no more than `asked`, of a robot that `goes`, beginning next to `from`. In double precision
+// The impulses that leave least, or no more than `asked`, of a robot that `goes`, beginning next to these. In double precision
 // always: with redundant contacts Ω spans more than single precision has digits.
-__device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRows<double, LIMB_POINTS> rows,
-                                                                       LimbImpulses<double, LIMB_POINTS> from, double asked,
-                                                                       bool goes, Group group) {
+__device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows, LimbImpulses<double, LIMB_POINTS>& best,
+                                            double asked, bool goes, Group group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
-    LimbImpulses<Real, N> x = {}, best = {};
-    LimbInterior<Real> at(rows, from, group);
+    LimbImpulses<Real, N> x;
+    LimbInterior<Real> at(rows, best, group);
     Real least = INFINITE, length = 1, u[ROWS_OF<N>];
 #pragma unroll 1
     for (int step = 0;; ++step) {
@@ -210,7 +209,11 @@ __device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRow
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = at.impulse(r) * at.unit[r];
         add_up(rows, x, group);
         const Real left = limb_residual(rows, x, u, group);
-        if (goes && left < least) least = left, best = x;
+        if (goes && left < least) {
+            least = left;
+#pragma unroll 1
+            for (int r = 0; r < rows.rows(); ++r) best.of[r] = x.of[r];
+        }
         goes = goes && !(least <= asked) && left < Real(INFINITE);
         if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(goes)) break;
         const Real gap = at.mean_gap(group);
@@ -234,15 +237,15 @@ __device__ __noinline__ LimbImpulses<double, LIMB_POINTS> interior_point(LimbRow
         length = fmin(Real(1), fmin(Real(LONGEST), fmax(Real(0.9), 1 - gap)) * reach);
         at.move(way, length);
     }
-    return best;
 }
 
-// Impulses that obey the law, with u of the limb and the residual: by Newton's steps, then, from what left least, by more of them,
-// by the interior point and by a few of them again. Else those that leave least. Answers whether they were found.
-template <typename Real, int N>
-__device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
-                                              Real (&u)[ROWS_OF<N>], Real& left, const Group& group) {
-    constexpr int LAST = LIMB_STEPS + STEPS_AFTER + 1;
+// Impulses that obey the law, with u of the limb and the residual: by Newton's steps; of HARD steps in which the first do not come to
+// it, from what left least, by more of them, by the interior point and by a few of them again. Else those that leave least. Answers
+// whether they were found.
+template <bool HARD, typename Real, int N>
+__device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, Real (&u)[ROWS_OF<N>],
+                                              Real& left, const Group& group) {
+    constexpr int LAST = HARD ? LIMB_STEPS + STEPS_AFTER + 1 : PATIENCE;
     Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0;
     bool goes = true;
 #pragma unroll 1
@@ -260,18 +263,22 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         if (turn == PATIENCE || turn == LAST) {
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
-        } else if (turn == LIMB_STEPS) {
-            LimbImpulses<double, LIMB_POINTS> from;
-#pragma unroll WRITTEN_OUT<N>
-            for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
-            from = interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, goes, group);
-#pragma unroll WRITTEN_OUT<N>
-            for (int r = 0; r < rows.rows(); ++r) {
-                if (goes) x.of[r] = Real(from.of[r]);
-            }
-        } else {
-            regular = regular_of(turn, left, regular);
-            newton_step(rows, x, u, regular, goes, group);
+            continue;
         }
+        if constexpr (HARD) {
+            if (turn == LIMB_STEPS) {
+                LimbImpulses<double, LIMB_POINTS> from;
+#pragma unroll WRITTEN_OUT<N>
+                for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
+                interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, goes, group);
+#pragma unroll WRITTEN_OUT<N>
+                for (int r = 0; r < rows.rows(); ++r) {
+                    if (goes) x.of[r] = Real(from.of[r]);
+                }
+                continue;
+            }
+        }
+        regular = regular_of(turn, left, regular);
+        newton_step(rows, x, u, regular, goes, group);
     }
 }

@@ -20,6 +20,8 @@ template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.0
 // The turn in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
 // let pass; and steps at most that take back what overlaps.
 constexpr int LIMB_STEPS = 15, PATIENCE = 6, WAY_STEPS = 16;
+// How exact these ways are, of the greatest overlap: in single precision one step comes to that, as it goes.
+template <typename Real> constexpr Real ASKED_OF_WAYS = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
 
 // Ω and c of a limb's rows.
 template <typename Real, int N> struct LimbResistance {
@@ -62,7 +64,7 @@ __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, cons
         }
         add(row_of(c) + e, weighted);
     }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) {
 #pragma unroll
         for (int j = 0; j < COLUMNS; ++j) weighted[j] = by.joint[k] * entry_of(rows, k, j);
@@ -173,7 +175,7 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
                 x.of[r + e] += change;
             }
         }
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) x.of[k] += by.aim[k] - by.joint[k] * du[k];
     }
 }
@@ -192,7 +194,7 @@ __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbI
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
-#pragma unroll
+#pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
     take_step<false>(rows, by, x, goes, group);
 }
@@ -215,7 +217,7 @@ __device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, con
     most = group.greatest(most);
     bool goes = asks;
 #pragma unroll 1
-    for (int turn = 0; turn < WAY_STEPS && group.any_of_all(goes); ++turn) {
+    for (int turn = 0; turn < WAY_STEPS; ++turn) {
         LimbResistance<Real, N> by;
         Real left = 0;
 #pragma unroll WRITTEN_OUT<N>
@@ -227,7 +229,8 @@ __device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, con
             if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
         }
         left = group.greatest(left);
-        goes = goes && !(left <= CONTACT_TOLERANCE<Real> * most);
+        goes = goes && !(left <= ASKED_OF_WAYS<Real> * most);
+        if (!group.any_of_all(goes)) break;
         take_step<true>(rows, by, x, goes, group);
         add_up(rows, x, group);
     }

@@ -4,6 +4,11 @@
 #include "constraints/row_paths.cuh"
 #include "rigid_body/lane_bodies.cuh"
 
+// What lane `lane` of `lanes` has for x: robots' rooms are anywhere.
+template <typename Real> __device__ __forceinline__ Real* address_of_lane(Real* x, int lane, unsigned lanes) {
+    return reinterpret_cast<Real*>(__shfl_sync(lanes, reinterpret_cast<unsigned long long>(x), lane));
+}
+
 // f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a copy of its room whose numbers lie side by side
 // and of which it has back the impulses and the velocities.
 template <class Room, class Team, class F>
@@ -12,15 +17,15 @@ __device__ __forceinline__ void together(const Room& room, const Team& team, boo
         if (needs) f(room, rows, 0);
         return;
     }
-    const int lane = threadIdx.x % 32;  // robots stand side by side, LANES for each
-    auto* const scratch = room.far.first + ((__ffs(team.lanes) - 1) / LANES - lane / LANES) * TEAM_SLOTS;
+    const int lane = threadIdx.x % 32;
+    auto* const scratch = address_of_lane(room.far.first, __ffs(team.lanes) - 1, team.lanes);
     const typename Room::Together own(scratch, scratch + Room::SIZE, nullptr);
 #pragma unroll 1
     for (unsigned left = __ballot_sync(team.lanes, needs && lane % LANES == 0); left; left &= left - 1) {
         const int r = __ffs(left) - 1;
         const RowsOf theirs = {__shfl_sync(team.lanes, rows.count, r), __shfl_sync(team.lanes, rows.rubbing, r),
                                __shfl_sync(team.lanes, rows.joints, r)};
-        const decltype(room.here) there = {room.here.first + (r / LANES - lane / LANES)};
+        const decltype(room.here) there = {address_of_lane(room.here.first, r, team.lanes)};
         for (int slot = team.rank; slot < Room::SIZE; slot += team.size) own(slot) = there(slot);
         team.sync();
         f(own, theirs, r);

@@ -2,6 +2,9 @@
 // contact_room.cuh and contact_dynamics.cuh for what robots touch and where that is told.
 #include "stepping/robot_step.cuh"
 #include "stepping/contact_dynamics.cuh"
+#if EVEN_LIMBS
+#include "stepping/limb_turns.cuh"
+#endif
 
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -15,28 +18,37 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  int* told_number, int* told_link, int* told_other, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
     constexpr int ROBOTS = THREADS / LANES, PITCH = pitch_of(ROBOTS);
-    const int own = threadIdx.x / LANES;  // of the block's robots
-    const size_t robot = size_t(blockIdx.x) * ROBOTS + own;
-    if (robot >= batch) return;
     Surroundings<Real> scene = {shapes, points, ground};
 #if ANY_PAIRS
     scene.solids = {solids, solid_wholes};
     scene.work = {work + size_t(blockIdx.x) * WORK_SLOTS * THREADS + threadIdx.x};
     static_assert(WORK_PITCH == THREADS && LANES == 1, "how the room for pairs is laid out");
 #endif
-    // Of global memory a block has what it keeps, the room for all contacts unless FEW are all, and that of teams.
+    // Of global memory ROBOTS together have what they keep, the room for all contacts unless FEW are all, and that of teams.
     constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
     extern __shared__ __align__(16) unsigned char shared[];
-    Real* const kept = room + blockIdx.x * EACH * ROBOTS + begin_of_slots(own, EACH);
-    Real* const all = kept + KEPT_SLOTS * PITCH;
-    Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + begin_of_slots(own, FEW_SLOTS);
-    Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
-    const Touching<Real, PITCH> touch = {
-        scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
-        {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
-        told_residual[robot],
-        first > 0 ? told_worst[robot] : Real(0)};
+    const auto touch_of = [&](size_t robot, bool begins) {
+        const int own = robot % ROBOTS;
+        Real* const kept = room + robot / ROBOTS * EACH * ROBOTS + begin_of_slots(own, EACH);
+        Real* const all = kept + KEPT_SLOTS * PITCH;
+        Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + begin_of_slots(own, FEW_SLOTS);
+        Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
+        return Touching<Real, PITCH>{
+            scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
+            {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
+            told_residual[robot], begins ? Real(0) : told_worst[robot]};
+    };
+#if EVEN_LIMBS
+    static_assert(SHARED && FEW == 0, "how limbs are seated");
+    advance_by_turns<Real, ROBOTS>(Course<Real>{batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
+                                                record_q, record_v, every, constants, joint_table, diverged, alarm, phases,
+                                                wrenches, frozen}, touch_of);
+#else
+    const size_t robot = size_t(blockIdx.x) * ROBOTS + threadIdx.x / LANES;
+    if (robot >= batch) return;
+    const Touching<Real, PITCH> touch = touch_of(robot, first == 0);
     advance_robot<Real, ROBOTS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
                                          record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,
                                          phases, wrenches, frozen, touch);
+#endif
 }

@@ -1,6 +1,6 @@
 // A step of a robot with EVEN_LIMBS on a plane, with every number in a register: of all that stands, walks or flies, and of most
-// that falls. Each lane has the points by which its limb touches and some of the trunk's corners. A step in which one has more
-// than LIMB_POINTS, or whose impulses are not found, is left to contact_dynamics.cuh, with the robot as it was.
+// that falls. Each lane has the points by which its limb touches and some of the trunk's corners. What a step takes is known once
+// its contacts are, or its impulses are not found: limb_turns.cuh has robots take steps of one kind together.
 #pragma once
 
 #include "collision/ground.cuh"
@@ -64,6 +64,16 @@ __device__ __forceinline__ bool look_at(LimbTouch<Real>& touch, const Surroundin
     touch.add({body, p, s, gap, open_part(gap, ground.normal, place), x, place});
     return true;
 }
+
+// The kinds of steps: of robots whose lanes have a contact each at most, LIMB_POINTS at most, and those of the same whose impulses
+// Newton's steps do not find; and all that contact_dynamics.cuh is for, with the robot as it was.
+enum Kind : int { LIGHT, CROWDED, HARD, WHOLE, KINDS };
+
+// What came of a step: whether it was one of the kind that was tried, whether the velocity is sound, and what kind comes next.
+struct Tried {
+    bool taken, sound;
+    Kind next;
+};
 
 // What a robot touches by; answers whether each shape of the trunk does by no more than are kept. Of a box the corners of any
 // face are four lanes', and each has two that are opposite.
@@ -198,7 +208,7 @@ __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Join
 // What a step under contacts comes to, of a lane and the trunk: velocities less those without contact, the ways by which it comes
 // out of an overlap, the residual, and what is told and remembered.
 template <typename Real> struct LimbOutcome {
-    bool found;
+    bool found, back;  // the impulses, the ways
     Real trunk[TRUNK_NV], limb[LIMB], way[TRUNK_NV], limb_way[LIMB], left;
     Vector<Real> impulse[LIMB_POINTS];  // in the world
     Real slip[LIMB_POINTS], joints[LIMB];
@@ -222,7 +232,7 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
 }
 
 // A step under at most N contacts of each lane.
-template <int N, typename Real, class Touch, class Joints>
+template <int N, bool IS_HARD, typename Real, class Touch, class Joints>
 __device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, LimbTouch<Real> touch, const Posture<Real>& now,
                                                         const Motions<Real>& to, const Joints& joints, bool overlaps, Group group) {
     group.meet();
@@ -232,6 +242,7 @@ __device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, Limb
     LimbRows<Real, N> rows;
     LimbImpulses<Real, N> x;
     LimbOutcome<Real> out = {};
+    out.back = true;
     rows.many = touch.found;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c)
@@ -240,8 +251,8 @@ __device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, Limb
     joint_laws(rows, joints, group);
     warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
     Real u[ROWS_OF<N>];
-    out.found = find_impulses(rows, x, u, out.left, group);
-    if (group.any_of_all(overlaps)) out.found &= go_back(rows, touch, out, overlaps, group);
+    out.found = find_impulses<IS_HARD>(rows, x, u, out.left, group);
+    if (group.any_of_all(overlaps)) out.back = go_back(rows, touch, out, overlaps, group);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int r = row_of(c);
@@ -271,10 +282,11 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
     return before;
 }
 
-// All contacts of a step.
+// All contacts of a step, by a robot alone: others of its warp may be some steps away from their last.
 template <class Touch, class Joints, class Robot, typename Real>
 __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real>& found,
-                                           const LimbOutcome<Real>& out, const Group& group) {
+                                           const LimbOutcome<Real>& out) {
+    const Group group = touch.group;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
         const int place = place_of(touch.memory, found.of[c].point, group);
@@ -284,10 +296,9 @@ __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joi
     }
 }
 
-// A step of robot `touch`, if it is one that can be taken like this; `any`: it was. `tells`: who asks for the contacts will
-// find these.
-template <class Touch, class Joints, class Robot>
-__device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, bool tells) {
+// A step of robot `touch`, if it is of this kind.
+template <Kind KIND, class Touch, class Joints, class Robot>
+__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, bool tells) {
     using Real = typename Touch::Number;
     Group group = touch.group;
     group.meet();
@@ -295,23 +306,23 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
     const Posture<Real> now = posture<Real>(joints, robot, group);
     LimbTouch<Real> found;
     const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
-    if (group.any(!few || found.found > LIMB_POINTS)) return {false, true};
+    if (group.any(!few || found.found > LIMB_POINTS)) return {false, true, WHOLE};
+    const Kind own = group.any(found.found > 1) ? CROWDED : LIGHT;
+    if (KIND != HARD && own != KIND) return {false, true, own};
     group.meet();  // those that go on
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
-    LimbOutcome<Real> out;
-    if (group.any(found.found > 1)) out = step_under<LIMB_POINTS>(touch, found, now, to, joints, overlaps, group);
-    else out = step_under<1>(touch, found, now, to, joints, overlaps, group);
-    if (!out.found) return {false, true};
+    LimbOutcome<Real> out = step_under<KIND == LIGHT ? 1 : LIMB_POINTS, KIND == HARD>(touch, found, now, to, joints, overlaps, group);
+    if (!out.found || !out.back) return {false, true, out.back && KIND != HARD ? HARD : WHOLE};
     group.meet();
     auto& memory = touch.memory;
     memory.own = true;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) memory.point[c] = found.of[c].point, memory.impulse[c] = out.impulse[c];
-    if (tells) tell_limbs(touch, joints, robot, found, out, group);
+    if (tells) tell_limbs(touch, joints, robot, found, out);
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
     touch.number = int(group.sum(found.found));
@@ -319,7 +330,7 @@ __device__ __forceinline__ Touched step_by_limbs(Touch& touch, const Joints& joi
     backward(to.a, out.trunk), backward(to.a, out.way);
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e) out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
-    return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group)};
+    return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
 }
 
 // What is remembered goes where all other steps look for it.

@@ -316,7 +316,6 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
         const Watch watch = {phases, robot == 0 && group.rank == 0 && step == steps - 1};
-        Touched by_limbs = {false, true};  // the whole step, and whether its velocity is sound
         if (number == 0) {
             if constexpr (MEETS) --meetings, meet_block();
             if (controls) {
@@ -324,25 +323,20 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
                 for (int k = group.rank; k < NV; k += LANES) at(TAU + k) = row[k];
             }
             watch.start();
-#if EVEN_LIMBS
-            by_limbs = step_by_limbs(touch, joints, own_robot, step + 1 == last);
-            if (by_limbs.any) watch.lap(phase::CONTACT);
-            else hand_over(touch);
-#endif
-            if constexpr (!HAS_STAGES) if (!by_limbs.any) {
+            if constexpr (!HAS_STAGES) {
                 Group met = group;
                 met.meet();
                 begin<Real>(joints, met);
                 watch.lap(phase::KINEMATICS);
             }
         }
-        bool settled = true, sound = by_limbs.sound, touched = by_limbs.any;
+        bool settled = true, sound = true, touched = false;
         const bool tells = step + 1 == last;
         if constexpr (HAS_STAGES) {
             sound = rk4_step(joints, own_robot, watch, feasible, touch, tells);
         } else {
             if constexpr (Touch::ANY) {
-                if (number == 0 && !touched) {
+                if (number == 0) {
                     const Touched found = touching_step(touch, joints, own_robot, watch, false, tells);
                     touched = found.any, sound = found.sound;
                 }
@@ -363,7 +357,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
             }
             watch.stop();
             ++step;
-            if constexpr (!FREEZES) sound = by_limbs.any ? by_limbs.sound : is_sound<Real>(at, group);
+            if constexpr (!FREEZES) sound = is_sound<Real>(at, group);
             if (!sound) {
                 if constexpr (FREEZES) {
                     frozen[robot] = done + step;

@@ -22,8 +22,12 @@ _JOINT_TABLE_BYTES = 8 * 1024
 """Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
 _ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))}
 """By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
-_ON_EVEN_LIMBS = 64, 1
-"""The same of robots whose steps are taken in registers as a rule, and else in global memory."""
+_SEATS = 64, 32, 16
+"""Robots of a block that step at a time, where they have even limbs, with registers and else in global memory."""
+_KINDS = 4
+"""Kinds of steps that they take: `Kind` in limb_step.cuh."""
+_IN_TURNS = 1024
+"""Robots that a block may have, of which these are seated in turns."""
 
 
 class RobotStepper(Stepper):
@@ -115,6 +119,8 @@ class _Sharing(NamedTuple):
     lanes: int
     few: int
     """Contacts up to which a step works there."""
+    in_turns: bool
+    """Whether a block has more robots than that, which step in turns."""
 
 
 def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
@@ -127,16 +133,21 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
         return int(min(properties["sharedMemPerMultiprocessor"] // blocks - 1024, properties["sharedMemPerBlockOptin"]))
 
     if contacts.even_limbs:
-        robots, blocks = _ON_EVEN_LIMBS
-        if robots * slots * itemsize <= most_shared(blocks):
-            return _Sharing(robots, blocks, contacts.lanes, 0)
+        for seats in _SEATS:
+            if seats * slots * itemsize + _turns_bytes(seats) <= most_shared(1):
+                return _Sharing(seats, 1, contacts.lanes, 0, True)
     robot = [itemsize * (slots + contacts.room(few)) for few in range(contacts.capacity + 1)]
     for robots, blocks in _ON_GROUND[contacts.lanes]:
         most = most_shared(blocks)
         few = sum(robots * size <= most for size in robot) - 1
         if few >= min(4, contacts.capacity):
-            return _Sharing(robots, blocks, contacts.lanes, few)
+            return _Sharing(robots, blocks, contacts.lanes, few, False)
     return None
+
+
+def _turns_bytes(seats: int) -> int:
+    """Shared memory that the robots of a block take turns by: `Turns` in turns.cuh, with a warp a seat at most."""
+    return 4 * (2 + _KINDS * (3 + seats) + _IN_TURNS) + 2 * _KINDS * _IN_TURNS
 
 
 class _Shape:
@@ -163,17 +174,23 @@ class _Shape:
         self.contacts = Contacts(settings) if touching else None
         sharing = _sharing(self.contacts, slots, size) if self.contacts else None
         if sharing:
-            robots, blocks, lanes, few = sharing
+            robots, blocks, lanes, few, in_turns = sharing
             in_shared = True
         else:
             (robots, blocks, in_shared), lanes, few = spread(slots * size, size, settings.batch, not touching), 1, 0
+            in_turns = False
         self.threads = robots * lanes
         self.grid = -(-settings.batch // robots)
         room = self.contacts.room(few) * robots if self.contacts and few else 0
         self.shared = (slots * (robots + (not touching)) + room) * size if in_shared else 0
+        self.shared += _turns_bytes(robots) if in_turns else 0
         self.workspace = 0 if in_shared else slots * robots * self.grid
         if self.contacts:
-            self.contacts.place(robots, self.grid, few, lanes)
+            self.contacts.place(robots, self.grid, few, lanes, in_turns)
+        if in_turns:
+            processors = device.properties()["multiProcessorCount"]
+            own = min(_IN_TURNS, -(-settings.batch // processors))
+            self.grid = -(-settings.batch // own)
         name = "advance_touching" if touching else "advance"
         self.source = "stepping/contact_step.cu" if touching else "stepping/robot_step.cu"
         self.kernel = f"{name}<{compiler.REAL[settings.dtype]}, {self.threads}, {blocks}, {str(in_shared).lower()}>"
@@ -186,6 +203,8 @@ class _Shape:
             "INTEGRATOR": INTEGRATORS.index(settings.integrator),
             "STATE_SLOTS": state,
             "LANES": lanes,
+            "IN_TURNS": _IN_TURNS,
+            "TURNS_BYTES": _turns_bytes(robots),
             "JOINT_TABLE_BYTES": max(16, self.joint_table_bytes),
         }
         indices = ", ".join(map(str, model.q_of_v))

@@ -1,0 +1,198 @@
+// Simulation steps of robots with EVEN_LIMBS, as many as are asked for in one launch: warps take robots by the kind of their next
+// step (turns.cuh), and a turn is some steps of one kind. Between turns a robot's state and what it remembers are in global memory.
+#pragma once
+
+#include "stepping/contact_dynamics.cuh"
+#include "stepping/robot_step.cuh"
+#include "stepping/turns.cuh"
+
+// Steps of a turn at most, by their kind. It ends as soon as a robot has ended, or needs a step of another kind.
+[[maybe_unused]] __device__ constexpr int STEPS_OF_TURN[] = {32, 4, 1, 1};
+// The first of the kinds of which warps do not keep pace.
+constexpr int PACED = HARD;
+
+// What all robots have alike; see advance_robot in robot_step.cuh.
+template <typename Real> struct Course {
+    int batch, steps, first, last;
+    long long done;
+    Real dt, *q, *v;
+    const Real *tau, *target, *controls;
+    int control_rows;
+    Real *record_q, *record_v;
+    int every;
+    const Real *constants, *joint_table;
+    unsigned long long* diverged;
+    volatile int* alarm;
+    long long* phases;
+    const Real* wrenches;
+    long long* frozen;
+};
+
+// A robot in its seat.
+template <typename Real, int PITCH> struct Seated {
+    const Course<Real>& course;
+    Slots<Real, PITCH> at;
+    size_t robot;
+    Group group;
+
+    template <int WIDTH> __device__ __forceinline__ void load(const Real* from, int slot) const {
+        for (int k = group.rank; k < WIDTH; k += LANES) at(slot + k) = from[robot * WIDTH + k];
+    }
+    template <int WIDTH> __device__ __forceinline__ void store(Real* to, int slot) const {
+        for (int k = group.rank; k < WIDTH; k += LANES) to[robot * WIDTH + k] = at(slot + k);
+    }
+    __device__ __forceinline__ void sit_down() const {
+        load<NQ>(course.q, Q), load<NV>(course.v, V), load<NV>(course.tau, TAU);
+        if constexpr (HAS_GAINS) load<NV>(course.target, GOAL);
+        group.sync();
+    }
+    __device__ __forceinline__ void get_up() const {
+        group.sync();
+        store<NQ>(course.q, Q), store<NV>(course.v, V);
+    }
+    __device__ __forceinline__ void take_controls(int step) const {
+        if (!course.controls) return;
+        const Real* row = course.controls + ((course.control_rows > 1 ? robot : 0) * course.steps + step) * NV;
+        for (int k = group.rank; k < NV; k += LANES) at(TAU + k) = row[k];
+        group.sync();
+    }
+    // The state after so many steps, if it is one to be recorded.
+    __device__ __forceinline__ void record(int step) const {
+        if (step % course.every != 0) return;
+        group.sync();
+        const size_t sample = robot * (course.steps / course.every + 1) + step / course.every;
+        if (course.record_q) for (int k = group.rank; k < NQ; k += LANES) course.record_q[sample * NQ + k] = at(Q + k);
+        if (course.record_v) for (int k = group.rank; k < NV; k += LANES) course.record_v[sample * NV + k] = at(V + k);
+    }
+    // Its velocity is none after that step: it ends there. Where robots freeze, the state is the one before, and stays.
+    __device__ __forceinline__ void end_at(int step) const {
+        if constexpr (FREEZES) {
+            if (group.rank == 0) course.frozen[robot] = course.done + step;
+            for (; step <= course.last; ++step) record(step);
+        } else {
+            atomicMin(course.diverged, (unsigned long long)(course.done + step));
+            *course.alarm = 1;
+        }
+    }
+};
+
+// A step of any kind. Answers whether the velocity is sound.
+template <class Touch, class Joints, class Robot, class Feasible>
+__device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
+                                           const Feasible& feasible, bool tells) {
+    using Real = typename Touch::Number;
+    const Group group = touch.group;
+    Group met = group;
+    met.meet();
+    begin<Real>(joints, met);
+    watch.lap(phase::KINEMATICS);
+    const Touched found = touching_step(touch, joints, robot, watch, false, tells);
+    bool sound = found.sound;
+    if (!found.any) {
+#pragma unroll 1
+        for (int number = 0; !group.lead([&] { return round<Real>(joints, robot, watch, number, feasible); });) ++number;
+        if constexpr (FREEZES) sound = is_next_sound(joints);
+        if (!FREEZES || sound) group.lead([&] { return euler_step(joints), true; });
+    }
+    return FREEZES ? sound : is_sound<Real>(joints.at, group);
+}
+
+// A turn of steps of this kind, whose text and registers are its own. Answers the kind of the next one, KINDS for a robot that has
+// ended; `step`: those that are done.
+template <Kind KIND, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
+__device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
+                                             int& step, unsigned lanes, const Pace& pace) {
+    const Course<Real>& course = seated.course;
+    int next = KIND;
+    Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
+    const Feasible<Real, PITCH> feasible = {LONG ? &seated.at(FEASIBLE) : local};
+#pragma unroll 1
+    for (int k = 0; k < STEPS_OF_TURN[KIND]; ++k) {
+        pace();
+        const bool tells = step + 1 == course.last;
+        const Watch watch = {course.phases, seated.robot == 0 && seated.group.rank == 0 && step == course.steps - 1};
+        seated.take_controls(step);
+        watch.start();
+        Tried tried = {true, true, LIGHT};
+        if constexpr (KIND == WHOLE) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
+        else tried = step_by_limbs<KIND>(touch, joints, robot, tells);
+        next = tried.next;
+        if (tried.taken) {
+            if (KIND != WHOLE) watch.lap(phase::CONTACT);
+            watch.stop();
+            ++step;
+            if (!tried.sound) seated.end_at(step), step = course.last;
+            else seated.record(step);
+        }
+        if (step == course.last) next = KINDS;
+        if (__ballot_sync(lanes, next != KIND) != 0) break;
+    }
+    return next;
+}
+
+// The same of a robot in its seat, by its own constants where it has such.
+template <typename Real, int PITCH, class Touch, class Pace>
+__device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step, unsigned lanes,
+                                      const Pace& pace) {
+    const Course<Real>& course = seated.course;
+    const JointTable<Real> table =
+        OWN_JOINT_TABLE ? JointTable<Real>{course.joint_table + seated.robot, course.batch}
+                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory) : course.joint_table, 0};
+    const auto robot = [&] {
+        if constexpr (OWN_CONSTANTS) return Constants<Real, true>{course.constants + seated.robot, course.batch};
+        else return robot_of_all<Real>(course.constants);
+    }();
+    const auto external = [&] {
+        if constexpr (HAS_WRENCHES) return External<Real, true>{{course.wrenches + seated.robot, course.batch}};
+        else return External<Real, false>{};
+    }();
+    const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
+    if (kind == LIGHT) return steps_of_turn<LIGHT>(seated, touch, joints, robot, step, lanes, pace);
+    if (kind == CROWDED) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, lanes, pace);
+    if (kind == HARD) return steps_of_turn<HARD>(seated, touch, joints, robot, step, lanes, pace);
+    return steps_of_turn<WHOLE>(seated, touch, joints, robot, step, lanes, pace);
+}
+
+// Steps `course.first` to `course.last` of the block's robots. `touch_of(robot, begins)` is what one touches.
+template <typename Real, int ROBOTS, class TouchOf>
+__device__ __forceinline__ void advance_by_turns(const Course<Real>& course, const TouchOf& touch_of) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    Real* const slots = reinterpret_cast<Real*>(shared);
+    auto& turns = *reinterpret_cast<Turns<KINDS, ROBOTS * LANES / TURN_LANES>*>(slots + ALL_SLOTS * ROBOTS);
+    static_assert(sizeof turns <= TURNS_BYTES, "what the launch makes room for");
+    const int share = (course.batch + gridDim.x - 1) / gridDim.x, begin_of_block = blockIdx.x * share;
+    turns.begin(max(0, min(share, course.batch - begin_of_block)), course.first);
+    const Group group;
+    const Slots<Real, ROBOTS> at = {slots + threadIdx.x / LANES};
+    int beat = 0;
+    Turn turn = {KINDS, -1};
+    int next = KINDS;
+#pragma unroll 1
+    for (;;) {
+        turn = turns.next(turn, next);
+        if (turn.kind == KINDS) return;
+        const int own = turn.robot;
+        const size_t robot = begin_of_block + max(own, 0);
+        int step = turns.done[max(own, 0)];
+        const bool rests = step >= course.last || (FREEZES && course.frozen[robot]);
+        const unsigned lanes = __ballot_sync(ALL_OF_TURN, own >= 0 && !rests);
+        const auto pace = [&] { if (turn.kind < PACED) turns.keep_pace(turn.kind, beat, lanes); };
+        if (own >= 0) {
+            const Seated<Real, ROBOTS> seated = {course, at, robot, group};
+            seated.sit_down();
+            if (step == 0) seated.record(0);
+            auto touch = touch_of(robot, step == 0);
+            touch.memory.own = false;
+            if (rests) {
+                next = KINDS;
+                for (int k = step + 1; k <= course.last; ++k) seated.record(k);
+            } else {
+                next = a_turn(turn.kind, seated, touch, step, lanes, pace);
+                seated.get_up();
+            }
+            touch.end();
+            if (group.rank == 0) turns.done[own] = step;
+        }
+        if (turn.kind < PACED) turns.leave_pace(turn.kind, beat);
+    }
+}
