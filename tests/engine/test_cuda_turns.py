@@ -1,4 +1,7 @@
-"""Robots on even limbs that take turns in the seats of a block: who sits beside whom changes nothing."""
+"""Robots on even limbs that take turns in the seats of a block: who sits beside whom changes nothing.
+
+Compiled for the host each robot sits alone, and changes its seat; on a GPU eight sit together.
+"""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Contacts:
         return bool(np.all(many[start[1] :] == 1) and np.all(of_limbs == of_limbs[0]))
 
     def place(self, robots: int, grid: int, few: int, lanes: int, in_turns: bool) -> None:
-        """Stand where a kernel has `robots` in each of `grid` blocks, with `lanes` for each.
+        """Stand in `grid` groups of `robots`, with `lanes` for each: a kernel's blocks, unless they step in turns.
 
         Room for `few` contacts is in shared memory. `in_turns`: robots with even limbs change their seats.
         """

@@ -239,15 +239,17 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
     }
 }
 
-// Impulses that obey the law, with u of the limb and the residual: by Newton's steps; of HARD steps in which the first do not come to
+// Impulses that obey the law, with u of the limb and the residual: by Newton's steps; of steps that are hard, in which the first do not come to
 // it, from what left least, by more of them, by the interior point and by a few of them again. Else those that leave least. Answers
 // whether they were found.
-template <bool HARD, typename Real, int N>
+template <bool IS_HARD, typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, Real (&u)[ROWS_OF<N>],
                                               Real& left, const Group& group) {
-    constexpr int LAST = HARD ? LIMB_STEPS + STEPS_AFTER + 1 : PATIENCE;
+    constexpr int LAST = IS_HARD ? LIMB_STEPS + STEPS_AFTER + 1 : PATIENCE;
     Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0;
     bool goes = true;
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
 #pragma unroll 1
     for (int turn = 0;; ++turn) {
         add_up(rows, x, group);
@@ -265,7 +267,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
             for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
             continue;
         }
-        if constexpr (HARD) {
+        if constexpr (IS_HARD) {
             if (turn == LIMB_STEPS) {
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll WRITTEN_OUT<N>

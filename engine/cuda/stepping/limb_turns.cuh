@@ -98,10 +98,11 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 }
 
 // A turn of steps of this kind, whose text and registers are its own. Answers the kind of the next one, KINDS for a robot that has
-// ended; `step`: those that are done.
+// ended; `step`: those that are done; `refused`: whether the step that comes next was tried. Each kind finds contacts by a text of
+// its own, of which the compiler may round another otherwise: a step that two of them refuse to each other is hard, which takes all.
 template <Kind KIND, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
-                                             int& step, unsigned lanes, const Pace& pace) {
+                                             int& step, bool& refused, unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
     int next = KIND;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
@@ -116,7 +117,8 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
         Tried tried = {true, true, LIGHT};
         if constexpr (KIND == WHOLE) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
         else tried = step_by_limbs<KIND>(touch, joints, robot, tells);
-        next = tried.next;
+        next = refused && !tried.taken && tried.next < HARD ? HARD : tried.next;
+        refused = !tried.taken;
         if (tried.taken) {
             if (KIND != WHOLE) watch.lap(phase::CONTACT);
             watch.stop();
@@ -132,8 +134,8 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
 
 // The same of a robot in its seat, by its own constants where it has such.
 template <typename Real, int PITCH, class Touch, class Pace>
-__device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step, unsigned lanes,
-                                      const Pace& pace) {
+__device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step, bool& refused,
+                                      unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{course.joint_table + seated.robot, course.batch}
@@ -147,10 +149,10 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
         else return External<Real, false>{};
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
-    if (kind == LIGHT) return steps_of_turn<LIGHT>(seated, touch, joints, robot, step, lanes, pace);
-    if (kind == CROWDED) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, lanes, pace);
-    if (kind == HARD) return steps_of_turn<HARD>(seated, touch, joints, robot, step, lanes, pace);
-    return steps_of_turn<WHOLE>(seated, touch, joints, robot, step, lanes, pace);
+    if (kind == LIGHT) return steps_of_turn<LIGHT>(seated, touch, joints, robot, step, refused, lanes, pace);
+    if (kind == CROWDED) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, refused, lanes, pace);
+    if (kind == HARD) return steps_of_turn<HARD>(seated, touch, joints, robot, step, refused, lanes, pace);
+    return steps_of_turn<WHOLE>(seated, touch, joints, robot, step, refused, lanes, pace);
 }
 
 // Steps `course.first` to `course.last` of the block's robots. `touch_of(robot, begins)` is what one touches.
@@ -187,7 +189,10 @@ __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, con
                 next = KINDS;
                 for (int k = step + 1; k <= course.last; ++k) seated.record(k);
             } else {
-                next = a_turn(turn.kind, seated, touch, step, lanes, pace);
+                bool refused = turns.refused[own];
+                next = a_turn(turn.kind, seated, touch, step, refused, lanes, pace);
+                group.sync();
+                if (group.rank == 0) turns.refused[own] = refused;
                 seated.get_up();
             }
             touch.end();

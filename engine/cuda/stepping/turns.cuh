@@ -1,4 +1,4 @@
-// Which robots of a block step next. A block has more robots than its lanes have seats for, and these wait, by the kind of their
+// Which robots of a block step next. A block may have more robots than its lanes have seats for, and they wait, by the kind of their
 // next step, until a warp takes as many of one kind as it seats: so its lanes do the same. Each robot is some steps ahead of others
 // or behind them; what it comes to depends on no other, and so not on who was seated with it.
 #pragma once
@@ -31,11 +31,12 @@ template <int KINDS, int WARPS> struct Turns {
     int warps[KINDS];  // that step
     int beats[KINDS][WARPS];  // of each warp, see `keep_pace`
     int done[MOST];  // steps
+    bool refused[MOST];  // whether the last step that was tried was one of another kind
     unsigned short waiting[KINDS][MOST];
 
     // All of them wait for a step of kind 0, with `steps` done; all threads of the block call.
     __device__ __forceinline__ void begin(int robots, int steps) {
-        for (int k = threadIdx.x; k < robots; k += blockDim.x) waiting[0][k] = k, done[k] = steps;
+        for (int k = threadIdx.x; k < robots; k += blockDim.x) waiting[0][k] = k, done[k] = steps, refused[k] = false;
         for (int k = threadIdx.x; k < KINDS * WARPS; k += blockDim.x) beats[k / WARPS][k % WARPS] = 0;
         if (threadIdx.x == 0) {
             lock = 0, left = robots;
