@@ -102,7 +102,7 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 // its own, of which the compiler may round another otherwise: a step that two of them refuse to each other is hard, which takes all.
 template <Kind KIND, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
-                                             int& step, bool& refused, unsigned lanes, const Pace& pace) {
+                                          int& step, bool& refused, unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
     int next = KIND;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
