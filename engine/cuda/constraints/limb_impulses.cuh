@@ -18,9 +18,9 @@ template <int N> constexpr int ROWS_OF = LIMB + 3 * N;
 __device__ __forceinline__ constexpr int row_of(int contact) { return LIMB + 3 * contact; }
 __device__ __forceinline__ constexpr int contact_of(int row) { return row < LIMB ? 0 : (row - LIMB) / 3; }
 __device__ __forceinline__ constexpr int axis_of(int row) { return (row - LIMB) % 3; }  // n, t₁, t₂
-// How far loops over rows are written out, so that these stand in registers. With room for all contacts that there can be they
-// are loops over those that there are, in local memory.
-template <int N> constexpr int WRITTEN_OUT = N < LIMB_POINTS ? 64 : 1;
+// How far loops over rows are written out, so that these stand in registers. With room for several contacts they are loops over
+// those that there are, in local memory.
+template <int N> constexpr int WRITTEN_OUT = N == 1 ? 64 : 1;
 
 // Where a limb, or the trunk, touches the ground.
 template <typename Real> struct LimbContact {
@@ -40,7 +40,7 @@ template <typename Real, int N> struct LimbRows {
     bool touches[N], acts[LIMB];
     int many;  // contacts
 
-    __device__ __forceinline__ int contacts() const { return N < LIMB_POINTS ? N : many; }
+    __device__ __forceinline__ int contacts() const { return N == 1 ? 1 : many; }
     __device__ __forceinline__ int rows() const { return row_of(contacts()); }
 };
 template <typename Real, int N> struct LimbImpulses {
@@ -67,8 +67,8 @@ __device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints
 
 // Z, b and sizes, without the laws.
 template <typename Real, int N>
-__device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[LIMB_POINTS],
-                                          const Frame<Real>& frame, const Posture<Real>& now, const Motions<Real>& to, Real dt) {
+__device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[N], const Frame<Real>& frame,
+                                          const Posture<Real>& now, const Motions<Real>& to, Real dt) {
     auto& R = rows.R;
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {

@@ -239,41 +239,45 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
     }
 }
 
-// Impulses that obey the law, with u of the limb and the residual: by Newton's steps; of steps that are hard, in which the first do not come to
-// it, from what left least, by more of them, by the interior point and by a few of them again. Else those that leave least. Answers
-// whether they were found.
-template <bool IS_HARD, typename Real, int N>
+// The turns of Newton's steps that are tried: of a step by itself, or in parts, of which each begins where the one before it ended;
+// and those with the interior point before them.
+struct Effort {
+    int first, last;
+};
+constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1}, SLOW_TURNS = {QUICK, PATIENCE},
+                 DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
+                 INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
+
+// Impulses that obey the law, with u of the limb and the residual; else those that leave least. Answers whether they were found.
+template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, Real (&u)[ROWS_OF<N>],
-                                              Real& left, const Group& group) {
-    constexpr int LAST = IS_HARD ? LIMB_STEPS + STEPS_AFTER + 1 : PATIENCE;
-    Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0;
-    bool goes = true;
+                                              Real& left, Effort effort, const Group& group) {
+    Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0, before = UNKNOWN;
+    bool goes = true, found = false;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
 #pragma unroll 1
-    for (int turn = 0;; ++turn) {
+    for (int turn = effort.first;; ++turn) {
         add_up(rows, x, group);
-        const Real found = limb_residual(rows, x, u, group);
-        if (goes) left = found;
+        const Real now = limb_residual(rows, x, u, group);
+        if (goes) left = now, found = left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>);
         if (goes && left < least) {
             least = left;
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
         }
-        goes = goes && !(left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>));
-        if (turn > LAST || !group.any_of_all(goes)) return !goes;
-        if (turn == PATIENCE || turn == LAST) {
+        goes = goes && !found && turn <= effort.last;
+        if (!group.any_of_all(goes)) return found;
+        const bool back = turn == PATIENCE || (turn == effort.last && turn >= LIMB_STEPS);
 #pragma unroll WRITTEN_OUT<N>
-            for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes ? best[r] : x.of[r];
-            continue;
-        }
-        if constexpr (IS_HARD) {
-            if (turn == LIMB_STEPS) {
+        for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes && back ? best[r] : x.of[r];
+        if constexpr (N == LIMB_POINTS) {
+            if (turn == LIMB_STEPS && effort.first == LIMB_STEPS) {
                 LimbImpulses<double, LIMB_POINTS> from;
-#pragma unroll WRITTEN_OUT<N>
+#pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
                 interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, goes, group);
-#pragma unroll WRITTEN_OUT<N>
+#pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) {
                     if (goes) x.of[r] = Real(from.of[r]);
                 }
@@ -281,6 +285,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
             }
         }
         regular = regular_of(turn, left, regular);
-        newton_step(rows, x, u, regular, goes, group);
+        newton_step(rows, x, u, regular, goes && !back, group, leads_on(turn), fabs(left - before) < Real(STALLED) * left);
+        before = left;
     }
 }

@@ -17,9 +17,12 @@ constexpr double MUCH_DAMPED = 0.3;
 template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
-// The turn in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
+// The turn in which most have come to the law; that in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
 // let pass; and steps at most that take back what overlaps.
-constexpr int LIMB_STEPS = 15, PATIENCE = 6, WAY_STEPS = 16;
+constexpr int QUICK = 2, LIMB_STEPS = 26, PATIENCE = 6, WAY_STEPS = 16;
+// Of such rounds; how far past a set's boundary a step goes, of the way there; the farthest, and the least of a step.
+constexpr int DAMPED_IN_ROUND = 4, LEADING_IN_ROUND = 8;
+constexpr double STALLED = 0.2, PAST = 1e-3, FARTHEST = 1e6, LEAST_PART = 0.05;
 // How exact these ways are, of the greatest overlap: in single precision one step comes to that, as it goes.
 template <typename Real> constexpr Real ASKED_OF_WAYS = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
 
@@ -150,10 +153,43 @@ __device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, cons
     by.aim[k] = !rows.acts[k] ? Real(0) : slides ? (y > 0 ? -f : f) - x.of[k] : stiff * (p - u[k]);
 }
 
+// Of a step by `change`, how much leads to where a joint or a contact that sticks begins to slide, or one opens: in which the next
+// step's equations are others. INFINITE, if none does.
+template <typename Real, int N>
+__device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+                                                const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>], const Group& group) {
+    Real way = INFINITE;
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) {
+        const int k = row_of(c);
+        const bool open = by.contact[c][0][0] == 0, sticks = !open && by.contact[c][1][0] == 0 && by.contact[c][1][2] == 0;
+        const Real mu = rows.mu[c], n = x.of[k], dn = change[k];
+        if (!open && dn < 0) way = fmin(way, -n / dn);
+        const Vector<Real> t = {0, x.of[k + 1], x.of[k + 2]}, dt = {0, change[k + 1], change[k + 2]};
+        const Real a = dot(dt, dt) - mu * mu * dn * dn, h = dot(t, dt) - mu * mu * n * dn, e = dot(t, t) - mu * mu * n * n;
+        const Real root = sqrt(fmax(h * h - a * e, Real(0)));
+        if (sticks && e <= 0 && (a > 0 || (h > 0 && h * h > a * e))) way = fmin(way, h > 0 ? -e / (h + root) : (root - h) / a);
+    }
+#pragma unroll WRITTEN_OUT<N>
+    for (int k = 0; k < LIMB; ++k) {
+        const Real d = change[k], f = rows.friction[k];
+        if (by.joint[k] > 0 && d != 0 && fabs(x.of[k]) <= f) way = fmin(way, ((d > 0 ? f : -f) - x.of[k]) / d);
+    }
+    return -group.greatest(-way);
+}
+
+// How much of a step is taken: all of it, or where steps LEAD_ON no more than to the next set; and as much as leads there, if the
+// last was `flat`, as impulses then grow along what nothing moves by.
+template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, bool leads_on, bool flat) {
+    const Real there = way * Real(1 + PAST);
+    if (!leads_on || (way >= 1 && !(flat && way < Real(FARTHEST)))) return 1;
+    return fmax(there, Real(LEAST_PART));
+}
+
 // λ grows by c − Ω du where the robot `goes`; what it adds up to does not yet.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, LimbImpulses<Real, N>& x,
-                                          bool goes, const Group& group) {
+                                          bool goes, const Group& group, bool leads_on = false, bool flat = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
     const Real none[TRUNK_NV] = {};
@@ -163,40 +199,49 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     Real du[ROWS_OF<N>];
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) du[r] = in_row(rows, r, d);
+    Real change[ROWS_OF<N>], part = 1;
+#pragma unroll WRITTEN_OUT<N>
+    for (int c = 0; c < rows.contacts(); ++c) {
+        const int r = row_of(c);
+#pragma unroll
+        for (int e = 0; e < (NORMALS ? 1 : 3); ++e) {
+            change[r + e] = by.aim[r + e];
+#pragma unroll
+            for (int h = 0; h < (NORMALS ? 1 : 3); ++h) change[r + e] -= by.contact[c][e][h] * du[r + h];
+        }
+    }
+#pragma unroll WRITTEN_OUT<N>
+    for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) change[k] = by.aim[k] - by.joint[k] * du[k];
+    if constexpr (!NORMALS && N == LIMB_POINTS) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads_on, flat);
     if (goes) {
 #pragma unroll WRITTEN_OUT<N>
-        for (int c = 0; c < rows.contacts(); ++c) {
-            const int r = row_of(c);
-#pragma unroll
-            for (int e = 0; e < (NORMALS ? 1 : 3); ++e) {
-                Real change = by.aim[r + e];
-#pragma unroll
-                for (int h = 0; h < (NORMALS ? 1 : 3); ++h) change -= by.contact[c][e][h] * du[r + h];
-                x.of[r + e] += change;
-            }
-        }
-#pragma unroll WRITTEN_OUT<N>
-        for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) x.of[k] += by.aim[k] - by.joint[k] * du[k];
+        for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x.of[r] += part * change[r];
     }
 }
 
+// From PATIENCE on steps go in rounds: some that are damped, and those that lead on to the next set each.
+__device__ __forceinline__ int turn_of_round(int turn) { return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND); }
+__device__ __forceinline__ bool leads_on(int turn) { return turn > PATIENCE && turn_of_round(turn) >= DAMPED_IN_ROUND; }
+
 // What stands beside G in step `turn`, where u leaves that residual and `before` stood there in the last.
 template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left, Real before) {
-    if (turn > PATIENCE)
-        return turn == PATIENCE + 1 ? Real(MUCH_DAMPED) : fmax(REGULAR_OF_LIMBS<Real>, LESS_DAMPED<Real> * before);
+    if (turn > PATIENCE) {
+        if (turn_of_round(turn) == 0) return Real(MUCH_DAMPED);
+        return leads_on(turn) ? REGULAR_OF_LIMBS<Real> : fmax(REGULAR_OF_LIMBS<Real>, LESS_DAMPED<Real> * before);
+    }
     return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
 }
 
 // A Newton step of a robot that `goes`, with `regular` on the diagonal beside G.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                            Real regular, bool goes, const Group& group) {
+                                            Real regular, bool goes, const Group& group, bool leads_on = false, bool flat = false) {
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
-    take_step<false>(rows, by, x, goes, group);
+    take_step<false>(rows, by, x, goes, group, leads_on, flat);
 }
 
 // What overlaps is taken back: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, π standing in the places of the normal impulses. Answers whether it

@@ -40,34 +40,33 @@ template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vec
     return fmax(gap - SHUT<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
 }
 
-// The points of a lane that may act within the step; all that there are count, and LIMB_POINTS are kept.
-template <typename Real> struct LimbTouch {
+// The points of a lane that may act within the step; all that there are count, and N are kept.
+template <typename Real, int N> struct LimbTouch {
     int found;
-    LimbContact<Real> of[LIMB_POINTS];
+    LimbContact<Real> of[N];
 
     __device__ __forceinline__ void add(const LimbContact<Real>& touch) {
 #pragma unroll
-        for (int c = 0; c < LIMB_POINTS; ++c)
+        for (int c = 0; c < N; ++c)
             if (c == found) of[c] = touch;
         ++found;
     }
 };
 
-// Point p of shape s, on body `body` at T, if it comes near where V moves it.
-template <typename Real>
-__device__ __forceinline__ bool look_at(LimbTouch<Real>& touch, const Surroundings<Real>& scene, const Ground<Real>& ground,
-                                        Real dt, int body, const Pose<Real>& T, const Motion<Real>& V, int s, int p) {
-    const Vector<Real> centre = T.p + mul(T.R, scene.vector_of_point(p, point::POSITION));
-    const Vector<Real> x = centre - scene.of_point(p, point::RADIUS) * ground.n, place = ground.in_world(x);
-    const Real gap = dot(ground.normal, place) - ground.offset;
-    if (!ground.comes_near(gap, x, V, dt)) return false;
-    touch.add({body, p, s, gap, open_part(gap, ground.normal, place), x, place});
-    return true;
-}
+// Where point p, on a body at T, is lowest.
+template <typename Real> struct Lowest {
+    Vector<Real> x, place;
+    Real gap;
 
-// The kinds of steps: of robots whose lanes have a contact each at most, LIMB_POINTS at most, and those of the same whose impulses
-// Newton's steps do not find; and all that contact_dynamics.cuh is for, with the robot as it was.
-enum Kind : int { LIGHT, CROWDED, HARD, WHOLE, KINDS };
+    __device__ __forceinline__ Lowest(const Surroundings<Real>& scene, const Ground<Real>& ground, const Pose<Real>& T, int p)
+        : x(T.p + mul(T.R, scene.vector_of_point(p, point::POSITION)) - scene.of_point(p, point::RADIUS) * ground.n),
+          place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
+};
+
+// The kinds of steps: of robots whose lanes have a contact each at most; two at most; those of them that take more than QUICK turns of
+// Newton's steps; with LIMB_POINTS at most, or which need damped steps; or the interior point; and all that contact_dynamics.cuh is
+// for.
+enum Kind : int { LIGHT, CROWDED, SLOW, HARD, INSIDE, WHOLE, KINDS };
 
 // What came of a step: whether it was one of the kind that was tried, whether the velocity is sound, and what kind comes next.
 struct Tried {
@@ -75,60 +74,103 @@ struct Tried {
     Kind next;
 };
 
-// What a robot touches by; answers whether each shape of the trunk does by no more than are kept. Of a box the corners of any
-// face are four lanes', and each has two that are opposite.
-template <typename Real>
-__device__ __forceinline__ bool find_points(LimbTouch<Real>& touch, const Surroundings<Real>& scene,
-                                            const Ground<Real>& ground, Real dt, const Group& group) {
-    constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK;
-    const LimbContact<Real> none = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
+// What robots touch by: their limbs' points, and those of the trunk, of which each goes to the lane that has fewest. Answers whether
+// each shape of the trunk does by no more than are kept.
+template <typename Real, int N>
+__device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Surroundings<Real>& scene, const Ground<Real>& ground,
+                                            Real dt, const Group& group) {
+    constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK, MASK = 32;
+    static_assert(LANES <= 4, "a byte for each lane");
     touch.found = 0;
 #pragma unroll
-    for (int c = 0; c < LIMB_POINTS; ++c) touch.of[c] = none;
-    bool few = true;
-#pragma unroll 1
-    for (int s = 0; s < TRUNK; ++s) {
-        const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
-        const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
-        int near = 0;
-#pragma unroll 1
-        for (int number = 0; number < many || number % (2 * LANES) != 0; number += LANES) {  // eight by eight
-            const int corner = 4 * (group.rank / 2) + 2 * (group.rank % 2);
-            const int k = number % (2 * LANES) == 0 ? number + corner : number + 3 - corner;
-            if (k < many) near += look_at(touch, scene, ground, dt, -1, here, ground.now.V, s, first + k);
-        }
-        few = few && int(group.sum(near)) <= KEPT;
-    }
+    for (int c = 0; c < N; ++c) touch.of[c] = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
+    const auto add = [&](int body, int s, int p, const Lowest<Real>& there) {
+        touch.add({body, p, s, there.gap, open_part(there.gap, ground.normal, there.place), there.x, there.place});
+    };
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {
 #pragma unroll
         for (int number = SHAPE_START[1 + k]; number < SHAPE_START[2 + k]; ++number) {
             const int s = number + SHAPES_OF_LIMB * group.rank, p = int(scene.of_shape(s, shape::FIRST));
-            look_at(touch, scene, ground, dt, k, ground.now.body[k], ground.now.V_of[k], s, p);
+            const Lowest<Real> there(scene, ground, ground.now.body[k], p);
+            if (ground.comes_near(there.gap, there.x, ground.now.V_of[k], dt)) add(k, s, p, there);
         }
     }
+    const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
+    unsigned all = group.sum(unsigned(touch.found) << 8 * group.rank);  // what each lane has
+    bool few = true;
+#pragma unroll 1
+    for (int s = 0; s < TRUNK; ++s) {
+        const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
+        int of_shape = 0;
+#pragma unroll 1
+        for (int from = 0; from < many; from += MASK) {
+            unsigned near = 0, own = 0;
+#pragma unroll 1
+            for (int k = group.rank; k < min(many - from, MASK); k += LANES) {
+                const Lowest<Real> there(scene, ground, here, first + from + k);
+                near |= unsigned(ground.comes_near(there.gap, there.x, ground.now.V, dt)) << k;
+            }
+            near = group.sum(near);  // each has bits of its own
+            of_shape += __popc(near);
+#pragma unroll 1
+            for (; near != 0; near &= near - 1) {
+                int least = 0;
+#pragma unroll
+                for (int lane = 1; lane < LANES; ++lane)
+                    if ((all >> 8 * lane & 255) < (all >> 8 * least & 255)) least = lane;
+                all += 1u << 8 * least;
+                if (least == group.rank) own |= near & -near;
+            }
+#pragma unroll 1
+            for (; own != 0; own &= own - 1) {
+                const int p = first + from + __ffs(own) - 1;
+                add(-1, s, p, Lowest<Real>(scene, ground, here, p));
+            }
+        }
+        few = few && of_shape <= KEPT;
+    }
     return few;
+}
+
+// The impulse of `point` in the step before, whichever lane had it; −1 asks for none.
+template <typename Real>
+__device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& memory, int point, const Group& group) {
+    Vector<Real> found = {0, 0, 0};
+#pragma unroll 1
+    for (int lane = 0; lane < LANES; ++lane) {
+        const int asked = group.from(point, lane);
+        Vector<Real> own = {0, 0, 0};
+#pragma unroll
+        for (int m = 0; m < LIMB_POINTS; ++m)
+            if (asked >= 0 && memory.point[m] == asked) own = memory.impulse[m];
+        own = {group.sum(own.x), group.sum(own.y), group.sum(own.z)};
+        if (lane == group.rank) found = own;
+    }
+    return found;
 }
 
 // The impulses to begin with: those of the step before, of which `memories` contacts are remembered.
 template <typename Real, int N, class Kept>
 __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
-                                           const LimbTouch<Real>& touch, const LimbRows<Real, N>& rows,
+                                           const LimbTouch<Real, N>& touch, const LimbRows<Real, N>& rows,
                                            const Frame<Real>& in_world, const Kept& kept, int memories, const Group& group) {
 #pragma unroll WRITTEN_OUT<N>
-    for (int c = 0; c < rows.contacts(); ++c) {
+    for (int c = 0; c < N; ++c) {
+        const bool touches = c < touch.found, moved = touches && memory.own && touch.of[c].body < 0;
         Vector<Real> before = {0, 0, 0};
-        if (!rows.touches[c]) {
-        } else if (memory.own) {
-#pragma unroll
-            for (int m = 0; m < LIMB_POINTS; ++m)
-                if (memory.point[m] == touch.of[c].point) before = memory.impulse[m];
-        } else {
+        if (group.any_of_all(moved)) before = impulse_of_any(memory, moved ? touch.of[c].point : -1, group);
+        if (!touches) {
+        } else if (!memory.own) {
 #pragma unroll 1
             for (int m = 0; m < memories; ++m) {
                 const int slot = kept::MEMORY + memory::NUMBERS * m;
                 if (int(kept(slot)) == touch.of[c].point) before = kept.vector(slot + memory::IMPULSE);
             }
+        } else if (!moved) {
+#pragma unroll
+            for (int m = 0; m < LIMB_POINTS; ++m)
+                if (memory.point[m] == touch.of[c].point) before = memory.impulse[m];
         }
         x.of[row_of(c)] = dot(in_world.n, before);
         x.of[row_of(c) + 1] = dot(in_world.first, before), x.of[row_of(c) + 2] = dot(in_world.second, before);
@@ -207,16 +249,16 @@ __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Join
 
 // What a step under contacts comes to, of a lane and the trunk: velocities less those without contact, the ways by which it comes
 // out of an overlap, the residual, and what is told and remembered.
-template <typename Real> struct LimbOutcome {
+template <typename Real, int N> struct LimbOutcome {
     bool found, back;  // the impulses, the ways
     Real trunk[TRUNK_NV], limb[LIMB], way[TRUNK_NV], limb_way[LIMB], left;
-    Vector<Real> impulse[LIMB_POINTS];  // in the world
-    Real slip[LIMB_POINTS], joints[LIMB];
+    Vector<Real> impulse[N];  // in the world
+    Real slip[N], joints[LIMB];
 };
 
 // The ways by which a robot that `overlaps` comes out; answers whether they were found.
-template <int N, typename Real>
-__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real>& touch, LimbOutcome<Real>& out,
+template <typename Real, int N>
+__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real, N>& touch, LimbOutcome<Real, N>& out,
                                         bool overlaps, const Group& group) {
     LimbImpulses<Real, N> x;
     Real gap[N];
@@ -232,16 +274,17 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
 }
 
 // A step under at most N contacts of each lane.
-template <int N, bool IS_HARD, typename Real, class Touch, class Joints>
-__device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, LimbTouch<Real> touch, const Posture<Real>& now,
-                                                        const Motions<Real>& to, const Joints& joints, bool overlaps, Group group) {
+template <typename Real, int N, class Touch, class Joints>
+__device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, const LimbTouch<Real, N>& touch,
+                                                           const Posture<Real>& now, const Motions<Real>& to, const Joints& joints,
+                                                           Effort effort, bool overlaps, Group group) {
     group.meet();
     const Vector<Real> normal = {robot.scene.ground[0], robot.scene.ground[1], robot.scene.ground[2]};
     const Tangents<Real> t = tangents(normal);
     const Frame<Real> frame = {mul_t(now.trunk.R, normal), mul_t(now.trunk.R, t.first), mul_t(now.trunk.R, t.second)};
     LimbRows<Real, N> rows;
     LimbImpulses<Real, N> x;
-    LimbOutcome<Real> out = {};
+    LimbOutcome<Real, N> out = {};
     out.back = true;
     rows.many = touch.found;
 #pragma unroll WRITTEN_OUT<N>
@@ -251,7 +294,7 @@ __device__ __forceinline__ LimbOutcome<Real> step_under(const Touch& robot, Limb
     joint_laws(rows, joints, group);
     warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
     Real u[ROWS_OF<N>];
-    out.found = find_impulses<IS_HARD>(rows, x, u, out.left, group);
+    out.found = find_impulses(rows, x, u, out.left, effort, group);
     if (group.any_of_all(overlaps)) out.back = go_back(rows, touch, out, overlaps, group);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
@@ -283,12 +326,12 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
 }
 
 // All contacts of a step, by a robot alone: others of its warp may be some steps away from their last.
-template <class Touch, class Joints, class Robot, typename Real>
-__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real>& found,
-                                           const LimbOutcome<Real>& out) {
+template <class Touch, class Joints, class Robot, typename Real, int N>
+__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real, N>& found,
+                                           const LimbOutcome<Real, N>& out) {
     const Group group = touch.group;
 #pragma unroll
-    for (int c = 0; c < LIMB_POINTS; ++c) {
+    for (int c = 0; c < N; ++c) {
         const int place = place_of(touch.memory, found.of[c].point, group);
         if (c < found.found)
             tell_limb<Real>(touch.told, touch.scene, joints, robot, group, found.of[c], out.impulse[c], out.slip[c],
@@ -296,36 +339,52 @@ __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joi
     }
 }
 
-// A step of robot `touch`, if it is of this kind.
+// What the next step begins with, or this one where another kind goes on with it: the impulses, or those that leave least.
+template <class Touch, typename Real, int N>
+__device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
+    auto& memory = touch.memory;
+    memory.own = true;
+#pragma unroll
+    for (int c = 0; c < LIMB_POINTS; ++c) {
+        memory.point[c] = c < N ? found.of[min(c, N - 1)].point : -1;
+        memory.impulse[c] = c < N ? out.impulse[min(c, N - 1)] : Vector<Real>{0, 0, 0};
+    }
+#pragma unroll
+    for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
+    touch.number = int(touch.group.sum(found.found));
+}
+
+// A step of robot `touch`, if it is of this kind; `goes_on`, if it is SLOW or INSIDE, by the text of those that are CROWDED or HARD.
 template <Kind KIND, class Touch, class Joints, class Robot>
-__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, bool tells) {
+__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, bool goes_on, bool tells) {
     using Real = typename Touch::Number;
+    constexpr int N = KIND == LIGHT ? 1 : KIND == CROWDED ? 2 : LIMB_POINTS;
     Group group = touch.group;
     group.meet();
     group.sync();
     const Posture<Real> now = posture<Real>(joints, robot, group);
-    LimbTouch<Real> found;
+    LimbTouch<Real, N> found;
     const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
     if (group.any(!few || found.found > LIMB_POINTS)) return {false, true, WHOLE};
-    const Kind own = group.any(found.found > 1) ? CROWDED : LIGHT;
+    const bool several = group.any(found.found > 1), many = group.any(found.found > 2);
+    const Kind own = many ? HARD : several ? CROWDED : LIGHT;
     if (KIND != HARD && own != KIND) return {false, true, own};
     group.meet();  // those that go on
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
-    for (int c = 0; c < LIMB_POINTS; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
+    for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
-    LimbOutcome<Real> out = step_under<KIND == LIGHT ? 1 : LIMB_POINTS, KIND == HARD>(touch, found, now, to, joints, overlaps, group);
-    if (!out.found || !out.back) return {false, true, out.back && KIND != HARD ? HARD : WHOLE};
+    const Effort effort = KIND == LIGHT ? FIRST_TURNS
+                          : KIND == CROWDED ? (goes_on ? SLOW_TURNS : QUICK_TURNS)
+                          : goes_on ? INTERIOR : own == HARD ? ALL_TURNS : DAMPED_TURNS;
+    constexpr Kind AFTER = KIND == LIGHT ? HARD : KIND == CROWDED ? SLOW : INSIDE, AFTER_THAT = KIND == HARD ? WHOLE : HARD;
+    LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort, overlaps, group);
     group.meet();
-    auto& memory = touch.memory;
-    memory.own = true;
-#pragma unroll
-    for (int c = 0; c < LIMB_POINTS; ++c) memory.point[c] = found.of[c].point, memory.impulse[c] = out.impulse[c];
+    remember(touch, found, out);
+    if (!out.found || !out.back) return {false, true, !out.back ? WHOLE : goes_on ? AFTER_THAT : AFTER};
+    group.meet();
     if (tells) tell_limbs(touch, joints, robot, found, out);
-#pragma unroll
-    for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
-    touch.number = int(group.sum(found.found));
     touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
     backward(to.a, out.trunk), backward(to.a, out.way);
 #pragma unroll

@@ -7,7 +7,7 @@
 #include "stepping/turns.cuh"
 
 // Steps of a turn at most, by their kind. It ends as soon as a robot has ended, or needs a step of another kind.
-[[maybe_unused]] __device__ constexpr int STEPS_OF_TURN[] = {32, 4, 1, 1};
+[[maybe_unused]] __device__ constexpr int STEPS_OF_TURN[] = {32, 4, 1, 1, 1, 1};
 // The first of the kinds of which warps do not keep pace.
 constexpr int PACED = HARD;
 
@@ -102,7 +102,8 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 // its own, of which the compiler may round another otherwise: a step that two of them refuse to each other is hard, which takes all.
 template <Kind KIND, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
-                                          int& step, bool& refused, unsigned lanes, const Pace& pace) {
+                                          int& step, bool& refused, unsigned lanes, const Pace& pace,
+                                          bool goes_on = false) {
     const Course<Real>& course = seated.course;
     int next = KIND;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
@@ -116,8 +117,8 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
         watch.start();
         Tried tried = {true, true, LIGHT};
         if constexpr (KIND == WHOLE) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
-        else tried = step_by_limbs<KIND>(touch, joints, robot, tells);
-        next = refused && !tried.taken && tried.next < HARD ? HARD : tried.next;
+        else tried = step_by_limbs<KIND>(touch, joints, robot, goes_on, tells);
+        next = refused && !tried.taken && tried.next < SLOW ? HARD : tried.next;
         refused = !tried.taken;
         if (tried.taken) {
             if (KIND != WHOLE) watch.lap(phase::CONTACT);
@@ -127,7 +128,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
             else seated.record(step);
         }
         if (step == course.last) next = KINDS;
-        if (__ballot_sync(lanes, next != KIND) != 0) break;
+        if (goes_on || __ballot_sync(lanes, next != KIND) != 0) break;
     }
     return next;
 }
@@ -150,8 +151,8 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
     if (kind == LIGHT) return steps_of_turn<LIGHT>(seated, touch, joints, robot, step, refused, lanes, pace);
-    if (kind == CROWDED) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, refused, lanes, pace);
-    if (kind == HARD) return steps_of_turn<HARD>(seated, touch, joints, robot, step, refused, lanes, pace);
+    if (kind <= SLOW) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, refused, lanes, pace, kind == SLOW);
+    if (kind <= INSIDE) return steps_of_turn<HARD>(seated, touch, joints, robot, step, refused, lanes, pace, kind == INSIDE);
     return steps_of_turn<WHOLE>(seated, touch, joints, robot, step, refused, lanes, pace);
 }
 

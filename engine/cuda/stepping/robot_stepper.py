@@ -24,7 +24,7 @@ _ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: (
 """By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
 _SEATS = 64, 32, 16
 """Robots of a block that step at a time, where they have even limbs, with registers and else in global memory."""
-_KINDS = 4
+_KINDS = 6
 """Kinds of steps that they take: `Kind` in limb_step.cuh."""
 _IN_TURNS = 1024
 """Robots that a block may have, of which these are seated in turns."""
