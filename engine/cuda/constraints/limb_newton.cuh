@@ -19,7 +19,7 @@ template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
 // The turn in which most have come to the law; that in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
 // let pass; and steps at most that take back what overlaps.
-constexpr int QUICK = 2, LIMB_STEPS = 26, PATIENCE = 6, WAY_STEPS = 16;
+constexpr int QUICK = 3, LIMB_STEPS = 26, PATIENCE = 6, WAY_STEPS = 16;
 // Of such rounds; how far past a set's boundary a step goes, of the way there; the farthest, and the least of a step.
 constexpr int DAMPED_IN_ROUND = 4, LEADING_IN_ROUND = 8;
 constexpr double STALLED = 0.2, PAST = 1e-3, FARTHEST = 1e6, LEAST_PART = 0.05;
@@ -212,7 +212,9 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     }
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) change[k] = by.aim[k] - by.joint[k] * du[k];
-    if constexpr (!NORMALS && N == LIMB_POINTS) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads_on, flat);
+    if constexpr (!NORMALS && N > 1) {
+        if (group.any_of_all(leads_on)) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads_on, flat);
+    }
     if (goes) {
 #pragma unroll WRITTEN_OUT<N>
         for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x.of[r] += part * change[r];

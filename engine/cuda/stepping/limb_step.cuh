@@ -46,9 +46,7 @@ template <typename Real, int N> struct LimbTouch {
     LimbContact<Real> of[N];
 
     __device__ __forceinline__ void add(const LimbContact<Real>& touch) {
-#pragma unroll
-        for (int c = 0; c < N; ++c)
-            if (c == found) of[c] = touch;
+        if (found < N) of[N == 1 ? 0 : found] = touch;
         ++found;
     }
 };
@@ -354,11 +352,19 @@ __device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>&
     touch.number = int(touch.group.sum(found.found));
 }
 
-// A step of robot `touch`, if it is of this kind; `goes_on`, if it is SLOW or INSIDE, by the text of those that are CROWDED or HARD.
-template <Kind KIND, class Touch, class Joints, class Robot>
-__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, bool goes_on, bool tells) {
+// What a step of each kind tries, and which kind goes on where that does not do.
+__device__ __forceinline__ Effort effort_of(Kind kind, Kind own) {
+    return kind == LIGHT ? FIRST_TURNS : kind == CROWDED ? QUICK_TURNS : kind == SLOW ? SLOW_TURNS
+           : kind == INSIDE ? INTERIOR : own == HARD ? ALL_TURNS : DAMPED_TURNS;
+}
+__device__ __forceinline__ Kind after(Kind kind) {
+    return kind == CROWDED ? SLOW : kind == HARD ? INSIDE : kind == INSIDE ? WHOLE : HARD;
+}
+
+// A step of robot `touch`, if it is of this kind: of N contacts of each lane at most.
+template <int N, class Touch, class Joints, class Robot>
+__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind, bool tells) {
     using Real = typename Touch::Number;
-    constexpr int N = KIND == LIGHT ? 1 : KIND == CROWDED ? 2 : LIMB_POINTS;
     Group group = touch.group;
     group.meet();
     group.sync();
@@ -368,21 +374,17 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     if (group.any(!few || found.found > LIMB_POINTS)) return {false, true, WHOLE};
     const bool several = group.any(found.found > 1), many = group.any(found.found > 2);
     const Kind own = many ? HARD : several ? CROWDED : LIGHT;
-    if (KIND != HARD && own != KIND) return {false, true, own};
+    if (kind < HARD && own != min(kind, CROWDED)) return {false, true, own};
     group.meet();  // those that go on
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
     for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
-    const Effort effort = KIND == LIGHT ? FIRST_TURNS
-                          : KIND == CROWDED ? (goes_on ? SLOW_TURNS : QUICK_TURNS)
-                          : goes_on ? INTERIOR : own == HARD ? ALL_TURNS : DAMPED_TURNS;
-    constexpr Kind AFTER = KIND == LIGHT ? HARD : KIND == CROWDED ? SLOW : INSIDE, AFTER_THAT = KIND == HARD ? WHOLE : HARD;
-    LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort, overlaps, group);
+    LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
     group.meet();
     remember(touch, found, out);
-    if (!out.found || !out.back) return {false, true, !out.back ? WHOLE : goes_on ? AFTER_THAT : AFTER};
+    if (!out.found || !out.back) return {false, true, out.back ? after(kind) : WHOLE};
     group.meet();
     if (tells) tell_limbs(touch, joints, robot, found, out);
     touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = touch.left > touch.worst ? touch.left : touch.worst;

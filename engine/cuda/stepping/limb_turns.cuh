@@ -7,7 +7,7 @@
 #include "stepping/turns.cuh"
 
 // Steps of a turn at most, by their kind. It ends as soon as a robot has ended, or needs a step of another kind.
-[[maybe_unused]] __device__ constexpr int STEPS_OF_TURN[] = {32, 4, 1, 1, 1, 1};
+__device__ __forceinline__ constexpr int steps_of(Kind kind) { return kind == LIGHT ? 32 : kind == CROWDED ? 4 : 1; }
 // The first of the kinds of which warps do not keep pace.
 constexpr int PACED = HARD;
 
@@ -97,38 +97,38 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     return FREEZES ? sound : is_sound<Real>(joints.at, group);
 }
 
-// A turn of steps of this kind, whose text and registers are its own. Answers the kind of the next one, KINDS for a robot that has
-// ended; `step`: those that are done; `refused`: whether the step that comes next was tried. Each kind finds contacts by a text of
-// its own, of which the compiler may round another otherwise: a step that two of them refuse to each other is hard, which takes all.
-template <Kind KIND, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
+// A turn of steps of this kind, with N contacts of each lane at most, or none where they are WHOLE: that is what text and registers are
+// for. Answers the kind of the next one, KINDS for a robot that has ended; `step`: those that are done; `refused`: whether the step
+// that comes next was tried. Contacts are found by two texts, of which the compiler may round one otherwise: a step that both refuse
+// is hard, which takes all.
+template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
-                                          int& step, bool& refused, unsigned lanes, const Pace& pace,
-                                          bool goes_on = false) {
+                                          Kind kind, int& step, bool& refused, unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
-    int next = KIND;
+    int next = kind;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
     const Feasible<Real, PITCH> feasible = {LONG ? &seated.at(FEASIBLE) : local};
 #pragma unroll 1
-    for (int k = 0; k < STEPS_OF_TURN[KIND]; ++k) {
+    for (int k = 0; k < steps_of(kind); ++k) {
         pace();
         const bool tells = step + 1 == course.last;
         const Watch watch = {course.phases, seated.robot == 0 && seated.group.rank == 0 && step == course.steps - 1};
         seated.take_controls(step);
         watch.start();
         Tried tried = {true, true, LIGHT};
-        if constexpr (KIND == WHOLE) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
-        else tried = step_by_limbs<KIND>(touch, joints, robot, goes_on, tells);
+        if constexpr (N == 0) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
+        else tried = step_by_limbs<N>(touch, joints, robot, kind, tells);
         next = refused && !tried.taken && tried.next < SLOW ? HARD : tried.next;
         refused = !tried.taken;
         if (tried.taken) {
-            if (KIND != WHOLE) watch.lap(phase::CONTACT);
+            if (N > 0) watch.lap(phase::CONTACT);
             watch.stop();
             ++step;
             if (!tried.sound) seated.end_at(step), step = course.last;
             else seated.record(step);
         }
         if (step == course.last) next = KINDS;
-        if (goes_on || __ballot_sync(lanes, next != KIND) != 0) break;
+        if (__ballot_sync(lanes, next != kind) != 0) break;
     }
     return next;
 }
@@ -150,10 +150,9 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
         else return External<Real, false>{};
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
-    if (kind == LIGHT) return steps_of_turn<LIGHT>(seated, touch, joints, robot, step, refused, lanes, pace);
-    if (kind <= SLOW) return steps_of_turn<CROWDED>(seated, touch, joints, robot, step, refused, lanes, pace, kind == SLOW);
-    if (kind <= INSIDE) return steps_of_turn<HARD>(seated, touch, joints, robot, step, refused, lanes, pace, kind == INSIDE);
-    return steps_of_turn<WHOLE>(seated, touch, joints, robot, step, refused, lanes, pace);
+    if (kind == LIGHT) return steps_of_turn<1>(seated, touch, joints, robot, LIGHT, step, refused, lanes, pace);
+    if (kind == WHOLE) return steps_of_turn<0>(seated, touch, joints, robot, WHOLE, step, refused, lanes, pace);
+    return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, lanes, pace);
 }
 
 // Steps `course.first` to `course.last` of the block's robots. `touch_of(robot, begins)` is what one touches.

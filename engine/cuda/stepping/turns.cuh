@@ -14,7 +14,7 @@ constexpr int TURN_LANES = LANES;
 constexpr int SEATS = TURN_LANES / LANES;
 constexpr unsigned ALL_OF_TURN = ~0u;
 // What a robot more in a turn is worth, and a warp that takes steps of the same kind, in steps by which a robot is behind others.
-constexpr int STEPS_FOR_A_SEAT = 2, STEPS_FOR_A_WARP = 2;
+constexpr int STEPS_FOR_A_SEAT = 64, STEPS_FOR_A_WARP = 8;
 
 // What a warp takes: robots of one kind, or none when all have ended. A seat without one has −1.
 struct Turn {
@@ -137,7 +137,7 @@ private:
     }
     __device__ __forceinline__ static void wait() {
 #ifdef __CUDA_ARCH__
-        __nanosleep(1000);
+        __nanosleep(300);
 #endif
     }
 };
