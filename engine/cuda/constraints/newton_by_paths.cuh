@@ -10,6 +10,9 @@ constexpr int STEPS_BY_PATHS = 8;  // of Newton's, at a time
 // What stands beside G, times 1/r, or this share of the residual if that is more: of what is less, rounding would leave too little.
 template <typename Real> constexpr Real REGULAR_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
 constexpr double DAMPING_BY_PATHS = 0.1;
+// The same of steps that may go in circles, from the best of the first ones on, and as a share of what it was before.
+constexpr double MUCH_DAMPED_BY_PATHS = 0.3;
+template <typename Real> constexpr Real LESS_DAMPED_BY_PATHS = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual after a sweep above which double precision leaves the step to the solver: where much slips at once the law has
 // several solutions, and the CPU's is asked for.
 constexpr double FAR_OFF = 1e-2;
@@ -51,11 +54,11 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
     group.sync();
 }
 
-// A step from the present iterate, of which `left` is the residual; HALF is that of the new iterate.
-template <typename Real, class Room> __device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real left, Group group) {
+// A step from the present iterate, with `regular` beside G, times 1/r; HALF is that of the new iterate.
+template <typename Real, class Room> __device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
     room.tell_memory();
     const auto system = rows.system<Real>(room);
-    resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, Real(DAMPING_BY_PATHS) * left), Real(1)), group);
+    resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, regular), Real(1)), group);
     solve_by_paths<Real>(room, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
@@ -86,31 +89,35 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
         }
     };
     judge();
-    // A step may throw the iterate off, when the sets are not right: the next ones take it from there.
-    const auto newton = [&] {
-        const auto enough = [&](int step) { return least <= (step < 2 ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>); };
-#pragma unroll 1
-        for (int step = 0; step < STEPS_BY_PATHS && !enough(step) && left < Real(UNKNOWN); ++step) {
-            step_by_paths<Real>(room, rows, left, group);
-            left = residual_by_paths<Real>(room, rows, group);
-            judge();
-        }
-    };
-    const bool held = system.contacts <= WHOLE_WARP && system.joints <= WHOLE_WARP;
-#pragma unroll 1
-    for (int trial = 0; trial < (held ? 2 : 1) && !(least <= BEARABLE<Real>); ++trial) {
-        if (trial > 0) interior_by_paths<Real>(room, rows, group);
-        else if (sizeof(Real) == 8) sweep_by_paths<Real>(room, rows, group, true);
-        if (trial > 0 || sizeof(Real) == 8) left = residual_by_paths<Real>(room, rows, group), judge();
-        if (sizeof(Real) == 8 && trial == 0 && left > Real(FAR_OFF)) break;
-        newton();
-    }
-    if (left != least) {
+    const auto recall = [&] {
         group.sync();
 #pragma unroll 1
         for (int k = group.rank; k < n; k += LANES) system.impulse(k) = room.far(Room::BEST + k);
         lane_half<Real>(room, rows, group);
-        residual_by_paths<Real>(room, rows, group);
+        left = residual_by_paths<Real>(room, rows, group);
+    };
+    // A step may throw the iterate off, when the sets are not right: the next ones take it from there.
+    const auto newton = [&](bool damped) {
+        const auto enough = [&](int step) { return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>); };
+        Real regular = MUCH_DAMPED_BY_PATHS;
+#pragma unroll 1
+        for (int step = 0; step < STEPS_BY_PATHS && !enough(step) && left < Real(UNKNOWN); ++step) {
+            step_by_paths<Real>(room, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
+            left = residual_by_paths<Real>(room, rows, group);
+            judge();
+            regular *= LESS_DAMPED_BY_PATHS<Real>;
+        }
+    };
+    const bool held = system.contacts <= WHOLE_WARP && system.joints <= WHOLE_WARP;
+#pragma unroll 1
+    for (int trial = 0; trial < (held ? 3 : 2) && !(least <= BEARABLE<Real>); ++trial) {
+        if (trial == 1) recall();
+        if (trial == 2) interior_by_paths<Real>(room, rows, group);
+        else if (trial == 0 && sizeof(Real) == 8) sweep_by_paths<Real>(room, rows, group, true);
+        if (trial == 2 || (trial == 0 && sizeof(Real) == 8)) left = residual_by_paths<Real>(room, rows, group), judge();
+        if (sizeof(Real) == 8 && trial == 0 && left > Real(FAR_OFF)) break;
+        newton(trial == 1);
     }
+    if (left != least) recall();
     return least;
 }
