@@ -6,11 +6,12 @@
 #include "constraints/limb_newton.cuh"
 
 // Newton's steps after it; the centring it has at least, and the share of the way to the boundary that it goes at most.
-constexpr int STEPS_AFTER = 4;
+constexpr int STEPS_AFTER = 24;
 constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
-// How far from the boundary it begins, of what is scaled; steps at most.
-constexpr double INWARDS = 0.2;
-constexpr int INTERIOR_STEPS_OF_LIMBS = 30;
+// How far from the boundary it begins, of what is scaled; steps at most, and those that go no farther than a SHORT way after each
+// other.
+constexpr double INWARDS = 0.2, SHORT = 0.1;
+constexpr int INTERIOR_STEPS_OF_LIMBS = 30, SHORT_STEPS = 4;
 // The residual that is asked of it.
 template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE / 2;
 
@@ -203,6 +204,7 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
     LimbImpulses<Real, N> x;
     LimbInterior<Real> at(rows, best, group);
     Real least = INFINITE, length = 1, u[ROWS_OF<N>];
+    int stuck = 0;
 #pragma unroll 1
     for (int step = 0;; ++step) {
 #pragma unroll WRITTEN_OUT<N>
@@ -214,7 +216,8 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 #pragma unroll 1
             for (int r = 0; r < rows.rows(); ++r) best.of[r] = x.of[r];
         }
-        goes = goes && !(least <= asked) && left < Real(INFINITE);
+        stuck = length < Real(SHORT) ? stuck + 1 : 0;
+        goes = goes && !(least <= asked) && left < Real(INFINITE) && stuck < SHORT_STEPS;
         if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(goes)) break;
         const Real gap = at.mean_gap(group);
         typename LimbInterior<Real>::Way way;
