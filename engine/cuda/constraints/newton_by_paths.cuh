@@ -6,7 +6,7 @@
 
 #include "constraints/interior_by_paths.cuh"
 
-constexpr int STEPS_BY_PATHS = 8;  // of Newton's, at a time
+constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // of Newton's at a time, and of those that are damped
 // What stands beside G, times 1/r, or this share of the residual if that is more: of what is less, rounding would leave too little.
 template <typename Real> constexpr Real REGULAR_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
 constexpr double DAMPING_BY_PATHS = 0.1;
@@ -101,7 +101,7 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
         const auto enough = [&](int step) { return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>); };
         Real regular = MUCH_DAMPED_BY_PATHS;
 #pragma unroll 1
-        for (int step = 0; step < STEPS_BY_PATHS && !enough(step) && left < Real(UNKNOWN); ++step) {
+        for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN); ++step) {
             step_by_paths<Real>(room, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
             left = residual_by_paths<Real>(room, rows, group);
             judge();

@@ -109,9 +109,9 @@ template <typename Real, class Room> struct PathSystem {
         x.pivot = stiffness(place.v), x.rhs = -share * x.pivot * room(Room::HALF + place.v);
 #pragma unroll
         for (int n = 0; n < DEPTH; ++n) x.row[n] = 0;
-        const int joints = place.own ? range.joint_end - range.joint : 0;
+        const int joints = place.own ? range.joint_end - range.joint : 0, most = group.most(joints);
 #pragma unroll 1
-        for (int number = 0; group.any(number < joints); ++number) {
+        for (int number = 0; number < most; ++number) {
             const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // of the levels of whom it moves
             if (number < joints) {
                 const Real here = one(k, level), z = damping(k) * here;

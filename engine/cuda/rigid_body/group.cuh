@@ -83,6 +83,12 @@ struct Group {
 #endif
         return greatest(x);
     }
+    __device__ __forceinline__ int most(int x) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        if constexpr (LANES == 32) return __reduce_max_sync(~0u, x);
+#endif
+        return greatest(x);
+    }
     __device__ __forceinline__ bool any(bool x) const {
         if constexpr (LANES > 1) return (__ballot_sync(met(), x) & mine()) != 0;
         else return x;

@@ -217,8 +217,9 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
         group.sync();
         unsigned left = place.below & group.those(now);
         int bound = level - 1;  // the greatest level of who takes
+        const int most = group.most(__popc(left));
 #pragma unroll 1
-        while (group.any(left != 0)) {
+        for (int number = 0; number < most; ++number) {
             const int from = of_lane(place.start, first_of(left));
             if (left) {
                 const Real u = at(upper + from + place.level), l = at(lower + from + place.level);

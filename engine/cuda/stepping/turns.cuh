@@ -13,8 +13,9 @@ constexpr int TURN_LANES = LANES;
 #endif
 constexpr int SEATS = TURN_LANES / LANES;
 constexpr unsigned ALL_OF_TURN = ~0u;
-// What a robot more in a turn is worth, and a warp that takes steps of the same kind, in steps by which a robot is behind others.
-constexpr int STEPS_FOR_A_SEAT = 64, STEPS_FOR_A_WARP = 8;
+// What a robot more in a turn is worth, and a warp that takes steps of the same kind, in steps by which a robot is behind others. One
+// that is FAR_BEHIND goes first: what is worth most would leave it for the end.
+constexpr int STEPS_FOR_A_SEAT = 64, STEPS_FOR_A_WARP = 8, FAR_BEHIND = 256, GOES_FIRST = 1 << 16;
 
 // What a warp takes: robots of one kind, or none when all have ended. A seat without one has −1.
 struct Turn {
@@ -26,7 +27,7 @@ template <int KINDS, int WARPS> struct Turns {
     static constexpr int MOST = IN_TURNS;
     static_assert((MOST & (MOST - 1)) == 0, "places in a ring");
 
-    int lock, left;  // robots that have not ended
+    int lock, left, front;  // robots that have not ended; the most steps that one of them has done
     int first[KINDS], count[KINDS];  // of those that wait
     int warps[KINDS];  // that step
     int beats[KINDS][WARPS];  // of each warp, see `keep_pace`
@@ -39,7 +40,7 @@ template <int KINDS, int WARPS> struct Turns {
         for (int k = threadIdx.x; k < robots; k += blockDim.x) waiting[0][k] = k, done[k] = steps, refused[k] = false;
         for (int k = threadIdx.x; k < KINDS * WARPS; k += blockDim.x) beats[k / WARPS][k % WARPS] = 0;
         if (threadIdx.x == 0) {
-            lock = 0, left = robots;
+            lock = 0, left = robots, front = steps;
             for (int kind = 0; kind < KINDS; ++kind) first[kind] = 0, warps[kind] = 0, count[kind] = kind == 0 ? robots : 0;
         }
         __syncthreads();
@@ -109,16 +110,18 @@ template <int KINDS, int WARPS> struct Turns {
 
 private:
     __device__ __forceinline__ void put(int robot, int kind) {
+        front = max(front, done[robot]);
         if (kind == KINDS) --left;
         else waiting[kind][(first[kind] + count[kind]++) % MOST] = robot;
     }
-    // The kind of which most would be seated, that most warps take, and whose first robot is furthest behind.
+    // The kind whose first robot is far behind; else that of which most would be seated and that most warps take.
     __device__ __forceinline__ int choose() const {
         int best = KINDS, most = 0;
         for (int kind = 0; kind < KINDS; ++kind) {
             if (count[kind] == 0) continue;
-            const int worth = STEPS_FOR_A_SEAT * min(count[kind], SEATS) + STEPS_FOR_A_WARP * warps[kind] -
-                              done[waiting[kind][first[kind]]];
+            const int behind = front - done[waiting[kind][first[kind]]];
+            const int worth = STEPS_FOR_A_SEAT * min(count[kind], SEATS) + STEPS_FOR_A_WARP * warps[kind] + behind +
+                              (behind > FAR_BEHIND ? GOES_FIRST : 0);
             if (best == KINDS || worth > most) best = kind, most = worth;
         }
         return best;
