@@ -270,7 +270,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
             for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
         }
         goes = goes && !found && turn <= effort.last;
-        if (!group.any_of_all(goes)) return found;
+        if (!group.any_of_all(goes)) break;
         const bool back = turn == PATIENCE || (turn == effort.last && turn >= LIMB_STEPS);
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes && back ? best[r] : x.of[r];
@@ -291,4 +291,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         newton_step(rows, x, u, regular, goes && !back, group, leads_on(turn), fabs(left - before) < Real(STALLED) * left);
         before = left;
     }
+#pragma unroll WRITTEN_OUT<N>
+    for (int r = 0; r < rows.rows(); ++r) x.of[r] = left < Real(UNKNOWN) ? x.of[r] : best[r];  // for who goes on with them
+    return found;
 }

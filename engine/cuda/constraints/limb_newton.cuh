@@ -17,10 +17,11 @@ constexpr double MUCH_DAMPED = 0.3;
 template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
-// The turn in which most have come to the law; that in which the interior point is asked; that in which steps go on from what left least, from which on what is bearable is
-// let pass; and steps at most that take back what overlaps.
+// The turn in which most have come to the law; that in which the interior point is asked; that in which steps go on from what left
+// least, from which on what is bearable is let pass; and steps at most that take back what overlaps.
 constexpr int QUICK = 3, LIMB_STEPS = 26, PATIENCE = 6, WAY_STEPS = 16;
-// Of such rounds; how far past a set's boundary a step goes, of the way there; the farthest, and the least of a step.
+// From PATIENCE on, steps of a round that are damped, and that lead on. A residual has STALLED that changes by no more than this share
+// of it; how far past a set's boundary a step goes, of the way there; how many times itself it goes at most, and its least part.
 constexpr int DAMPED_IN_ROUND = 4, LEADING_IN_ROUND = 8;
 constexpr double STALLED = 0.2, PAST = 1e-3, FARTHEST = 1e6, LEAST_PART = 0.05;
 // How exact these ways are, of the greatest overlap: in single precision one step comes to that, as it goes.
@@ -173,23 +174,23 @@ __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, c
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
         const Real d = change[k], f = rows.friction[k];
-        if (by.joint[k] > 0 && d != 0 && fabs(x.of[k]) <= f) way = fmin(way, ((d > 0 ? f : -f) - x.of[k]) / d);
+        if (by.joint[k] > 0 && f > 0 && d != 0 && fabs(x.of[k]) <= f) way = fmin(way, ((d > 0 ? f : -f) - x.of[k]) / d);
     }
     return -group.greatest(-way);
 }
 
-// How much of a step is taken: all of it, or where steps LEAD_ON no more than to the next set; and as much as leads there, if the
-// last was `flat`, as impulses then grow along what nothing moves by.
-template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, bool leads_on, bool flat) {
+// How much of a step is taken: all of it, or, of one that `leads` on, no more than to the next set; and as much as leads there, where
+// the last has `stalled`, as impulses then grow along what nothing moves by.
+template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, bool leads, bool stalled) {
     const Real there = way * Real(1 + PAST);
-    if (!leads_on || (way >= 1 && !(flat && way < Real(FARTHEST)))) return 1;
+    if (!leads || (way >= 1 && !(stalled && way < Real(FARTHEST)))) return 1;
     return fmax(there, Real(LEAST_PART));
 }
 
 // λ grows by c − Ω du where the robot `goes`; what it adds up to does not yet.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, LimbImpulses<Real, N>& x,
-                                          bool goes, const Group& group, bool leads_on = false, bool flat = false) {
+                                          bool goes, const Group& group, bool leads = false, bool stalled = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
     const Real none[TRUNK_NV] = {};
@@ -213,7 +214,7 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) change[k] = by.aim[k] - by.joint[k] * du[k];
     if constexpr (!NORMALS && N > 1) {
-        if (group.any_of_all(leads_on)) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads_on, flat);
+        if (group.any_of_all(leads)) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads, stalled);
     }
     if (goes) {
 #pragma unroll WRITTEN_OUT<N>
@@ -221,7 +222,7 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     }
 }
 
-// From PATIENCE on steps go in rounds: some that are damped, and those that lead on to the next set each.
+// From PATIENCE on steps go in rounds: some that are damped, and some that lead on to the next set each.
 __device__ __forceinline__ int turn_of_round(int turn) { return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND); }
 __device__ __forceinline__ bool leads_on(int turn) { return turn > PATIENCE && turn_of_round(turn) >= DAMPED_IN_ROUND; }
 
@@ -237,13 +238,13 @@ template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Re
 // A Newton step of a robot that `goes`, with `regular` on the diagonal beside G.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                            Real regular, bool goes, const Group& group, bool leads_on = false, bool flat = false) {
+                                            Real regular, bool goes, const Group& group, bool leads = false, bool stalled = false) {
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
-    take_step<false>(rows, by, x, goes, group, leads_on, flat);
+    take_step<false>(rows, by, x, goes, group, leads, stalled);
 }
 
 // What overlaps is taken back: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, π standing in the places of the normal impulses. Answers whether it

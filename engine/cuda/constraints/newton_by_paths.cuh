@@ -92,7 +92,7 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
     const auto recall = [&] {
         group.sync();
 #pragma unroll 1
-        for (int k = group.rank; k < n; k += LANES) system.impulse(k) = room.far(Room::BEST + k);
+        for (int k = group.rank; k < n; k += LANES) system.impulse(k) = least < Real(UNKNOWN) ? room.far(Room::BEST + k) : Real(0);
         lane_half<Real>(room, rows, group);
         left = residual_by_paths<Real>(room, rows, group);
     };

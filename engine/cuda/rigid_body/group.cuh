@@ -83,6 +83,7 @@ struct Group {
 #endif
         return greatest(x);
     }
+    // The greatest of whole numbers.
     __device__ __forceinline__ int most(int x) const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         if constexpr (LANES == 32) return __reduce_max_sync(~0u, x);

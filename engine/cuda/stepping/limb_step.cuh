@@ -66,7 +66,7 @@ template <typename Real> struct Lowest {
 // for.
 enum Kind : int { LIGHT, CROWDED, SLOW, HARD, INSIDE, WHOLE, KINDS };
 
-// What came of a step: whether it was one of the kind that was tried, whether the velocity is sound, and what kind comes next.
+// What came of a step: whether the kind that was tried took it, whether the velocity is sound, and what kind comes next.
 struct Tried {
     bool taken, sound;
     Kind next;
@@ -293,7 +293,8 @@ __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, c
     warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
     Real u[ROWS_OF<N>];
     out.found = find_impulses(rows, x, u, out.left, effort, group);
-    if (group.any_of_all(overlaps)) out.back = go_back(rows, touch, out, overlaps, group);
+    const bool asks = overlaps && out.found;
+    if (group.any_of_all(asks)) out.back = go_back(rows, touch, out, asks, group);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int r = row_of(c);
@@ -361,9 +362,10 @@ __device__ __forceinline__ Kind after(Kind kind) {
     return kind == CROWDED ? SLOW : kind == HARD ? INSIDE : kind == INSIDE ? WHOLE : HARD;
 }
 
-// A step of robot `touch`, if it is of this kind: of N contacts of each lane at most.
+// A step of robot `touch`, if it is of this kind: of N contacts of each lane at most. `refused`: whether another did not take it.
 template <int N, class Touch, class Joints, class Robot>
-__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind, bool tells) {
+__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind, bool refused,
+                                               bool tells) {
     using Real = typename Touch::Number;
     Group group = touch.group;
     group.meet();
@@ -371,10 +373,11 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     const Posture<Real> now = posture<Real>(joints, robot, group);
     LimbTouch<Real, N> found;
     const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
-    if (group.any(!few || found.found > LIMB_POINTS)) return {false, true, WHOLE};
+    const bool beyond = group.any(!few || found.found > LIMB_POINTS);
     const bool several = group.any(found.found > 1), many = group.any(found.found > 2);
+    if (beyond) return {false, true, WHOLE};
     const Kind own = many ? HARD : several ? CROWDED : LIGHT;
-    if (kind < HARD && own != min(kind, CROWDED)) return {false, true, own};
+    if (kind < HARD ? own != min(kind, CROWDED) : own < HARD && !refused) return {false, true, own};
     group.meet();  // those that go on
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
@@ -382,7 +385,6 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
     LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
-    group.meet();
     remember(touch, found, out);
     if (!out.found || !out.back) return {false, true, out.back ? after(kind) : WHOLE};
     group.meet();

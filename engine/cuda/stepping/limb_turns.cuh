@@ -117,7 +117,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
         watch.start();
         Tried tried = {true, true, LIGHT};
         if constexpr (N == 0) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
-        else tried = step_by_limbs<N>(touch, joints, robot, kind, tells);
+        else tried = step_by_limbs<N>(touch, joints, robot, kind, refused, tells);
         next = refused && !tried.taken && tried.next < SLOW ? HARD : tried.next;
         refused = !tried.taken;
         if (tried.taken) {

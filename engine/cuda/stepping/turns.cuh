@@ -27,12 +27,12 @@ template <int KINDS, int WARPS> struct Turns {
     static constexpr int MOST = IN_TURNS;
     static_assert((MOST & (MOST - 1)) == 0, "places in a ring");
 
-    int lock, left, front;  // robots that have not ended; the most steps that one of them has done
+    int lock, left, front;  // robots that have not ended; the most steps that one had done when it began to wait
     int first[KINDS], count[KINDS];  // of those that wait
     int warps[KINDS];  // that step
     int beats[KINDS][WARPS];  // of each warp, see `keep_pace`
     int done[MOST];  // steps
-    bool refused[MOST];  // whether the last step that was tried was one of another kind
+    bool refused[MOST];  // whether the last step that was tried was not taken
     unsigned short waiting[KINDS][MOST];
 
     // All of them wait for a step of kind 0, with `steps` done; all threads of the block call.
@@ -110,11 +110,11 @@ template <int KINDS, int WARPS> struct Turns {
 
 private:
     __device__ __forceinline__ void put(int robot, int kind) {
-        front = max(front, done[robot]);
         if (kind == KINDS) --left;
-        else waiting[kind][(first[kind] + count[kind]++) % MOST] = robot;
+        else front = max(front, done[robot]), waiting[kind][(first[kind] + count[kind]++) % MOST] = robot;
     }
-    // The kind whose first robot is far behind; else that of which most would be seated and that most warps take.
+    // The kind whose first robot is far behind; else that of which most would be seated, that most warps take, and whose first robot
+    // is furthest behind.
     __device__ __forceinline__ int choose() const {
         int best = KINDS, most = 0;
         for (int kind = 0; kind < KINDS; ++kind) {
