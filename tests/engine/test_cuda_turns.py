@@ -11,9 +11,10 @@ from beside_cpu import cuda, give, robot, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
+from engine.bench.suites import contact_gpu
 from engine.cuda.runtime import arrays, device
 
-STEPS, EVERY = 60, 6
+STEPS, LONG, EVERY = 60, 380, 6
 
 
 def falling(batch: int, dtype: str) -> engine.Simulation:
@@ -77,15 +78,13 @@ def test_every_robot_records_its_own_steps(rng, monkeypatch):
 
 
 @pytest.mark.usefixtures("cuda")
-def test_steps_one_by_one_are_those_of_one_launch(rng, monkeypatch):
-    """They lie still in the end, on many contacts: some steps of each kind come after some of each other."""
-    batch, steps = 24, 5 * STEPS
-    q, v = tumbled(robot("quadruped"), batch, rng)
+def test_steps_one_by_one_are_those_of_one_launch(monkeypatch):
+    """They fall, tumble and lie still: a step of each kind comes after one of each other."""
     spread_over(1, monkeypatch)
+    work, q = contact_gpu.Work("quadruped", "falling", 6, "float32"), contact_gpu.fallen("quadruped", 96)[60:66]
     found = []
-    for parts in ([steps], [1] * steps):
-        ours = falling(batch, "float32")
-        give((ours,), q=q, v=v)
+    for parts in ([LONG], [1] * LONG):
+        ours = contact_gpu.simulation(work, q)
         for part in parts:
             ours.step(part)
         q_end, v_end, number, impulse = ends(ours)[:4]
