@@ -247,9 +247,9 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 struct Effort {
     int first, last;
 };
-constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1}, SLOW_TURNS = {QUICK, PATIENCE},
-                 DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
-                 INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
+[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1}, SLOW_TURNS = {QUICK, PATIENCE},
+                                             DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
+                                             INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
 
 // Impulses that obey the law, with u of the limb and the residual; else those that leave least. Answers whether they were found.
 template <typename Real, int N>
