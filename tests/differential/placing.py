@@ -1,0 +1,235 @@
+"""Where the robots of a case stand: at limits and between them, on the ground, near it, in it, and beside each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import lie
+from engine.model import FREE, WORLD, Model
+from engine.model.poses import body_poses, link_poses
+from tests.differential.robots import chance, log_uniform
+from tests.differential.solids import Cloud, cloud, support
+
+Rng = np.random.Generator
+MODES = {"touch": 0.2, "overlap": 0.26, "near": 0.15, "approach": 0.2, "air": 0.14, "deep": 0.05}
+_SCAN = np.linspace(-1, 1, 21)
+
+
+class Placing:
+    """A batch of robots on their way to where they start: `q` (batch, nq), and the ground as far as it is known."""
+
+    def __init__(self, rng: Rng, robot: dict, model: Model, batch: int):
+        self.rng, self.robot, self.model, self.batch = rng, robot, model, batch
+        self.tree = _trees(model)
+        self.take(robot, model)
+        self.q = np.array([_coordinates(rng, model) for _ in range(batch)])
+        self.modes = [str(mode) for mode in rng.choice([*MODES], batch, p=[*MODES.values()])]
+
+    def take(self, robot: dict, model: Model) -> None:
+        """The same robot with other shapes."""
+        self.robot, self.model = robot, model
+        found = cloud(robot, model)
+        self.cloud = found.of(model.link_body[found.link] != WORLD)
+
+    @property
+    def roots(self) -> np.ndarray:
+        """The free bodies that stand on nothing, each the root of a tree."""
+        return np.flatnonzero((self.model.kind == FREE) & (self.model.parent == WORLD))
+
+    def points(self, tree: int | None = None) -> Cloud:
+        """Those of the shapes that move, or of one tree; that of the fixed base is WORLD."""
+        found = self.cloud
+        return found if tree is None else found.of(self.tree[self.model.link_body[found.link]] == tree)
+
+    def world(self, found: Cloud, row: int) -> np.ndarray:
+        return found.world(link_poses(self.model, self.q[row : row + 1])[0])
+
+    def gap(self, mode: str) -> float:
+        """How far apart what stands so is, m."""
+        rng = self.rng
+        return {
+            "touch": lambda: float(rng.choice([0.0, 0.0, 1e-9, -1e-9, 1e-3])),
+            "overlap": lambda: -log_uniform(rng, 1e-4, 5e-3),
+            "near": lambda: rng.uniform(0, 1e-3),
+            "approach": lambda: rng.uniform(0, 4e-3),
+            "air": lambda: rng.uniform(0.03, 1),
+            "deep": lambda: -log_uniform(rng, 5e-3, 5e-2),
+        }[mode]()
+
+    def shift(self, row: int, root: int, move: np.ndarray) -> None:
+        """Move a tree of a row."""
+        start = int(self.model.q_start[root])
+        self.q[row, self._owned(start) : self._owned(start) + 3] += self.model.home_rotation[root].T @ move
+
+    def _owned(self, start: int) -> int:
+        """Where a coordinate of the tree stands in q: before it there may be some that follow others."""
+        return int(self.model.coupling.q_index[start])
+
+    def align(self, row: int, root: int, n: np.ndarray) -> None:
+        """Turn a tree so that an axis of one of its shapes is along n, as what lies flat."""
+        axis = self._axis(row, root)
+        if axis is None:
+            return
+        body = body_poses(self.model, self.q[row : row + 1])[0, root, :3, :3]
+        home = self.model.home_rotation[root]
+        at = self._owned(int(self.model.q_start[root])) + 3
+        self.q[row, at : at + 4] = lie.quaternion_from_rotation(home.T @ _least_turn(axis, n) @ body)
+
+    def _axis(self, row: int, tree: int) -> np.ndarray | None:
+        """An axis of a shape of a tree, in the world."""
+        names = self.model.link_names
+        links = {names[k] for k in set(self.points(tree).link.tolist())}
+        shapes = [
+            (link["name"], shape) for link in self.robot["links"] if link["name"] in links for shape in link["shapes"]
+        ]
+        if not shapes:
+            return None
+        name, shape = shapes[int(self.rng.integers(len(shapes)))]
+        pose = link_poses(self.model, self.q[row : row + 1])[0, names.index(name), :3, :3]
+        columns = pose @ lie.rotation_from_rpy(shape["rpy"])
+        return np.asarray(columns[:, int(self.rng.integers(3))] * self.rng.choice([-1, 1]))
+
+    def normal(self) -> np.ndarray:
+        """The direction of a plane: up, a slope, any, or along an axis of what stands on a fixed base."""
+        rng, up = self.rng, np.array([0.0, 0.0, 1.0])
+        draw = rng.random()
+        axis = self._axis(0, WORLD) if draw > 0.7 else None
+        if axis is not None:
+            return axis
+        if draw < 0.4:
+            return up
+        tilt = rng.standard_normal(3)
+        n = up + rng.uniform(0.05, 0.7) * tilt / np.linalg.norm(tilt) if draw < 0.85 else tilt
+        return np.asarray(n / np.linalg.norm(n))
+
+    def settle(self, gaps: Gaps, n: np.ndarray) -> None:
+        """Every tree of every row at its distance from the ground; what hangs on a fixed base goes there by its joints."""
+        held = self.points(WORLD)
+        if len(held.link):
+            self._scan(held, gaps)
+        for row, mode in enumerate(self.modes):
+            for root in self.roots:
+                found = self.points(int(root))
+                if not len(found.link):
+                    continue
+                if chance(self.rng, 0.4):
+                    self.align(row, int(root), n)
+                here = mode if chance(self.rng, 0.7) else str(self.rng.choice([*MODES], p=[*MODES.values()]))
+                far = gaps(self.world(found, row), found.radius).min()
+                self.shift(row, int(root), n * (self.gap(here) - far))
+
+    def _scan(self, held: Cloud, gaps: Gaps) -> None:
+        """Rows after the first take the coordinates of the first, moved along a line until they are where they shall."""
+        if self.batch == 1:
+            return
+        scalar = self.model.q_of_v >= 0
+        index = self.model.q_of_v[scalar]
+        lower, upper = self.model.lower[scalar], self.model.upper[scalar]
+        rows, k = self.batch - 1, len(_SCAN)
+        line = self.rng.standard_normal((rows, 1, len(index))) * 0.5
+        wanted = np.array([self.gap(mode) for mode in self.modes[1:]])[:, None]
+        start = np.clip(self.q[0, index], lower, upper)
+        middle, width = np.zeros((rows, 1)), 1.0
+        q = np.repeat(self.q[1:, None], k, 1)
+        for _ in range(3):
+            s = middle + width * _SCAN
+            q[..., index] = np.clip(start + s[..., None] * line, lower, upper)
+            poses = link_poses(self.model, q.reshape(rows * k, -1))
+            x = held.world(poses)
+            far = gaps(x.reshape(-1, 3), np.tile(held.radius, rows * k)).reshape(rows, k, -1).min(-1)
+            best = np.argmin(np.abs(far - wanted), 1)
+            middle, width = s[np.arange(rows), best][:, None], width / 8
+        self.q[1:] = q[np.arange(rows), best]
+
+    def stack(self, n: np.ndarray) -> bool:
+        """Put one tree beside or upon another, in all rows; whether there are two."""
+        roots = [int(root) for root in self.roots if len(self.points(int(root)).link)]
+        if len(roots) < 2:
+            return False
+        order = [roots[int(k)] for k in self.rng.permutation(len(roots))]
+        for below, above in zip(order, order[1 : 2 + int(self.rng.integers(len(order)))], strict=False):
+            lower, upper = self.points(below), self.points(above)
+            for row, mode in enumerate(self.modes):
+                u = n.copy() if chance(self.rng, 0.5) else _upwards(self.rng, n)
+                if chance(self.rng, 0.5):
+                    self.align(row, below, u) if chance(self.rng, 0.3) else self.align(row, above, u)
+                a = support(self.world(lower, row), lower.radius, u)
+                b = support(self.world(upper, row), upper.radius, -u)
+                self.shift(row, above, a + u * self.gap(mode) - b)
+        return True
+
+    def jitter(self) -> None:
+        """Rows after the first next to it, so that they meet what it meets."""
+        for row in range(1, self.batch):
+            if chance(self.rng, 0.6):
+                moved = self.rng.standard_normal(self.model.nq) * float(self.rng.choice([0.0, 1e-5, 1e-3]))
+                self.q[row] = self.q[0] + moved
+                for _, quaternion in self.model.quaternions:
+                    self.q[row, quaternion] /= np.linalg.norm(self.q[row, quaternion])
+
+
+class Gaps:
+    """How far points with balls about them are from a ground that a scene describes; up from it, m."""
+
+    def __init__(self, ground: dict, field: object = None):
+        self.ground, self.field = ground, field
+
+    def __call__(self, x: np.ndarray, radius: np.ndarray) -> np.ndarray:
+        if self.ground["kind"] == "plane":
+            return np.asarray(x @ self.ground["normal"] - self.ground["offset"] - radius)
+        height, e = self.field.height, self.field.cell * 1e-3
+        dx, dy = ((height(x + move) - height(x - move)) / (2 * e) for move in ([e, 0, 0], [0, e, 0]))
+        return np.asarray(x[:, 2] - height(x) - radius * np.sqrt(1 + dx**2 + dy**2))
+
+
+def _trees(model: Model) -> np.ndarray:
+    """(n + 1,): of each body the free root from which it hangs, else WORLD; the last is the world itself."""
+    tree: list[int] = []
+    for body, parent in enumerate(model.parent.tolist()):
+        root = model.kind[body] == FREE and parent == WORLD
+        tree.append(body if root else tree[parent] if parent != WORLD else WORLD)
+    return np.array([*tree, WORLD])
+
+
+def _upwards(rng: Rng, n: np.ndarray) -> np.ndarray:
+    u = rng.standard_normal(3)
+    u /= np.linalg.norm(u)
+    return np.asarray(u if u @ n > 0 else -u)
+
+
+def _least_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The rotation that brings the unit vector a to b."""
+    Ra, Rb = lie.rotation_to(a), lie.rotation_to(b)
+    return np.asarray(Rb @ Ra.T)
+
+
+def _coordinates(rng: Rng, model: Model) -> np.ndarray:
+    """(nq,): at random, some joints at a limit, just inside or beyond it; free bodies somewhere about the origin."""
+    q = np.zeros(model.nq)
+    for joint in model.joints:
+        if joint.leader is not None:
+            continue
+        if (place := joint.type.quaternion) is not None:
+            rotation = rng.standard_normal(4) if not chance(rng, 0.2) else np.array([0.0, 0.0, 0.0, 1.0])
+            q[joint.q] = [*rng.uniform(-0.5, 0.5, place), *(rotation / np.linalg.norm(rotation))]
+            continue
+        spans = [min(span, 0.3) if span == 1.0 else span for span in joint.type.spans]
+        for index, v, span in zip(
+            range(joint.q.start, joint.q.stop), range(joint.v.start, joint.v.stop), spans, strict=True
+        ):
+            q[index] = _coordinate(rng, float(model.lower[v]), float(model.upper[v]), span)
+    return q
+
+
+def _coordinate(rng: Rng, lower: float, upper: float, span: float) -> float:
+    ends = [end for end in (lower, upper) if np.isfinite(end)]
+    if not ends or chance(rng, 0.45):
+        if not ends and chance(rng, 0.15):
+            return 0.0
+        low = max(lower, min(-span, upper - span))
+        return float(rng.uniform(low, min(upper, max(span, lower + span))))
+    end = ends[int(rng.integers(len(ends)))]
+    outward = 1.0 if end == upper else -1.0
+    way = str(rng.choice(["at", "beyond", "inside", "next"], p=[0.3, 0.25, 0.3, 0.15]))
+    size = {"at": 0.0, "beyond": log_uniform(rng, 1e-6, 2e-2), "inside": -log_uniform(rng, 1e-5, 1e-2)}
+    return end + outward * size.get(way, float(rng.choice([-1e-9, 1e-9, -1e-8, 1e-7])))
