@@ -1,0 +1,435 @@
+"""Where two convex solids touch or nearly touch, by trying all their faces, edges and corners.
+
+In come two `Standing` solids; out come places (x, n, gap): x midway between the surfaces, n from the second to the
+first. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a box and a hull their
+corners. Of a cylinder, whose mantle has no faces, directions are searched instead.
+
+For a unit vector n, ``gap(n) = min over the first of n·x − max over the second of n·x``; the signed distance of two
+convex solids is its maximum over all n, whether they overlap or not. It lies at a normal of a face, at a product of two
+edges, or between the closest points of solids that are apart.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from engine.lie import Array
+
+ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
+PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
+STANDS = 0.5  # the squared cosine between a cylinder's axis and n, from which on its end touches
+BESIDE = 1e-5  # of the smaller solid: what lies so near is in one place
+RIM = 8  # corners of the polygon that stands for a cylinder's end
+
+
+class Solid(NamedTuple):
+    """A convex solid about the origin of its frame; a hull has `vertices` (k, 3), m, and no size."""
+
+    kind: str
+    size: tuple[float, ...] = ()
+    vertices: Array | None = None
+
+
+class Standing(NamedTuple):
+    """A solid in its place: R (3, 3) and p (3,) in the world; `inner` (3, 3) is its rotation in the body's frame."""
+
+    solid: Solid
+    R: Array
+    p: Array
+    inner: Array
+
+
+class Place(NamedTuple):
+    """x (3,) in the world, the normal n (3,) there, and the gap, m."""
+
+    x: Array
+    n: Array
+    gap: float
+
+
+def tangents(n: Array) -> tuple[Array, Array]:
+    """Two unit vectors t₁, t₂ with n × t₁ = t₂, the same ones for the same n."""
+    e = np.array([0.0, 1.0, 0.0] if abs(n[0]) > 0.9 else [1.0, 0.0, 0.0])
+    t = e - (n @ e) * n
+    t = t / np.linalg.norm(t)
+    return t, np.cross(n, t)
+
+
+def corners(one: Standing) -> Array:
+    """(k, 3): the corners of a solid without its radius, in the world; of a cylinder none."""
+    kind, size, vertices = one.solid
+    local: Array
+    if kind == "box":
+        local = np.array(list(product((-0.5, 0.5), repeat=3))) * size
+    elif kind == "capsule":
+        local = np.array([[0, 0, -size[1] / 2], [0, 0, size[1] / 2]])
+    elif vertices is not None:
+        local = vertices
+    else:
+        local = np.zeros((1, 3))
+    return np.asarray(local @ one.R.T + one.p)
+
+
+def radius(one: Standing) -> float:
+    """The radius around a solid's corners."""
+    return one.solid.size[0] if one.solid.kind in ("sphere", "capsule") else 0.0
+
+
+class Faces(NamedTuple):
+    """Of a polytope: outward `normals` (f, 3), the corners of each face counterclockwise, and `edges` (e, 2)."""
+
+    normals: Array
+    loops: tuple[tuple[int, ...], ...]
+    edges: Array
+
+
+def faces(one: Standing) -> Faces:
+    """The faces of a solid, in the world; none of a sphere and of a capsule, which has one edge."""
+    own = _faces(one.solid.kind, one.solid.size, None if one.solid.vertices is None else one.solid.vertices.tobytes())
+    return own._replace(normals=own.normals @ one.R.T)
+
+
+@lru_cache(maxsize=512)
+def _faces(kind: str, size: tuple[float, ...], vertices: bytes | None) -> Faces:
+    if kind in ("sphere", "cylinder"):
+        return Faces(np.zeros((0, 3)), (), np.zeros((0, 2), int))
+    if kind == "capsule":
+        return Faces(np.zeros((0, 3)), (), np.array([[0, 1]]))
+    solid = Solid(kind, size, None if vertices is None else np.frombuffer(vertices).reshape(-1, 3))
+    points = corners(Standing(solid, np.eye(3), np.zeros(3), np.eye(3)))
+    hull = ConvexHull(points)
+    normals, loops, edges = list[Array](), [], set[tuple[int, int]]()
+    for n, offset in zip(hull.equations[:, :3], hull.equations[:, 3], strict=True):
+        if any(n @ m > 1 - 1e-12 for m in normals):
+            continue
+        on = np.flatnonzero(np.abs(points @ n + offset) <= 1e-7 * np.max(np.ptp(points, axis=0)))
+        t1, t2 = tangents(n)
+        middle = points[on].mean(0)
+        on = on[np.argsort(np.arctan2((points[on] - middle) @ t2, (points[on] - middle) @ t1))]
+        normals.append(n)
+        loops.append(tuple(on.tolist()))
+        edges |= {(min(a, b), max(a, b)) for a, b in zip(on.tolist(), np.roll(on, -1).tolist(), strict=True)}
+    return Faces(np.array(normals), tuple(loops), np.array(sorted(edges)))
+
+
+def farthest(one: Standing, n: Array) -> Array:
+    """The point of a solid, with its radius, that is farthest along the unit vector n."""
+    if one.solid.kind == "cylinder":
+        r, length = one.solid.size
+        axis = one.R[:, 2]
+        across = n - (n @ axis) * axis
+        size = np.linalg.norm(across)
+        return np.asarray(
+            one.p + (np.sign(n @ axis) * length / 2) * axis + (r / size * across if size > 1e-12 else 0 * n)
+        )
+    points = corners(one)
+    return np.asarray(points[np.argmax(points @ n)] + radius(one) * n)
+
+
+def gap_along(one: Standing, other: Standing, n: Array) -> float:
+    """How far apart the solids are along n."""
+    return float(n @ (farthest(one, -n) - farthest(other, n)))
+
+
+def signed_distance(one: Standing, other: Standing) -> float:
+    """The distance of two solids, negative where they overlap, m."""
+    return separation(one, other)[1]
+
+
+def separation(one: Standing, other: Standing) -> tuple[Array, float]:
+    """n (3,) and the gap along it: the greatest there is."""
+    if "cylinder" in (one.solid.kind, other.solid.kind):
+        return _searched(one, other)
+    directions = [_between_closest(one, other), *_perpendicular(one, other)]
+    tried = np.array([n for n in directions if n is not None])
+    a, b = corners(one), corners(other)
+    gaps = np.min(a @ tried.T, 0) - np.max(b @ tried.T, 0)
+    best = int(np.argmax(gaps))
+    return tried[best], float(gaps[best]) - radius(one) - radius(other)
+
+
+def _perpendicular(one: Standing, other: Standing) -> list[Array]:
+    """Normals of faces, and directions across two edges, each towards both sides."""
+    A, B = faces(one), faces(other)
+    a, b = corners(one), corners(other)
+    e, f = a[A.edges[:, 1]] - a[A.edges[:, 0]], b[B.edges[:, 1]] - b[B.edges[:, 0]]
+    across = np.cross(e[:, None], f[None]).reshape(-1, 3)
+    if len(e) == 0 or len(f) == 0:
+        across = np.zeros((0, 3))
+    size = np.linalg.norm(across, axis=1)
+    sizes = (np.linalg.norm(e, axis=1)[:, None] * np.linalg.norm(f, axis=1)[None]).reshape(-1)
+    across = across[size > 1e-9 * sizes] / size[size > 1e-9 * sizes, None]
+    return [*(-A.normals), *B.normals, *across, *(-across)]
+
+
+def _between_closest(one: Standing, other: Standing) -> Array | None:
+    """The direction between the closest points of two polytopes that are apart: of edges, and corners and faces."""
+    best, least = None, np.inf
+    for x, y in (*_corners_and_faces(one, other, 1.0), *_corners_and_faces(other, one, -1.0), *_edges(one, other)):
+        length = float(np.linalg.norm(x - y))
+        if 0 < length < least:
+            best, least = (x - y) / length, length
+    return best
+
+
+def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tuple[Array, Array]]:
+    """The corner of one and the foot on a face of the other that are closest, in the order of the first and second."""
+    B, points, found = faces(other), corners(other), []
+    for n, loop in zip(B.normals, B.loops, strict=True):
+        face = points[list(loop)]
+        along = np.roll(face, -1, 0) - face
+        for x in corners(one):
+            foot = x - n @ (x - face[0]) * n
+            if np.all(np.cross(along, foot - face) @ n >= 0):
+                found.append((x, foot) if turn > 0 else (foot, x))
+    return found
+
+
+def _edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
+    """The closest points of each edge of one and each of the other, where a point counts as an edge without length."""
+    a, b = corners(one), corners(other)
+    A = faces(one).edges if len(a) > 1 else np.array([[0, 0]])
+    B = faces(other).edges if len(b) > 1 else np.array([[0, 0]])
+    pairs = np.array(list(product(range(len(A)), range(len(B)))))
+    p, u = a[A[pairs[:, 0], 0]], a[A[pairs[:, 0], 1]] - a[A[pairs[:, 0], 0]]
+    q, w = b[B[pairs[:, 1], 0]], b[B[pairs[:, 1], 1]] - b[B[pairs[:, 1], 0]]
+    best, least = (p, q), np.full(len(pairs), np.inf)
+    for s, t in _places_on_segments(p - q, u, w):
+        x, y = p + s[:, None] * u, q + t[:, None] * w
+        length = np.sum((x - y) ** 2, 1)
+        nearer = length < least
+        best = np.where(nearer[:, None], x, best[0]), np.where(nearer[:, None], y, best[1])
+        least = np.where(nearer, length, least)
+    k = int(np.argmin(least))
+    return [(best[0][k], best[1][k])]
+
+
+def _places_on_segments(d: Array, u: Array, w: Array) -> list[tuple[Array, Array]]:
+    """Where d + s u and t w, 0 ≤ s, t ≤ 1, may be closest: between the ends, and at each end of either."""
+
+    def foot(x: Array, along: Array) -> Array:
+        square = np.sum(along**2, 1)
+        return np.where(square > 0, np.clip(np.sum(x * along, 1) / np.where(square > 0, square, 1), 0, 1), 0.0)
+
+    zero, one = np.zeros(len(d)), np.ones(len(d))
+    found = [(zero, foot(d, w)), (one, foot(d + u, w)), (foot(-d, u), zero), (foot(w - d, u), one)]
+    uu, uw, ww, du, dw = (np.sum(x * y, 1) for x, y in ((u, u), (u, w), (w, w), (d, u), (d, w)))
+    det = uu * ww - uw * uw
+    safe = np.where(det > 1e-14 * uu * ww, det, 1.0)
+    s, t = (uw * dw - ww * du) / safe, (uu * dw - uw * du) / safe
+    inside = (det > 1e-14 * uu * ww) & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
+    return [*found, (np.where(inside, s, 0.0), np.where(inside, t, found[0][1]))]
+
+
+def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
+    """The best of many directions, made better by ever smaller turns."""
+    k = np.arange(600) + 0.5
+    z, turn = 1 - 2 * k / 600, np.pi * (1 + np.sqrt(5)) * k
+    spread = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
+    own = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
+    tried = sorted([*spread, *own], key=lambda n: -gap_along(one, other, n))[:6]
+    found = [_turned(one, other, n) for n in tried]
+    return max(found, key=lambda x: x[1])
+
+
+def _turned(one: Standing, other: Standing, n: Array) -> tuple[Array, float]:
+    gap, angle = gap_along(one, other, n), 0.1
+    while angle > 1e-9:
+        t1, t2 = tangents(n)
+        ways = [np.cos(a) * t1 + np.sin(a) * t2 for a in np.arange(8) * np.pi / 4]
+        around = [np.cos(angle) * n + np.sin(angle) * t for t in ways]
+        best = max(around, key=lambda m: gap_along(one, other, m))
+        new = gap_along(one, other, best)
+        if new > gap:
+            n, gap = best / np.linalg.norm(best), new
+        else:
+            angle /= 2
+    return n, gap
+
+
+def pair_places(one: Standing, other: Standing) -> list[Place]:
+    """The places where two solids touch or nearly touch; of a pair with a sphere there is one."""
+    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
+    a, b = (other, one) if swapped else (one, other)
+    n, gap = separation(a, b)
+    found = _places(a, b, n, gap)
+    return [place._replace(n=-place.n) for place in found] if swapped else found
+
+
+def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
+    """The same if n is the normal, where several directions are as good."""
+    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
+    a, b, m = (other, one, -n) if swapped else (one, other, n)
+    found = _places(a, b, m, gap_along(a, b, m))
+    return [place._replace(n=n) for place in found]
+
+
+def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    if a.solid.kind == "sphere":
+        found = [Place(a.p - (radius(a) + gap / 2) * n, n, gap)]
+    elif b.solid.kind == "capsule":
+        found = _capsules(a, b, n, gap)
+    else:
+        found = _manifold(a, b, n, gap)
+    return found
+
+
+def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    """One place; side by side both ends of the stretch that they share, and the closest place where that is nearer."""
+    (p, p_end), (q, q_end) = corners(a), corners(b)
+    u, w = p_end - p, q_end - q
+    ((x, y),) = _edges(a, b)
+    closest = [Place(x - (radius(a) + gap / 2) * n, n, gap)]
+    if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w):
+        return closest
+    span = sorted(float((end - p) @ u) / float(u @ u) for end in (q, q_end))
+    low, high = max(span[0], 0.0), min(span[1], 1.0)
+    if high - low <= 0:
+        return closest
+    ends = []
+    for s, own in ((low, low == 0.0), (high, high == 1.0)):
+        x = p + s * u
+        y = (
+            q + np.clip((x - q) @ w / (w @ w), 0, 1) * w
+            if own
+            else min((q, q_end), key=lambda end: abs((end - p) @ u / (u @ u) - s))
+        )
+        away = x - y
+        length = float(np.linalg.norm(away))
+        m = away / length
+        ends.append(
+            Place(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
+        )
+    nearest = min(place.gap for place in ends)
+    return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
+
+
+class Polygon(NamedTuple):
+    """The face, edge or corner of a solid that touches, seen along n: `corners` (k, 3) along t₁, t₂ and n.
+
+    `normal` (3,) is the face's outward one in the same axes; `round` its radius if it is a disc's.
+    """
+
+    corners: Array
+    normal: Array
+    round: float
+
+
+def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
+    """What of a solid looks along e."""
+    kind, size = one.solid.kind, one.solid.size
+    if kind == "cylinder":
+        axis = one.R[:, 2]
+        if (axis @ e) ** 2 >= STANDS:
+            end = 1.0 if axis @ e >= 0 else -1.0
+            turns = end * np.arange(RIM) * np.pi / 4
+            ring = np.stack([size[0] * np.cos(turns), size[0] * np.sin(turns), np.full(RIM, end * size[1] / 2)], 1)
+            return Polygon((ring @ one.R.T + one.p) @ axes.T, axes @ (end * axis), size[0])
+        across = e - (e @ axis) * axis
+        foot = one.p + size[0] * across / np.linalg.norm(across)
+        return Polygon(np.array([foot - size[1] / 2 * axis, foot + size[1] / 2 * axis]) @ axes.T, axes @ e, 0.0)
+    points = corners(one)
+    if kind == "capsule":
+        return Polygon((points + radius(one) * e) @ axes.T, axes @ e, 0.0)
+    own, best = faces(one), int(np.argmax(points @ e))
+    at = [k for k, loop in enumerate(own.loops) if best in loop]
+    face = max(at, key=lambda k: float(own.normals[k] @ e))
+    return Polygon(points[list(own.loops[face])] @ axes.T, axes @ own.normals[face], 0.0)
+
+
+def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    """The corners of the area that the touching faces share, seen along n; and the closest place if none is as near."""
+    axes = np.stack([*tangents(n), n])
+    A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
+    small = min(_extent(a), _extent(b))
+    shared = [x[:2] for x in A.corners if _inside(B, x, BESIDE * small)]
+    shared += [x[:2] for x in B.corners if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]
+    shared += _crossings(A.corners, B.corners, BESIDE * small)
+    found = []
+    for x in shared:
+        above, below = _height(A, x), _height(B, x)
+        if above is not None and below is not None:
+            found.append(Place(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
+    if all(place.gap > gap + 1e-8 * small for place in found):
+        found.append(Place(_closest(a, b, n, gap), n, gap))
+    return found
+
+
+def _extent(one: Standing) -> float:
+    """The radius of a ball around a solid."""
+    if one.solid.kind == "cylinder":
+        return float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
+    points = corners(one)
+    return float(np.max(np.linalg.norm(points - (points.min(0) + points.max(0)) / 2, axis=1))) + radius(one)
+
+
+def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
+    """The middle of the closest points, or, of solids that overlap, of the two that are deepest in each other."""
+    x, y = farthest(a, -n), farthest(b, n)
+    if gap > 0 and "cylinder" not in (a.solid.kind, b.solid.kind):
+        found = (*_corners_and_faces(a, b, 1.0), *_corners_and_faces(b, a, -1.0), *_edges(a, b))
+        x, y = min(found, key=lambda pair: float(np.sum((pair[0] - pair[1]) ** 2)))
+        x, y = x - radius(a) * n, y + radius(b) * n
+    return np.asarray((x + y) / 2)
+
+
+def _known(x: Array, points: Array, beside: float) -> bool:
+    return bool(np.any(np.hypot(*(points[:, :2] - x[:2]).T) <= beside))
+
+
+def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
+    """Whether a place, seen along n, is in a polygon, or beside it."""
+    points = polygon.corners[:, :2]
+    if polygon.round > 0:
+        middle = polygon.corners.mean(0)
+        d = x[:2] - middle[:2]
+        dz = -(polygon.normal[:2] @ d) / polygon.normal[2]
+        return bool(d @ d + dz * dz <= (polygon.round + beside) ** 2)
+    along = np.roll(points, -1, 0) - points
+    if len(points) == 2:
+        share = np.clip((x[:2] - points[0]) @ along[0] / (along[0] @ along[0]), 0, 1)
+        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= beside)
+    turn = np.sign(polygon.normal[2])
+    side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
+    return bool(np.all(side >= -beside * np.hypot(*along.T)))
+
+
+def _height(polygon: Polygon, x: Array) -> float | None:
+    """Where a polygon is along n at a place; None where it is too steep to say."""
+    points = polygon.corners
+    if len(points) == 2:
+        along = points[1] - points[0]
+        share = np.clip((x - points[0, :2]) @ along[:2] / (along[:2] @ along[:2]), 0, 1)
+        return float(points[0, 2] + share * along[2])
+    if abs(polygon.normal[2]) < 1e-3:
+        return None
+    return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])
+
+
+def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
+    """Where edges of two polygons cross, seen along n, away from their ends."""
+    found = []
+    for p, p_end in _sides(a):
+        for q, q_end in _sides(b):
+            u, w = p_end - p, q_end - q
+            lengths = np.hypot(*u), np.hypot(*w)
+            across = (u[0] * w[1] - u[1] * w[0]) / (lengths[0] * lengths[1])
+            if abs(across) < 1e-6:
+                continue
+            d = (q - p) / across
+            s = (d[0] * w[1] - d[1] * w[0]) / lengths[1]
+            t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
+            if beside < s < lengths[0] - beside and beside < t < lengths[1] - beside:
+                found.append(p + s / lengths[0] * u)
+    return found
+
+
+def _sides(polygon: Array) -> list[tuple[Array, Array]]:
+    points = polygon[:, :2]
+    pairs = list(zip(points, np.roll(points, -1, 0), strict=True))
+    return pairs if len(points) > 2 else pairs[:1]

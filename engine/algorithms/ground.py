@@ -1,0 +1,120 @@
+"""Where one convex solid is nearest to the ground: on a plane, or on a height field, whose triangles are all looked at.
+
+In come a `Standing` solid and the ground; out come places (x, n, gap), of which a step takes those that are near
+enough. A solid has points: a sphere its centre, a capsule the two ends of its axis, a box and a hull their corners, a
+cylinder three of each rim. Points of spheres and capsules have a radius.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from engine.algorithms.convex_pairs import Place, Standing, corners, tangents
+from engine.lie import Array
+from engine.scene import HeightField, Plane
+
+FLAT = 1e-3  # the sine of a rim's tilt, below which its three points keep their places
+SAME = 1e-5  # cells: places of a height field this near are one
+AROUND = 4  # places in which a sphere is held by a height field
+
+
+def ground_places(standing: Standing, ground: Plane | HeightField) -> list[Place]:
+    """Where each point of the solid is nearest to the ground; of a sphere on a height field there may be several."""
+    kind, size = standing.solid.kind, standing.solid.size
+    radius = size[0] if kind in ("sphere", "capsule") else 0.0
+    places = []
+    if kind == "cylinder":
+        for end in (-0.5, 0.5):
+            middle = standing.p + end * size[1] * standing.R[:, 2]
+            n = under(ground, middle).n
+            places += [under(ground, middle + size[0] * e) for e in _rim(standing, n)]
+    elif radius > 0 and isinstance(ground, HeightField):
+        for x in corners(standing):
+            places += on_field(ground, x, radius)
+    else:
+        for x in corners(standing):
+            above = under(ground, x)
+            places.append(Place(x - radius * above.n, above.n, above.gap - radius))
+    return places
+
+
+def under(ground: Plane | HeightField, x: Array) -> Place:
+    """A point itself, held against the plane, or against that of the triangle under or over it."""
+    if isinstance(ground, Plane):
+        n = np.array(ground.normal)
+        return Place(x, n, float(n @ x) - ground.offset)
+    j, i = np.floor((x[:2] - ground.corner[:2]) / ground.cell).astype(int)
+    s, t = (x[:2] - ground.corner[:2]) / ground.cell - (j, i)
+    a, d, b = (
+        _corner(ground, i, j),
+        _corner(ground, i + 1, j + 1),
+        _corner(ground, *((i + 1, j) if t > s else (i, j + 1))),
+    )
+    n = np.cross(b - a, d - a)
+    n *= np.sign(n[2]) / np.linalg.norm(n)
+    return Place(x, n, float(n @ (x - a)))
+
+
+def _corner(ground: HeightField, i: int, j: int) -> Array:
+    """A corner of the grid; beyond the border with the border's height."""
+    rows, columns = ground.heights.shape
+    height = ground.heights[min(max(i, 0), rows - 1), min(max(j, 0), columns - 1)]
+    return np.asarray(ground.corner + np.array([j * ground.cell, i * ground.cell, height]))
+
+
+def _rim(standing: Standing, n: Array) -> list[Array]:
+    """Directions from a rim's middle: to its lowest point, and a third of the way round to each side.
+
+    A rim that lies flat keeps its three points in its body.
+    """
+    axis = standing.R[:, 2]
+    down = (axis @ n) * axis - n
+    if np.linalg.norm(down) < FLAT:
+        across = tangents(standing.inner[:, 2])[0]
+        down = standing.R @ standing.inner.T @ across
+    e = down / np.linalg.norm(down)
+    side = np.cross(axis, e)
+    return [e, -e / 2 + np.sqrt(0.75) * side, -e / 2 - np.sqrt(0.75) * side]
+
+
+def on_field(ground: HeightField, x: Array, radius: float, reach: float = 4.0) -> list[Place]:
+    """Where a sphere about x is nearest to a height field: at each place that no other around it is nearer to x.
+
+    Its triangles within `reach` cells are looked at. A sphere whose centre is below the ground is held by the plane of
+    the triangle over it.
+    """
+    above = under(ground, x)
+    if above.gap <= 0:
+        return [Place(x - radius * above.n, above.n, above.gap - radius)]
+    far = radius + reach * ground.cell
+    low, high = (np.floor((x[:2] + side * far - ground.corner[:2]) / ground.cell).astype(int) for side in (-1, 1))
+    cells = product(range(low[1], high[1] + 1), range(low[0], high[0] + 1))
+    squares = np.array([[_corner(ground, i + k, j + m) for k, m in product((0, 1), repeat=2)] for i, j in cells])
+    triangles = np.concatenate([squares[:, [0, 1, 3]], squares[:, [0, 3, 2]]])
+    nearest = on_triangles(triangles, x)
+    distance = np.linalg.norm(nearest - x, axis=1)
+    found: list[Place] = []
+    for k in np.argsort(distance, kind="stable"):
+        place = nearest[k]
+        if distance[k] > far or any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in found):
+            continue
+        around = np.linalg.norm(on_triangles(triangles, place) - place, axis=1) < 1e-9 * ground.cell
+        if distance[k] <= np.min(distance[around]) * (1 + 1e-9):
+            found.append(Place(place, (x - place) / distance[k], float(distance[k]) - radius))
+    return [Place(x - radius * n, n, gap) for _, n, gap in found[:AROUND]]
+
+
+def on_triangles(triangles: Array, x: Array) -> Array:
+    """(k, 3): the point of each triangle (k, 3, 3) nearest to x: inside where its foot is there, else on an edge."""
+    ends = np.roll(triangles, -1, 1)
+    along = ends - triangles
+    share = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)
+    feet = triangles + share[..., None] * along
+    best = np.argmin(np.sum((feet - x) ** 2, -1), 1)
+    n = np.cross(along[:, 0], along[:, 1])
+    n /= np.linalg.norm(n, axis=1, keepdims=True)
+    foot = x - np.sum((x - triangles[:, 0]) * n, 1)[:, None] * n
+    inside = np.all(np.einsum("kij,kj->ki", np.cross(along, foot[:, None] - triangles), n) >= 0, 1)
+    return np.asarray(np.where(inside[:, None], foot, feet[np.arange(len(feet)), best]))

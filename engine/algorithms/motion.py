@@ -1,0 +1,102 @@
+"""A robot's motion by definition: Jacobians of all bodies, and the sums over bodies that make its equations of motion.
+
+In come a `Model` and one robot's q (nq,) and v (nv,); out come poses, Jacobians, the mass matrix and the bias. Nothing
+is recursive but the poses, and nothing is fast: it is what `algorithms.step` stands on, to be read and to be compared
+with.
+
+A twist is here that of the body's points about the *world's* origin and along its axes, so that twists of different
+bodies are added as they are. With J_i (6, nv) the Jacobian of body i, V_i = J_i v, and I_i its inertia in that frame:
+
+    M = Σ J_iᵀ I_i J_i        h = Σ J_iᵀ (I_i (J̇_i v − a₀) − ad(V_i)ᵀ I_i V_i)        a₀ = (0, g)
+
+Source: R. Featherstone, "Rigid Body Dynamics Algorithms" (2008), sections 2.10 and 3.3; [Y] (2) summed over bodies.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import lie
+from engine.lie import Array
+from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, Model
+from engine.model.joints import BODY_JOINTS
+
+
+class Motion(NamedTuple):
+    """How n bodies stand and move.
+
+    R (n, 3, 3) and p (n, 3) are the bodies' frames in the world; J (n, 6, nv) their Jacobians, V (n, 6) their twists
+    and `drift` (n, 6) J̇ v, all about the world's origin.
+    """
+
+    R: Array
+    p: Array
+    J: Array
+    V: Array
+    drift: Array
+
+
+def motion(model: Model, q: Array, v: Array) -> Motion:
+    """The poses and twists of all bodies at q (nq,) and v (nv,)."""
+    n, coupling = len(model.parent), model.coupling
+    tree_q, G = coupling.expand_q(q), coupling.G
+    R, p, J, V, drift = (
+        np.zeros((n, 3, 3)),
+        np.zeros((n, 3)),
+        np.zeros((n, 6, model.nv)),
+        np.zeros((n, 6)),
+        np.zeros((n, 6)),
+    )
+    for i, parent in enumerate(model.parent.tolist()):
+        joint = BODY_JOINTS[int(model.kind[i])]
+        turn, shift = joint_pose(int(model.kind[i]), tree_q[model.q_start[i] : model.q_start[i] + joint.nq])
+        R[i], p[i] = model.home_rotation[i] @ turn, model.home_rotation[i] @ shift + model.home_position[i]
+        if parent != WORLD:
+            R[i], p[i] = R[parent] @ R[i], R[parent] @ p[i] + p[parent]
+            J[i], drift[i] = J[parent], drift[parent]
+        own = lie.Ad(R[i], p[i])[:, list(joint.columns)] @ G[model.v_start[i] : model.v_start[i] + joint.nv]
+        J[i] = J[i] + own
+        V[i] = J[i] @ v
+        drift[i] = drift[i] + lie.ad(V[i]) @ own @ v
+    return Motion(R, p, J, V, drift)
+
+
+def joint_pose(kind: int, x: Array) -> tuple[Array, Array]:
+    """How far a joint's coordinates x turn (3, 3) and shift (3,) its body from home."""
+    if kind == REVOLUTE:
+        return lie.exp(np.array([0.0, 0.0, x[0], 0.0, 0.0, 0.0]))
+    if kind == PRISMATIC:
+        return np.eye(3), np.array([0.0, 0.0, x[0]])
+    turn = lie.rotation_from_quaternion(x[-4:] / np.linalg.norm(x[-4:]))
+    return turn, x[:3] if kind == FREE else np.zeros(3)
+
+
+def equations_of_motion(model: Model, at: Motion, wrench: Array | None = None) -> tuple[Array, Array]:
+    """M (nv, nv) and h (nv,) of M v̇ + h = τ; `wrench` (links, 6) acts on the links, each in its own frame."""
+    M, h, a0 = np.zeros((model.nv, model.nv)), np.zeros(model.nv), np.concatenate([np.zeros(3), model.gravity])
+    for i in range(len(model.parent)):
+        X = lie.Ad(*lie.inverse(at.R[i], at.p[i]))
+        inertia, J, V = X.T @ model.J[i] @ X, at.J[i], at.V[i]
+        M += J.T @ inertia @ J
+        h += J.T @ (inertia @ (at.drift[i] - a0) - lie.ad(V).T @ inertia @ V)
+    if wrench is not None:
+        for link, body in enumerate(model.link_body.tolist()):
+            if body != WORLD:
+                X = lie.Ad(*lie.inverse(*frame_of_link(model, at, link)))
+                h -= at.J[body].T @ X.T @ wrench[link]
+    return M, h
+
+
+def frame_of_link(model: Model, at: Motion, link: int) -> tuple[Array, Array]:
+    """R (3, 3) and p (3,) of a link in the world."""
+    body, R, p = int(model.link_body[link]), model.link_rotation[link], model.link_position[link]
+    return (R, p) if body == WORLD else (at.R[body] @ R, at.R[body] @ p + at.p[body])
+
+
+def point_jacobian(model: Model, at: Motion, body: int, x: Array) -> Array:
+    """(3, nv): the velocity of the point x (3,) in the world, if it belongs to a body; 0 for the world's."""
+    if body == WORLD:
+        return np.zeros((3, model.nv))
+    return np.asarray(at.J[body][3:] - lie.skew(x) @ at.J[body][:3])

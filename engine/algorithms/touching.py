@@ -1,0 +1,192 @@
+"""What a robot touches as a step begins. Everything is looked at; nothing is ruled out early.
+
+In come a `Model`, its `Motion`, a `Scene` and dt; out come `Contact`s as docs/contact.md has them under *Geometry*:
+which shapes may touch, which places take part, and which four of them are kept. Where a shape touches is for
+`algorithms.ground` and `algorithms.convex_pairs`. Corners of meshes are read from their files by `engine.scene.hull`.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.algorithms.convex_pairs import Place, Solid, Standing, pair_places, signed_distance
+from engine.algorithms.ground import ground_places
+from engine.algorithms.motion import Motion, frame_of_link, motion
+from engine.lie import Array
+from engine.model import FREE, WORLD, Collision, Model
+from engine.scene import Obstacle, Scene
+from engine.scene.hull import hulls, of_link
+
+NEAR = 1e-3  # m: what is this near takes part, and what comes this near within two steps
+NEUTRAL = 1e-6  # m: links this near in the neutral pose are not held against each other
+KEPT = 4  # contacts of a shape with the ground, and of a pair of shapes
+GROUND = -1
+
+
+class Contact(NamedTuple):
+    """A place x (3,) where a link touches `other`: GROUND, −2 − k for obstacle k, else another link.
+
+    The unit normal n (3,) points to the link; the gap, m, is negative where they overlap.
+    """
+
+    link: int
+    other: int
+    x: Array
+    n: Array
+    gap: float
+    friction: float
+    restitution: float
+
+
+class Piece(NamedTuple):
+    """A convex piece of a shape: of a link, in whose frame its pose (4, 4) is, or of obstacle k, whose link is −2 −
+    k."""
+
+    link: int
+    solid: Solid
+    pose: Array
+    surface: Collision | None
+
+
+class Near(NamedTuple):
+    """The contacts of one shape with the ground or of one pair of shapes; `all` its points were few enough to keep."""
+
+    contacts: list[Contact]
+    all: bool
+    pair: tuple[Standing, Standing] | None = None
+
+
+def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]:
+    """The contacts that take part in a step of dt."""
+    return [x for near in candidates(model, scene, at, dt) for x in kept(near)]
+
+
+def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
+    """All places that could be contacts, by shapes and pairs, before four of each are chosen."""
+    robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
+    still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, None)]
+    found = []
+    for piece in robot:
+        if scene.ground is not None and model.link_body[piece.link] != WORLD:
+            places = ground_places(_standing(model, at, piece), scene.ground)
+            law = coefficients(scene, piece.surface, None)
+            found.append(Near([Contact(piece.link, GROUND, *x, *law) for x in places], len(places) <= KEPT))
+    for one, other in may_touch(model, scene, robot, still):
+        pair = _standing(model, at, one), _standing(model, at, other)
+        law = coefficients(scene, one.surface, other.surface)
+        found.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
+    return [near._replace(contacts=[x for x in near.contacts if takes_part(model, at, x, dt)]) for near in found]
+
+
+def takes_part(model: Model, at: Motion, x: Contact, dt: float) -> bool:
+    closing = -x.n @ (_velocity(model, at, x.link, x.x) - _velocity(model, at, x.other, x.x))
+    return bool(x.gap <= NEAR + 2 * dt * max(float(closing), 0.0))
+
+
+def _velocity(model: Model, at: Motion, link: int, x: Array) -> Array:
+    body = body_of(model, link)
+    return np.zeros(3) if body == WORLD else at.V[body][3:] + np.cross(at.V[body][:3], x)
+
+
+def body_of(model: Model, link: int) -> int:
+    """The body of a link; the world for the ground and for obstacles."""
+    return WORLD if link < 0 else int(model.link_body[link])
+
+
+def kept(near: Near) -> list[Contact]:
+    """Of more than four the deepest, the one farthest from it, and two that widen the area most."""
+    left = list(near.contacts)
+    if near.all or not left:
+        return left
+    first = min(left, key=lambda x: x.gap)
+    chosen, n = [first], first.n
+    while len(chosen) < KEPT:
+        left = [x for x in left if all(x is not y for y in chosen)]
+        best = max(left, key=lambda x: _widening(chosen, x, n), default=None)
+        if best is None or _widening(chosen, best, n) <= 0:
+            break
+        chosen.append(best)
+    return chosen
+
+
+def _widening(chosen: list[Contact], new: Contact, n: Array) -> float:
+    """What a contact adds to those chosen: distance, then area, then area outside of the triangle."""
+
+    def area(a: Contact, b: Contact) -> float:
+        return float(n @ np.cross(b.x - a.x, new.x - a.x))
+
+    if len(chosen) == 1:
+        return float(np.sum((new.x - chosen[0].x) ** 2))
+    if len(chosen) == 2:
+        return abs(area(*chosen))
+    a, b, c = chosen
+    turn = 1.0 if n @ np.cross(b.x - a.x, c.x - a.x) >= 0 else -1.0
+    return max(-turn * area(*side) for side in ((a, b), (b, c), (c, a)))
+
+
+def coefficients(scene: Scene, one: Collision | None, other: Collision | None) -> tuple[float, float]:
+    """Friction and restitution: of two surfaces the smaller value. None is a surface of the scene.
+
+    A link of which the robot's file says nothing has the scene's values.
+    """
+    friction = [scene.friction if s is None or s.friction is None else s.friction for s in (one, other)]
+    restitution = [scene.restitution if s is None or s.restitution is None else s.restitution for s in (one, other)]
+    return min(friction), min(restitution)
+
+
+def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
+    """The pairs that are held against each other, the one that moves first."""
+    found = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
+    if not scene.self_collision:
+        return found
+    neutral = motion(model, model.neutral(), np.zeros(model.nv))
+    for x, y in combinations(robot, 2):
+        a, b = body_of(model, x.link), body_of(model, y.link)
+        pair = min(x.link, y.link), max(x.link, y.link)
+        if a == b or pair in model.disabled_collisions:
+            continue
+        if _root(model, a) == _root(model, b):  # a free joint between them makes them nobody's neighbours
+            if _carrier(model, a) == b or _carrier(model, b) == a:
+                continue
+            if signed_distance(_standing(model, neutral, x), _standing(model, neutral, y)) <= NEUTRAL:
+                continue
+        found.append((y, x) if a == WORLD else (x, y))
+    return found
+
+
+def _root(model: Model, body: int) -> int:
+    """The free body from which a body hangs on other joints, or the world."""
+    while body != WORLD and model.kind[body] != FREE:
+        body = int(model.parent[body])
+    return body
+
+
+def _carrier(model: Model, body: int) -> int:
+    """The body with a link from which a body hangs: those between are parts of one joint. The world's is the world."""
+    while body != WORLD:
+        body = int(model.parent[body])
+        if body in model.link_body:
+            return body
+    return WORLD if body == WORLD else body
+
+
+def _pieces(shape: Collision | Obstacle, link: int, surface: Collision | None) -> list[Piece]:
+    pose = np.asarray(shape.pose)
+    if shape.shape != "mesh":
+        return [Piece(link, Solid(shape.shape, tuple(shape.size)), pose, surface)]
+    parts = hulls(str(shape.mesh)) if isinstance(shape, Obstacle) else of_link(shape.mesh)
+    return [Piece(link, Solid("hull", (), part * shape.size), pose, surface) for part in parts]
+
+
+def _standing(model: Model, at: Motion, piece: Piece) -> Standing:
+    R, p = frame_of_link(model, at, piece.link) if piece.link >= 0 else (np.eye(3), np.zeros(3))
+    inner = piece.pose[:3, :3]
+    if piece.link >= 0:
+        inner = model.link_rotation[piece.link] @ inner
+    return Standing(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
+
+
+__all__ = ["GROUND", "Contact", "Near", "Place", "candidates", "coefficients", "contacts", "kept"]

@@ -1,0 +1,370 @@
+"""What one step of a simulation does otherwise than the reference text, `engine.algorithms.step`.
+
+In comes a `Case`; out come sentences, none where the two agree. Each robot's step is looked at from the state before
+it:
+
+- what touches is what the text finds by trying everything;
+- velocities without contact are the text's; under contact the impulses that are told, with those of the joints that
+  the velocities leave over, obey the text's law, and lead from the text's free velocity to the velocity after;
+- coordinates are where these velocities lead, and what is told of the step is what follows from its impulses.
+
+So a step is held to the law, not to one of its solutions: with friction there may be several.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+import engine
+from engine.algorithms import contact_law, step, touching
+from engine.algorithms.convex_pairs import gap_along, places_along, signed_distance
+from engine.algorithms.motion import Motion, frame_of_link, motion
+from engine.algorithms.step import Acting, Problem, Settings
+from engine.algorithms.touching import Contact
+from engine.lie import Array
+from tests.differential.cases import Case
+
+EPS = np.finfo(float).eps
+
+
+class Precision(NamedTuple):
+    """How exact a device is, by its number type: relative rounding, of a place in m, of a residual."""
+
+    rounding: float
+    place: float
+    residual: float
+
+
+DOUBLE = Precision(2.0**-52, 1e-8, 2e-9)
+SINGLE = Precision(2.0**-23, 2e-4, 3e-4)
+
+seen: Counter[str] = Counter()
+"""What was looked at, in this process."""
+
+
+def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: int = 2) -> list[str]:
+    """What the kernels' first steps do otherwise than the text; sentences."""
+    simulation = case.simulation(device, dtype)
+    exact = DOUBLE if dtype == "float64" else SINGLE
+    found: list[str] = []
+    for number in range(steps):
+        before, inputs = simulation.state(), _inputs(simulation)
+        try:
+            simulation.step()
+        except engine.Diverged:
+            seen["diverged"] += 1
+            return found
+        after, touches = simulation.state(), simulation.contacts
+        wrench = np.asarray(_host(simulation.contact_wrench), float)
+        for robot in _looked_at(case, number):
+            if _host(simulation.diverged)[robot] or np.max(np.abs(before[1][robot]), initial=0) > 1e4:
+                continue
+            told = None if touches is None else touches.on_host().of_robot(robot)
+            given = Robot(case, robot, before[0][robot], before[1][robot], *(x[robot] for x in inputs[:2]),
+                          None if inputs[2] is None else inputs[2][robot])  # fmt: skip
+            where = f"step {number + 1}, robot {robot}: "
+            found += [where + x for x in _of_robot(given, after[0][robot], after[1][robot], told, wrench[robot], exact)]
+    return found
+
+
+def _inputs(simulation: engine.Simulation) -> tuple[Array, Array, Array | None]:
+    wrench = np.array(_host(simulation.wrench), float) if simulation.takes_wrenches else None
+    return np.array(_host(simulation.tau), float), np.array(_host(simulation.target), float), wrench
+
+
+def _host(x: object) -> np.ndarray:
+    return np.asarray(x.get() if hasattr(x, "get") else x)
+
+
+def _looked_at(case: Case, number: int) -> list[int]:
+    """The first robot, the last, and another one in each step."""
+    return sorted({0, case.batch - 1, number % case.batch})
+
+
+class Robot:
+    """One robot of a case as a step begins, as the text takes it."""
+
+    def __init__(self, case: Case, robot: int, q: Array, v: Array, tau: Array, target: Array, wrench: Array | None):
+        parameters = case.parameters()
+        self.model = case.model() if parameters is None else parameters.robot(robot)
+        own = case.settings
+        kp, kd = (_gain(self.model, own[name], robot, name) for name in ("kp", "kd"))
+        self.settings = Settings(own["dt"], own["integrator"], kp, kd, own["limits"], case.scene_object())
+        self.q, self.v, self.acting = q, v, Acting(tau, target, wrench)
+        self.at = motion(self.model, q, v)
+
+
+def _gain(model: engine.Model, given: object, robot: int, name: str) -> Array:
+    """(nv,): one robot's gains; a number is that of every joint that can have it."""
+    if given is None:
+        return np.zeros(model.nv)
+    takes = model.q_of_v >= 0 if name == "kp" else model.constrained
+    array = np.asarray(given, float)
+    if array.ndim == 0:
+        return np.where(takes, array, 0.0)
+    return array[robot if len(array) > 1 else 0] if array.ndim == 2 else array
+
+
+def _of_robot(
+    robot: Robot, q: Array, v: Array, told: engine.scene.Touches | None, wrench: Array, exact: Precision
+) -> Iterator[str]:
+    contacts: list[Contact] = []
+    if robot.settings.scene is not None:
+        contacts, faults = _contacts(robot, told, exact)
+        yield from faults
+        if faults:
+            return
+    seen["steps with contact" if contacts else "steps without"] += 1
+    if contacts:
+        yield from _under_contact(robot, q, v, contacts, told, wrench, exact)
+    else:
+        if np.any(wrench):
+            yield f"nothing touches and the contacts' wrench is {np.max(np.abs(wrench))}"
+        yield from _free(robot, q, v, exact)
+
+
+def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) -> Array:
+    """(nv,): the rounding of velocities: that of what is added up, times the condition of the scaled mass matrix."""
+    size = np.sqrt(np.diag(M))
+    scaled = M / np.outer(size, size)
+    energy = np.linalg.norm(size * (np.abs(v) + np.abs(free) + np.abs(robot.v)))
+    force = np.concatenate([robot.acting.tau, robot.settings.kp * 10, robot.settings.kd * robot.v])
+    pushed = robot.settings.dt * np.max(np.abs(force), initial=0.0) / np.min(size)
+    return 200 * exact.rounding * np.linalg.cond(scaled) * (energy + pushed + 1e-3 * np.max(size)) / size
+
+
+def _free(robot: Robot, q: Array, v: Array, exact: Precision) -> Iterator[str]:
+    """A step in which nothing touches, which has one solution."""
+    text = step.step_with(robot.model, robot.q, robot.v, robot.acting, robot.settings, [])
+    if (left := contact_law.residual(text.problem.rows, text.problem.G, text.impulses)) > 1e-10:
+        seen["not solved by the text"] += 1
+        yield from ([f"the text does not solve this step: {left}"] if left > 1e-6 else [])
+        return
+    limit = _tolerance(robot, text.problem.M, text.problem.free, text.v, exact)
+    yield from _compared("v", v, text.v, limit)
+    yield from _compared("q", q, text.q, _of_coordinates(robot, limit, text.q, exact))
+
+
+def _of_coordinates(robot: Robot, limit: Array, q: Array, exact: Precision) -> float:
+    return float(
+        robot.settings.dt * np.max(limit, initial=0.0) + 20 * exact.rounding * (1 + np.max(np.abs(q), initial=0))
+    )
+
+
+def _compared(name: str, came: Array, expected: Array, limit: Array | float) -> Iterator[str]:
+    off = np.abs(came - expected)
+    if not np.all(off <= limit):
+        k = int(np.argmax(off / np.maximum(limit, 1e-300)))
+        most = float(np.broadcast_to(limit, off.shape)[k])
+        yield f"{name}[{k}] is {came[k]!r}; the text has {expected[k]!r}, {off[k]:.1e} apart, rounding is {most:.1e}"
+
+
+def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision) -> tuple[list[Contact], list[str]]:
+    """The contacts that are told, each with the text's law, in the order in which they are told; and what is wrong."""
+    dt, scene = robot.settings.dt, robot.settings.scene
+    groups = [near._replace(contacts=[x for x in near.contacts if _moves(robot, x)])
+              for near in touching.candidates(robot.model, scene, robot.at, dt)]  # fmt: skip
+    own: list[int] = list(range(0 if told is None else int(told.number[0])))
+    matched: dict[int, Contact] = {}
+    faults: list[str] = []
+    for near in groups:
+        here = [c for c in own if c not in matched]
+        found = _matched(near.contacts, told, here, exact)
+        if near.pair is not None and len(found) < len(near.contacts):
+            found = max(found, _by_their_normals(near, told, here, exact), key=len)
+        certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
+        expected = len(certain) if near.all else min(len(certain), touching.KEPT)
+        if len(found) < expected and not _alike(near.contacts, exact) and len(found) < (1 if near.pair else expected):
+            x = certain[0]
+            faults.append(
+                f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
+            )
+        if found and min(x.gap for x in found.values()) > min(x.gap for x in near.contacts) + exact.place:
+            faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
+        matched |= found
+    faults += [
+        f"a contact of link {told.link[0, c]} with {told.other[0, c]} at {told.point[0, c]}, gap "
+        f"{told.gap[0, c]:.3e}, n {told.normal[0, c]} is none of the text's"
+        for c in own
+        if c not in matched
+    ]
+    seen["contacts"] += len(matched)
+    return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
+            for c, x in sorted(matched.items())], faults  # fmt: skip
+
+
+def _matched(
+    contacts: list[Contact], told: engine.scene.Touches, own: list[int], exact: Precision
+) -> dict[int, Contact]:
+    """Which of the told contacts are which of the text's, each at most once."""
+    found: dict[int, Contact] = {}
+    for x in contacts:
+        near = [c for c in own if c not in found and _is_same(x, told, c, exact)]
+        if near:
+            found[min(near, key=lambda c: _apart(x, told, c))] = x
+    return found
+
+
+def _by_their_normals(
+    near: touching.Near, told: engine.scene.Touches, own: list[int], exact: Precision
+) -> dict[int, Contact]:
+    """The same where several directions are as good a normal: with those that are told, if they are."""
+    one, other = near.pair
+    law = near.contacts[0]
+    gap = signed_distance(one, other)
+    found: dict[int, Contact] = {}
+    for c in own:
+        if told.link[0, c] != law.link or told.other[0, c] != law.other or c in found:
+            continue
+        n = told.normal[0, c].astype(float)
+        n = n / np.linalg.norm(n)
+        if gap_along(one, other, n) > gap - exact.place:
+            places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
+            found |= _matched(places, told, [k for k in own if k not in found], exact)
+    return found
+
+
+def _moves(robot: Robot, x: Contact) -> bool:
+    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.HELD)
+
+
+def _alike(group: list[Contact], exact: Precision) -> bool:
+    """Whether two places of a group are so near to each other that they may count as one."""
+    return any(np.linalg.norm(x.x - y.x) < 1e3 * exact.place for k, x in enumerate(group) for y in group[:k])
+
+
+def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
+    """Whether rounding decides if it takes part."""
+    further = x._replace(gap=x.gap + 10 * exact.place)
+    return not touching.takes_part(robot.model, robot.at, further, robot.settings.dt)
+
+
+def _is_same(x: Contact, told: engine.scene.Touches, c: int, exact: Precision) -> bool:
+    if x.link != told.link[0, c] or x.other != told.other[0, c] or abs(x.gap - told.gap[0, c]) > exact.place:
+        return False
+    return _apart(x, told, c) < 100 * exact.place and float(np.linalg.norm(x.n - told.normal[0, c])) < 1e3 * exact.place
+
+
+def _apart(x: Contact, told: engine.scene.Touches, c: int) -> float:
+    same = x.link == told.link[0, c] and x.other == told.other[0, c]
+    return float(np.linalg.norm(x.x - told.point[0, c])) if same else np.inf
+
+
+def _under_contact(
+    robot: Robot, q: Array, v: Array, contacts: list[Contact], told: engine.scene.Touches, wrench: Array,
+    exact: Precision,
+) -> Iterator[str]:  # fmt: skip
+    """A step under contact: its impulses obey the law, and its velocity is what they give."""
+    model, settings = robot.model, robot.settings
+    ready = step.problem_of(model, robot.q, robot.v, robot.acting, settings, contacts)
+    if (left := step.overlap_left(ready)) > 1e-9:
+        seen["overlaps that nothing takes back"] += left > 1e-3
+        seen["overlaps not solved by the text"] += left <= 1e-3
+        return
+    way = step.way_of(model, robot.q, ready, v, settings)
+    v_first = step.in_first_frames(model, v, way, settings.dt)
+    limit = _tolerance(robot, ready.M, ready.free, v_first, exact)
+    order = [next(c for c, y in enumerate(contacts) if y is x) for x in ready.contacts]
+    impulses, faults = _impulses(ready, told, order)
+    yield from faults
+    push = ready.M @ (v_first - ready.free) - ready.rows.J.T @ impulses
+    rounding = np.abs(ready.M) @ limit + 50 * exact.rounding * np.abs(ready.rows.J.T) @ np.abs(impulses)
+    elsewhere = np.setdiff1d(np.arange(model.nv), ready.joints)
+    yield from _compared("the impulse that nothing gives", push[elsewhere], 0 * push[elsewhere], rounding[elsewhere])
+    impulses[len(impulses) - len(ready.joints) :] = push[ready.joints]
+    yield from _law(ready, settings, impulses, float(told.residual[0]), rounding, exact)
+    yield from _coordinates(robot, ready, q, v_first, limit, exact)
+    yield from _told(robot, ready, told, order, v_first, wrench, exact)
+
+
+def _impulses(ready: Problem, told: engine.scene.Touches, order: list[int]) -> tuple[Array, list[str]]:
+    """The contacts' impulses along their rows; and what is wrong with them."""
+    impulses, faults = np.zeros(len(ready.rows.b)), []
+    for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
+        frame = np.stack([x.n, *step.tangents(x.n)])
+        local, k = frame @ told.impulse[0, c], ready.normal[i]
+        width = 3 if i < len(ready.rows.mu) else 1
+        impulses[k : k + width] = local[:width]
+        if width == 1 and np.max(np.abs(local[1:])) > 1e-6 * max(abs(local[0]), 1e-9):
+            faults.append(f"a contact without friction of link {x.link} with {x.other} rubs: {local}")
+    return impulses, faults
+
+
+def _law(
+    ready: Problem, settings: Settings, impulses: Array, left: float, rounding: Array, exact: Precision
+) -> Iterator[str]:
+    """They obey the law at the greatest restitution that gives no energy, as well as the residual says."""
+    u_rounding = float(np.max(np.abs(ready.rows.J) @ np.linalg.solve(ready.M, np.diag(rounding)).sum(1), initial=0.0))
+    results = []
+    for share in (*(0.5**k for k in range(step.HALVINGS + 1)), 0.0):
+        tried, springs = step.with_restitution(ready, settings, share)
+        size = max(float(np.max(np.abs(tried.rows.b), initial=0.0)), 1e-300)
+        results.append((contact_law.residual(tried.rows, tried.G, impulses), share, tried, size))
+        if not springs:
+            break
+    best = min(results, key=lambda x: x[0])
+    residual, share, tried, size = best
+    seen["laws"] += 1
+    seen["springs"] += len(results) > 1
+    seen["less restitution"] += share < 1 and len(results) > 1
+    allowed = max(exact.residual, 1.01 * left) + 10 * u_rounding / size
+    if residual > allowed:
+        off = contact_law.distances(tried.rows, tried.G, impulses)
+        yield (
+            f"the impulses do not obey the law: residual {residual:.1e} of {size:.1e} m/s where {left:.1e} is told and "
+            f"{allowed:.1e} allowed; row {int(np.argmax(off))} of {len(tried.rows.mu)} contacts that rub and "
+            f"{len(tried.rows.joints)} others"
+        )
+        return
+    gain, energy = step.energy_gain(tried, impulses), step.kinetic_energy(tried)
+    if len(results) > 1 and gain > 1e-6 * energy and share > 0:
+        yield f"the impulses add {gain / 2:.3e} J to {energy:.3e} J"
+    if len(results) > 1 and 0 < share < 1:
+        full, _ = step.with_restitution(ready, settings, 2 * share)
+        solved = contact_law.solve(full.rows, full.G)
+        known = contact_law.residual(full.rows, full.G, solved) <= 1e-9
+        if known and step.energy_gain(full, solved) < -1e-6 * energy:
+            yield f"restitution is taken {share} times though {2 * share} times adds no energy"
+
+
+def _coordinates(robot: Robot, ready: Problem, q: Array, v: Array, limit: Array, exact: Precision) -> Iterator[str]:
+    """Coordinates go by v⁺, less what overlaps."""
+    way = step.way_of(robot.model, robot.q, ready, v, robot.settings)
+    text = step.moved(robot.model, robot.q, way, robot.settings.dt)
+    deepest = max(0.0, *(-x.gap for x in ready.contacts))
+    back = np.max(np.abs(np.linalg.solve(ready.M, ready.rows.J[ready.normal].T)), initial=0.0) if deepest > 0 else 0.0
+    G = ready.G[np.ix_(ready.normal, ready.normal)]
+    share = 1e3 * exact.residual * deepest * back / max(float(np.min(np.diag(G))), 1e-300)
+    yield from _compared("q", q, text, _of_coordinates(robot, limit, text, exact) + min(share, 0.1 * deepest))
+
+
+def _told(
+    robot: Robot, ready: Problem, told: engine.scene.Touches, order: list[int], v: Array, wrench: Array,
+    exact: Precision,
+) -> Iterator[str]:  # fmt: skip
+    """Slip, and the impulses on links in their own frames, follow from what else is told."""
+    on_links, at = np.zeros_like(wrench), robot.at
+    for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
+        impulse = told.impulse[0, c]
+        slip = np.linalg.norm((np.eye(3) - np.outer(x.n, x.n)) @ step._point_row(robot.model, at, x) @ v)
+        if i < len(ready.rows.mu):
+            off = abs(told.slip[0, c] - slip)
+            if off > 1e3 * exact.residual * (1 + slip) + exact.place:
+                yield f"the slip of link {x.link} on {x.other} is told as {told.slip[0, c]}; it is {slip}"
+        for link, sign, own in ((x.link, 1.0, told.wrench[0, c]), (x.other, -1.0, told.other_wrench[0, c])):
+            expected = _on_link(robot.model, at, link, x.x, sign * impulse) if link >= 0 else np.zeros(6)
+            name = f"the impulse on link {link} of its contact with {x.other if sign > 0 else x.link}"
+            yield from _compared(name, own, expected, 1e3 * exact.place * (1e-9 + np.linalg.norm(impulse)))
+            if link >= 0:
+                on_links[link] += expected / robot.settings.dt
+    limit = 1e3 * exact.place * (1e-6 + np.max(np.abs(on_links), initial=0.0))
+    yield from _compared("the contacts' wrench", wrench.reshape(-1), on_links.reshape(-1), limit)
+
+
+def _on_link(model: engine.Model, at: Motion, link: int, x: Array, impulse: Array) -> Array:
+    R, p = frame_of_link(model, at, link)
+    return np.concatenate([R.T @ np.cross(x - p, impulse), R.T @ impulse])
