@@ -242,11 +242,10 @@ class _Maker:
         )
 
     def _require_shapes(self) -> None:
-        """At least one shape that moves, or two where shapes must meet."""
+        """At least one shape that moves, or one on each free body where such must meet."""
         if not self.demands.touches:
             return
-        movers = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"]
-        movers += ["base"] if not movers or not self.demands.serial and self.count == 1 else []
+        movers = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"] or ["base"]
         if self.demands.apart:
             roots = [joint["child"] for joint in self.joints if joint["kind"] == "floating"]
             movers = roots or movers

@@ -51,6 +51,11 @@ def ground(entry: dict | None) -> engine.Plane | engine.HeightField | None:
     return engine.HeightField(np.array(entry["heights"]), entry["cell"], None if origin is None else tuple(origin))
 
 
+def without(entries: list, k: int) -> list:
+    """The list without entry k."""
+    return [entry for j, entry in enumerate(entries) if j != k]
+
+
 def scene(rng: Rng, family: Family, placing: Placing, apart: bool) -> dict | None:
     """A scene of the family about the robots, which are moved to where they touch it or nearly so."""
     if family.ground == "none":
