@@ -31,7 +31,7 @@ COMMON = 0.12
 def of(case: Case) -> set[str]:
     """What a case has."""
     model = case.model()
-    return _robot(case.robot, model) | _scene(case, model) | _settings(case, model) | _state(case, model)
+    return _robot(case.robot, model) | _scene(case, model) | _settings(case) | _state(case, model)
 
 
 def _where(**told: bool) -> set[str]:
@@ -87,7 +87,7 @@ def _scene(case: Case, model: engine.Model) -> set[str]:
                          deep_in_ground=gap < -6e-3)  # fmt: skip
 
 
-def _settings(case: Case, model: engine.Model) -> set[str]:
+def _settings(case: Case) -> set[str]:
     settings = case.settings
     told = {settings["integrator"], f"by {settings['algorithm']}", settings["on_divergence"]}
     told |= _where(limits_on=settings["limits"], kp=settings["kp"] is not None, kd=settings["kd"] is not None,

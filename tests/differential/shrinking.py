@@ -25,13 +25,20 @@ _SIMPLER = {
     "prismatic": ("continuous", "fixed"),
     "continuous": ("fixed",),
 }
+_UNLIMITED = 1e10
+_WORDS = {
+    "floating": 24, "planar": 16, "spherical": 12, "prismatic": 8, "revolute": 8, "continuous": 4, "fixed": 0,
+    "mesh": 30, "cylinder": 12, "capsule": 8, "field": 12, "rk4": 6, "implicit": 4, "jsiia": 6, "cfa": 6, "dca": 6,
+    "freeze": 4,
+}  # fmt: skip
+"""What words weigh where others weigh 3: kinds of joints, of shapes and of ground, integrators, algorithms."""
 _PLAIN = {
     "integrator": "semi-implicit", "algorithm": "abia", "limits": False, "on_divergence": "raise", "kp": None,
     "kd": None, "parameters": None, "dt": 1e-3,
 }  # fmt: skip
-_BOX = {"kind": "box", "size": [0.1, 0.1, 0.1], "xyz": [0.0] * 3, "rpy": [0.0] * 3}
-_SPHERE = {"kind": "sphere", "size": [0.1], "xyz": [0.0] * 3, "rpy": [0.0] * 3}
-_ROWS = ("q", "v", "tau", "target", "wrench")
+_BALL, _BLOCK = {"kind": "sphere", "size": [0.1]}, {"kind": "box", "size": [0.1, 0.1, 0.1]}
+_POSITIVE = {"mass", "moments", "inertia", "dt", "size", "cell"}
+"""Numbers that keep their magnitude, so that a case stays such as can be."""
 _OF_BODIES = ("mass", "first_moment", "inertia")
 
 
@@ -53,19 +60,30 @@ def _descended(
     """The case after all steps of a kind that kept it failing. After one the next goes on from where it was."""
     skip, better = 0, False
     while True:
-        tried = 0
+        tried, least = 0, weight(found)
         for count, candidate in enumerate(simpler(found)):
             if count < skip:
                 continue
             if time.monotonic() > end:
                 return found, better
             tried = count
-            if candidate is not None and candidate != found and _valid(candidate) and fails(candidate):
+            if candidate is not None and weight(candidate) < least and _valid(candidate) and fails(candidate):
                 found, better, skip = candidate, True, count
                 break
         else:
             return found, better
         skip = tried
+
+
+def weight(value: Any) -> float:
+    """How much there is to understand in a case; every step of shrinking makes it less."""
+    if dataclasses.is_dataclass(value):
+        return weight([value.robot, value.scene, value.settings, value.state])
+    if isinstance(value, dict | list):
+        return 2 * len(value) + sum(map(weight, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, float):
+        return {0.0: 0, 1.0: 1, _UNLIMITED: 1, -_UNLIMITED: 1}.get(value, len(repr(value)))
+    return _WORDS.get(value, 3) if isinstance(value, str) else float(bool(value))
 
 
 def _valid(case: Case) -> bool:
@@ -116,6 +134,10 @@ def _settings(case: Case) -> Iterator[Case]:
         kept = {key: x for key, x in case.settings["parameters"].items() if key != name}
         yield dataclasses.replace(case, settings=case.settings | {"parameters": kept})
     yield dataclasses.replace(case, state=case.state | {"wrench": None})
+    for _, there in case.model().quaternions:
+        q = np.array(case.state["q"])
+        q[:, there] = [0.0, 0.0, 0.0, 1.0]
+        yield dataclasses.replace(case, state=case.state | {"q": q.tolist()})
     for name in ("v", "tau"):
         zeros = np.zeros_like(case.state[name]).tolist()
         yield dataclasses.replace(case, state=case.state | {name: zeros})
@@ -132,7 +154,6 @@ def _scene(case: Case) -> Iterator[Case]:
     yield dataclasses.replace(case, scene=None)
     changes: list[dict] = [{"self_collision": False}, {"ground": None}, {"obstacles": []}]
     changes += [{"obstacles": without(scene["obstacles"], k)} for k in range(len(scene["obstacles"]))]
-    changes += [{"friction": x} for x in (0.0, 0.8)] + [{"restitution": x} for x in (0.0, 0.5)]
     if (ground := scene["ground"]) is not None and ground["kind"] == "field":
         heights = np.array(ground["heights"])
         changes.append({"ground": {"kind": "plane", "normal": [0.0, 0.0, 1.0], "offset": float(heights.mean())}})
@@ -146,6 +167,14 @@ def _scene(case: Case) -> Iterator[Case]:
     for change in changes:
         yield dataclasses.replace(case, scene=scene | change)
     for k, obstacle in enumerate(scene["obstacles"]):
+        pose = np.array(obstacle["pose"])
+        pose[:3, :3] = np.eye(3)
+        for other in (
+            obstacle | {"pose": pose.tolist()},
+            *(one | {"pose": obstacle["pose"]} for one in (_BALL, _BLOCK)),
+        ):
+            changed = [other if j == k else one for j, one in enumerate(scene["obstacles"])]
+            yield dataclasses.replace(case, scene=scene | {"obstacles": changed})
         parts = obstacle.get("parts", ())
         for part in range(len(parts) if len(parts) > 1 else 0):
             fewer = [*scene["obstacles"]]
@@ -200,7 +229,7 @@ def _joints(case: Case) -> Iterator[Case | None]:
         changes += [
             {"limit": joint["limit"] | {key: None}} for key in joint["limit"] or () if key in ("lower", "upper")
         ]
-        changes += [{"limit": joint["limit"] | {key: 1e10}} for key in joint["limit"] or ()]
+        changes += [{"limit": joint["limit"] | {key: _UNLIMITED}} for key in joint["limit"] or ()]
         changes += [{"dynamics": joint["dynamics"] | {key: 0.0}} for key in joint["dynamics"] or ()]
         changes += [{"rpy": [0.0] * 3}, {"xyz": [0.0] * 3}, *({"axis": axis} for axis in np.eye(3).tolist())]
         for change in changes:
@@ -218,7 +247,9 @@ def _shapes(case: Case) -> Iterator[Case | None]:
             for part in parts:
                 yield _with(case, _changed(case.robot, "links", k, {"inertial": inertial | part}))
         for i, shape in enumerate(link["shapes"]):
-            simpler: list[dict | None] = [None, _SPHERE, _BOX, shape | {"xyz": [0.0] * 3}, shape | {"rpy": [0.0] * 3}]
+            place = {key: shape[key] for key in ("xyz", "rpy")}
+            simpler: list[dict | None] = [None, _BALL | place, _BLOCK | place]
+            simpler += [shape | {key: [0.0] * 3} for key in place]
             parts = shape.get("parts", ())
             simpler += [shape | {"parts": without(parts, p)} for p in range(len(parts) if len(parts) > 1 else 0)]
             for other in simpler:
@@ -295,27 +326,28 @@ def _moved(old: np.ndarray, new: np.ndarray, places: list[tuple[slice, slice]]) 
 
 
 def _numbers(case: Case) -> Iterator[Case]:
-    """Cases of which a row or a number is 0, 1, or has few digits."""
+    """Cases of which a number is 0, 1, or has few digits; rotations stay such."""
     parts = dataclasses.asdict(case)
+    turns = {k for _, there in case.model().quaternions for k in range(there.start, there.stop)}
     for path, value in [*_leaves(parts, ())]:
-        for simple in _simple(value):
-            if simple != value:
-                changed = copy.deepcopy(parts)
-                place: Any = changed
-                for key in path[:-1]:
-                    place = place[key]
-                place[path[-1]] = simple
-                yield dataclasses.replace(case, **changed)
+        if (path[:2] == ("state", "q") and path[-1] in turns) or ("pose" in path and max(path[-2:]) < 3):
+            continue
+        few = [float(f"{value:.{digits}g}") for digits in (1, 3)]
+        for simple in few if _POSITIVE & set(path) else [0.0, 1.0, *few]:
+            changed = copy.deepcopy(parts)
+            place: Any = changed
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = simple
+            yield type(case)(**changed)
 
 
 def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, float]]:
+    """All numbers, but for 0, with their places."""
     if isinstance(value, float):
-        yield path, value
+        if value:
+            yield path, value
     elif isinstance(value, dict | list):
         entries = value.items() if isinstance(value, dict) else enumerate(value)
         for key, entry in entries:
             yield from _leaves(entry, (*path, key))
-
-
-def _simple(value: float) -> list[float]:
-    return [0.0, 1.0, float(f"{value:.1g}"), float(f"{value:.3g}")]
