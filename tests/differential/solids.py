@@ -95,16 +95,15 @@ def points(solid: dict) -> tuple[np.ndarray, float]:
 def cloud(robot: dict, model: Model) -> Cloud:
     """The points of all shapes of a robot."""
     number = {name: k for k, name in enumerate(model.link_names)}
-    found: list[tuple] = []
-    shapes = ((number[link["name"]], solid) for link in robot["links"] for solid in link["shapes"])
-    for k, (link, solid) in enumerate(shapes):
-        local, radius = points(solid)
-        place = local @ lie.rotation_from_rpy(solid["rpy"]).T + solid["xyz"]
-        count = len(place)
-        found.append((place, np.full(count, radius), np.full(count, link), np.full(count, k)))
-    if not found:
+    shapes = [(number[link["name"]], solid) for link in robot["links"] for solid in link["shapes"]]
+    if not shapes:
         return Cloud(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int), np.zeros(0, int))
-    return Cloud(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    R = lie.rotation_from_rpy(np.array([solid["rpy"] for _, solid in shapes]))
+    balls = [points(solid) for _, solid in shapes]
+    places = [x @ R[k].T + shapes[k][1]["xyz"] for k, (x, _) in enumerate(balls)]
+    shape = np.repeat(np.arange(len(shapes)), [len(x) for x in places])
+    link, radius = np.array([link for link, _ in shapes]), np.array([radius for _, radius in balls], float)
+    return Cloud(np.concatenate(places), radius[shape], link[shape], shape)
 
 
 def support(position: np.ndarray, radius: np.ndarray | float, u: np.ndarray) -> np.ndarray:
