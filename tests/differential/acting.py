@@ -13,6 +13,9 @@ from tests.differential.families import Family
 from tests.differential.placing import Placing
 from tests.differential.robots import G
 
+_ENDLESS = 1e25
+"""N m or N: with it a robot diverges in one step, where no effort limit holds it back."""
+
 
 def settings(rng: Rng, family: Family, algorithm: str, placing: Placing) -> dict:
     """How the robots are stepped."""
@@ -97,7 +100,7 @@ def velocities(rng: Rng, placing: Placing, scene: dict | None) -> np.ndarray:
     v = np.zeros((placing.batch, model.nv))
     slides, frames = (model.kind == PRISMATIC)[_first_body(model)], placing.frames()
     for row, mode in enumerate(placing.modes):
-        size = pick(rng, {0.0: 0.25, 0.01: 0.1, 0.5: 0.35, 3.0: 0.25, 6.0: 0.05})
+        size = pick(rng, {0.0: 0.25, 0.01: 0.1, 0.5: 0.35, 3.0: 0.25, 6.0: 0.04, 100.0: 0.01})
         v[row] = size * rng.standard_normal(model.nv) * np.where(slides, 0.3, 1.0) * (rng.random(model.nv) < 0.8)
         for root in placing.roots:
             start = int(model.coupling.v_index[model.v_start[root]])
@@ -170,6 +173,8 @@ def state(rng: Rng, family: Family, placing: Placing, v: np.ndarray) -> dict:
         target[row] = _target(rng, model, q[row])
     if chance(rng, 0.3):
         tau[:, ~model.constrained] += rng.standard_normal((placing.batch, int((~model.constrained).sum())))
+    if family.freezes and chance(rng, 0.08):
+        tau[int(rng.integers(placing.batch))] = _ENDLESS
     wrench = _wrench(rng, model, placing.batch) if family.wrenches else None
     return {"q": q.tolist(), "v": v.tolist(), "tau": tau.tolist(), "target": target.tolist(), "wrench": wrench}
 

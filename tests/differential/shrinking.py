@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _SIMPLER = {
     "prismatic": ("continuous", "fixed"),
     "continuous": ("fixed",),
 }
+Step = Any
+"""A simpler case, or what makes it: a function without arguments, which answers None where there is no such robot."""
 _UNLIMITED = 1e10
 _WORDS = {
     "floating": 24, "planar": 16, "spherical": 12, "prismatic": 8, "revolute": 8, "continuous": 4, "fixed": 0,
@@ -55,7 +58,7 @@ def shrunk(found: Case, fails: Callable[[Case], bool], seconds: float) -> Case:
 
 
 def _descended(
-    found: Case, simpler: Callable[[Case], Iterator[Case | None]], fails: Callable[[Case], bool], end: float
+    found: Case, simpler: Callable[[Case], Iterator[Step]], fails: Callable[[Case], bool], end: float
 ) -> tuple[Case, bool]:
     """The case after all steps of a kind that kept it failing. After one the next goes on from where it was."""
     skip, better = 0, False
@@ -66,7 +69,7 @@ def _descended(
                 continue
             if time.monotonic() > end:
                 return found, better
-            tried = count
+            tried, candidate = count, candidate() if callable(candidate) else candidate
             if candidate is not None and weight(candidate) < least and _valid(candidate) and fails(candidate):
                 found, better, skip = candidate, True, count
                 break
@@ -95,7 +98,7 @@ def _valid(case: Case) -> bool:
     return True
 
 
-def _structure(case: Case) -> Iterator[Case | None]:
+def _structure(case: Case) -> Iterator[Step]:
     """Cases with less in them, the greatest steps first."""
     yield from _rows(case)
     yield from _settings(case)
@@ -105,7 +108,7 @@ def _structure(case: Case) -> Iterator[Case | None]:
     yield from _shapes(case)
 
 
-def _rows(case: Case) -> Iterator[Case]:
+def _rows(case: Case) -> Iterator[Step]:
     if case.batch == 1:
         return
     for row in range(case.batch):
@@ -120,14 +123,14 @@ def _only(case: Case, rows: list[int]) -> Case:
     settings = dict(case.settings)
     for name in ("kp", "kd"):
         gain = settings[name]
-        if isinstance(gain, list) and isinstance(gain[0], list) and len(gain) > 1:
+        if isinstance(gain, list) and len(gain) > 1 and isinstance(gain[0], list):
             settings[name] = [gain[row] for row in rows]
     if settings["parameters"] is not None:
         settings["parameters"] = {name: [x[row] for row in rows] for name, x in settings["parameters"].items()}
     return dataclasses.replace(case, state=state, settings=settings)
 
 
-def _settings(case: Case) -> Iterator[Case]:
+def _settings(case: Case) -> Iterator[Step]:
     for name, plain in _PLAIN.items():
         yield dataclasses.replace(case, settings=case.settings | {name: plain})
     for name in case.settings["parameters"] or ():
@@ -148,7 +151,7 @@ def _settings(case: Case) -> Iterator[Case]:
             yield dataclasses.replace(case, state=case.state | {"wrench": wrench.tolist()})
 
 
-def _scene(case: Case) -> Iterator[Case]:
+def _scene(case: Case) -> Iterator[Step]:
     if (scene := case.scene) is None:
         return
     yield dataclasses.replace(case, scene=None)
@@ -182,7 +185,7 @@ def _scene(case: Case) -> Iterator[Case]:
             yield dataclasses.replace(case, scene=scene | {"obstacles": fewer})
 
 
-def _links(case: Case) -> Iterator[Case | None]:
+def _links(case: Case) -> Iterator[Step]:
     """Without a link and all that it carries, the last ones first; and with what it carries one joint nearer."""
     for joint in reversed(case.robot["joints"]):
         gone = _carried(case.robot, joint["child"])
@@ -221,7 +224,7 @@ def _without(robot: dict, gone: set[str]) -> dict:
     return robot | {"links": links, "joints": joints, "disabled": disabled}
 
 
-def _joints(case: Case) -> Iterator[Case | None]:
+def _joints(case: Case) -> Iterator[Step]:
     for k, joint in enumerate(case.robot["joints"]):
         changes: list[dict] = [{"kind": kind} for kind in _SIMPLER.get(joint["kind"], ())]
         changes = [{"limit": None, "dynamics": None, "mimic": None, **change} for change in changes]
@@ -236,7 +239,7 @@ def _joints(case: Case) -> Iterator[Case | None]:
             yield _with(case, _changed(case.robot, "joints", k, change))
 
 
-def _shapes(case: Case) -> Iterator[Case | None]:
+def _shapes(case: Case) -> Iterator[Step]:
     for k, link in enumerate(case.robot["links"]):
         yield _with(case, _changed(case.robot, "links", k, {"shapes": []}))
         yield _with(case, _changed(case.robot, "links", k, {"friction": None, "restitution": None, "surface": None}))
@@ -262,8 +265,12 @@ def _changed(robot: dict, what: str, k: int, change: dict) -> dict:
     return robot | {what: entries}
 
 
-def _with(case: Case, robot: dict) -> Case | None:
+def _with(case: Case, robot: dict) -> Step:
     """The case with another robot, whose joints, bodies and links of the same names are as they were."""
+    return partial(_with_robot, case, robot)
+
+
+def _with_robot(case: Case, robot: dict) -> Case | None:
     try:
         old, new = case.model(), load(robot)
     except ValueError:
@@ -325,7 +332,7 @@ def _moved(old: np.ndarray, new: np.ndarray, places: list[tuple[slice, slice]]) 
     return new.tolist()
 
 
-def _numbers(case: Case) -> Iterator[Case]:
+def _numbers(case: Case) -> Iterator[Step]:
     """Cases of which a number is 0, 1, or has few digits; rotations stay such."""
     parts = dataclasses.asdict(case)
     turns = {k for _, there in case.model().quaternions for k in range(there.start, there.stop)}
@@ -334,12 +341,16 @@ def _numbers(case: Case) -> Iterator[Case]:
             continue
         few = [float(f"{value:.{digits}g}") for digits in (1, 3)]
         for simple in few if _POSITIVE & set(path) else [0.0, 1.0, *few]:
-            changed = copy.deepcopy(parts)
-            place: Any = changed
-            for key in path[:-1]:
-                place = place[key]
-            place[path[-1]] = simple
-            yield type(case)(**changed)
+            yield partial(_put, case, path, simple)
+
+
+def _put(case: Case, path: tuple, value: float) -> Case:
+    changed = dataclasses.asdict(case)
+    place: Any = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return type(case)(**changed)
 
 
 def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, float]]:
