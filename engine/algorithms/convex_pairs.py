@@ -118,22 +118,26 @@ def _faces(kind: str, size: tuple[float, ...], vertices: bytes | None) -> Faces:
 
 
 def farthest(one: Standing, n: Array) -> Array:
-    """The point of a solid, with its radius, that is farthest along the unit vector n."""
+    """(k, 3): the points of a solid, with its radius, that are farthest along unit vectors n (k, 3)."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
         axis = one.R[:, 2]
-        across = n - (n @ axis) * axis
-        size = np.linalg.norm(across)
-        return np.asarray(
-            one.p + (np.sign(n @ axis) * length / 2) * axis + (r / size * across if size > 1e-12 else 0 * n)
-        )
+        across = n - (n @ axis)[:, None] * axis
+        size = np.linalg.norm(across, axis=1, keepdims=True)
+        rim = np.where(size > 1e-12, r / np.maximum(size, 1e-12), 0.0) * across
+        return np.asarray(one.p + np.sign(n @ axis)[:, None] * (length / 2 * axis) + rim)
     points = corners(one)
-    return np.asarray(points[np.argmax(points @ n)] + radius(one) * n)
+    return np.asarray(points[np.argmax(points @ n.T, 0)] + radius(one) * n)
+
+
+def gaps_along(one: Standing, other: Standing, n: Array) -> Array:
+    """(k,): how far apart the solids are along each of n (k, 3)."""
+    return np.asarray(np.sum(n * (farthest(one, -n) - farthest(other, n)), 1))
 
 
 def gap_along(one: Standing, other: Standing, n: Array) -> float:
-    """How far apart the solids are along n."""
-    return float(n @ (farthest(one, -n) - farthest(other, n)))
+    """How far apart they are along n (3,)."""
+    return float(gaps_along(one, other, n[None])[0])
 
 
 def signed_distance(one: Standing, other: Standing) -> float:
@@ -232,23 +236,24 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     z, turn = 1 - 2 * k / 600, np.pi * (1 + np.sqrt(5)) * k
     spread = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
     own = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
-    tried = sorted([*spread, *own], key=lambda n: -gap_along(one, other, n))[:6]
-    found = [_turned(one, other, n) for n in tried]
-    return max(found, key=lambda x: x[1])
+    tried = np.concatenate([spread, own])
+    best = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
+    return max((_turned(one, other, n) for n in best), key=lambda x: x[1])
 
 
 def _turned(one: Standing, other: Standing, n: Array) -> tuple[Array, float]:
-    gap, angle = gap_along(one, other, n), 0.1
+    """The best direction around n, by ever smaller turns; each turn tries other ways, since the gap has ridges."""
+    gap, angle, turn = gap_along(one, other, n), 0.1, 0
     while angle > 1e-9:
+        ways = np.arange(24) * np.pi / 12 + turn
         t1, t2 = tangents(n)
-        ways = [np.cos(a) * t1 + np.sin(a) * t2 for a in np.arange(8) * np.pi / 4]
-        around = [np.cos(angle) * n + np.sin(angle) * t for t in ways]
-        best = max(around, key=lambda m: gap_along(one, other, m))
-        new = gap_along(one, other, best)
-        if new > gap:
-            n, gap = best / np.linalg.norm(best), new
+        around = np.cos(angle) * n + np.sin(angle) * (np.cos(ways)[:, None] * t1 + np.sin(ways)[:, None] * t2)
+        gaps = gaps_along(one, other, around)
+        best, turn = int(np.argmax(gaps)), turn + 1
+        if gaps[best] > gap + 1e-14:
+            n, gap = around[best] / np.linalg.norm(around[best]), float(gaps[best])
         else:
-            angle /= 2
+            angle /= 1.5
     return n, gap
 
 
@@ -370,7 +375,7 @@ def _extent(one: Standing) -> float:
 
 def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
     """The middle of the closest points, or, of solids that overlap, of the two that are deepest in each other."""
-    x, y = farthest(a, -n), farthest(b, n)
+    x, y = farthest(a, -n[None])[0], farthest(b, n[None])[0]
     if gap > 0 and "cylinder" not in (a.solid.kind, b.solid.kind):
         found = (*_corners_and_faces(a, b, 1.0), *_corners_and_faces(b, a, -1.0), *_edges(a, b))
         x, y = min(found, key=lambda pair: float(np.sum((pair[0] - pair[1]) ** 2)))

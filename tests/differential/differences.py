@@ -183,7 +183,8 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
             faults.append(
                 f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
             )
-        if found and min(x.gap for x in found.values()) > min(x.gap for x in near.contacts) + exact.place:
+        slack = 10 * exact.place if near.pair else exact.place
+        if found and min(x.gap for x in found.values()) > min(x.gap for x in near.contacts) + slack:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
     faults += [
@@ -215,14 +216,14 @@ def _by_their_normals(
     """The same where several directions are as good a normal: with those that are told, if they are."""
     one, other = near.pair
     law = near.contacts[0]
-    gap = signed_distance(one, other)
+    gap = signed_distance(one, other)  # of cylinders the kernels' own is less exact: their normals are searched, too
     found: dict[int, Contact] = {}
     for c in own:
         if told.link[0, c] != law.link or told.other[0, c] != law.other or c in found:
             continue
         n = told.normal[0, c].astype(float)
         n = n / np.linalg.norm(n)
-        if gap_along(one, other, n) > gap - exact.place:
+        if gap_along(one, other, n) > gap - 10 * exact.place:
             places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
             found |= _matched(places, told, [k for k in own if k not in found], exact)
     return found
