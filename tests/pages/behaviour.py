@@ -1,0 +1,136 @@
+"""What the program does, in small trials: signs, directions and conventions that pages tell in words."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import engine
+from engine.scene import Scene, points
+
+BODY = """<robot name="body"><link name="body"><inertial><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry>{}</geometry></collision>{}</link></robot>"""
+SHAPES = {
+    "box": '<box size="{} {} {}"/>',
+    "sphere": '<sphere radius="{}"/>',
+    "cylinder": '<cylinder radius="{}" length="{}"/>',
+    "capsule": '<capsule radius="{}" length="{}"/>',
+}
+SIZES = {"box": (0.2, 0.2, 0.2), "sphere": (0.1,), "cylinder": (0.1, 0.2), "capsule": (0.1, 0.2)}
+
+
+def text_of(kind: str = "box", extra: str = "") -> str:
+    """A URDF of one body of that shape."""
+    return BODY.format(SHAPES[kind].format(*SIZES[kind]), extra)
+
+
+@cache
+def body(kind: str = "box", extra: str = "") -> engine.Model:
+    """That body on a free joint."""
+    return loaded(text_of(kind, extra), floating=True)
+
+
+def loaded(text: str, floating: bool = False) -> engine.Model:
+    """The model of a URDF's text."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.urdf"
+        path.write_text(text, "utf-8")
+        return engine.load(path, floating=floating)
+
+
+def at(model: engine.Model, *place: float) -> np.ndarray:
+    """The pose of a body that stands upright at a place."""
+    return np.array([[*place, *model.neutral()[3:]]])
+
+
+def simulated(scene: Scene, model: engine.Model, q: np.ndarray, seconds: float = 0.05) -> engine.Simulation:
+    """A body after some steps of a millisecond."""
+    simulation = engine.Simulation(model, scene=scene, q=q, device="cpu")
+    simulation.step(round(seconds / simulation.dt))
+    return simulation
+
+
+def heights_seen(kind: str) -> np.ndarray:
+    """The points by which a shape touches level ground, (P, 3)."""
+    return points(body(kind), Scene()).position
+
+
+@cache
+def decided() -> str:
+    """Of two values of friction the one that holds: "smaller" or "greater"."""
+    file, scene = 0.2, 0.7
+    model = body("box", f'<contact><lateral_friction value="{file}"/></contact>')
+    slid = engine.Simulation(
+        model, scene=Scene(friction=scene), device="cpu", q=at(model, 0, 0, 0.1), v=[[0, 0, 0, 1.0, 0, 0]]
+    )
+    slid.step(100)
+    lost = (1.0 - slid.v[0, 3]) / (9.81 * 0.1)
+    return {file: "smaller", scene: "greater"}[min((file, scene), key=lambda mu: abs(mu - lost))]
+
+
+@cache
+def normal_points() -> tuple[str, str, str]:
+    """Where the normal of a contact with the ground points; and where two links touch, from which to which."""
+    below = simulated(Scene(), body(), at(body(), 0, 0, 0.1)).contacts.of_robot(0)
+    towards = "robot" if below.normal[0, 0] @ (np.array([0, 0, 0.1]) - below.point[0, 0]) > 0 else "ground"
+    pair = loaded(
+        """<robot name="two"><link name="base"/>"""
+        + "".join(
+            f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+            f'</inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link>'
+            f'<joint name="j{name}" type="floating"><parent link="base"/><child link="{name}"/></joint>'
+            for name in "ab"
+        )
+        + "</robot>"
+    )
+    q = pair.neutral()[None]
+    q[0, 7] = 0.195
+    met = simulated(Scene(ground=None, self_collision=True), pair.with_gravity((0, 0, 0)), q, 0.001).contacts.of_robot(
+        0
+    )
+    where = {pair.link_names.index(name): x for name, x in (("a", 0.0), ("b", 0.195))}
+    link, other = int(met.link[0, 0]), int(met.other[0, 0])
+    sign = (where[link] - where[other]) * met.normal[0, 0, 0]
+    return towards, *(("other", "link") if sign > 0 else ("link", "other"))
+
+
+@cache
+def touched() -> tuple[int, tuple[int, int]]:
+    """The number of the ground in `contacts.other`, and those of the first two obstacles."""
+    box = body()
+    ground = simulated(Scene(), box, at(box, 0, 0, 0.1)).contacts.of_robot(0).other[0, 0]
+    obstacles = tuple(engine.Obstacle("box", (1.0, 1.0, 1.0), pose=(x, 0.0, -0.5)) for x in (0.0, 5.0))
+    seen = [
+        simulated(Scene(ground=None, obstacles=obstacles), box, at(box, x, 0, 0.1)).contacts.of_robot(0).other[0, 0]
+        for x in (0.0, 5.0)
+    ]
+    return int(ground), (int(seen[0]), int(seen[1]))
+
+
+@cache
+def rises_towards() -> str:
+    """The direction in which a slope of a positive angle rises."""
+    plane = engine.slope(np.radians(10))
+    return {True: "−x", False: "+x"}[plane.normal[0] > 0 and plane.normal[2] > 0]
+
+
+@cache
+def free_joint() -> tuple[str, str]:
+    """What a free joint's coordinates and velocities are, found by moving and turning a body."""
+    model = body()
+    q = np.array([[1.0, 2.0, 3.0, *model.neutral()[3:]]])
+    pose = engine.link_poses(model, q)[0, 0]
+    half = np.sqrt(0.5)
+    about = [np.array([[0, 0, 0, *np.roll([half, 0, 0, half], 0)]]), np.array([[0, 0, 0, half, half, 0, 0]])]
+    turned = [engine.link_poses(model, each)[0, 0, :3, :3] for each in about]
+    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    order = "x, y, z, w" if np.allclose(turned[0], quarter) else "w, x, y, z"
+    place = "position" if np.allclose(pose[:3, 3], q[0, :3]) else "?"
+    v = np.array([[0, 0, 0, 1.0, 0, 0]])
+    upright = np.array([[0, 0, 0, half, 0, 0, half]]) if order == "x, y, z, w" else about[1]
+    twist = engine.link_twists(model, upright, v)[0, 0]
+    return f"{place} and unit quaternion {order}", "body twist" if np.allclose(twist, v[0]) else "?"
