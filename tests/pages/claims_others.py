@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
+import tomllib
 from collections.abc import Iterable
+from types import ModuleType
 from unittest.mock import patch
 
-import numpy as np
 import page_text
-from page_text import ROOT, cuda, e, exempt, g, word
+from page_text import ROOT, constants, e, exempt, word
 from statuses import called, statuses
 
-import engine
-from app.desktop import crash
 from app.picture import drawing_fault
 from app.recording import keeping
-from engine import phases
+from engine import controller, phases
 from engine.bench import intervals
 from engine.bench.paper import claims as paper_claims
 from engine.bench.paper import experiments
 from engine.bench.suites import accuracy, lengths, rounds
-from engine.cpu.chains import dca as cpu_dca
 from engine.cuda.chains import dca
-from engine.cuda.chains import thread_group as groups
-from engine.cuda.trees import contraction
 from engine.model import features
+from engine.scene import thresholds
 from engine.selection import capabilities
 from engine.urdf.xacro import expansion
 
@@ -77,82 +76,124 @@ def tables() -> Iterable[str]:
     """Those that the code prints."""
     yield capabilities.markdown()
     yield phases.markdown()
-    yield f"*Compiled* is machine code for that device; *text* is the readable form in `engine/algorithms/`"
+    yield "*Compiled* is machine code for that device; *text* is the readable form in `engine/algorithms/`"
 
 
 @page_text.of(SCHEME)
 def numbers() -> Iterable[str]:
     """Counts and conventions of the scheme."""
     yield "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are written in its own frame, in SI"
-    assert cpu_dca is not None
-    yield "Eight chunks stand in the lanes of vector instructions, and blocks of eight chunks go to threads."
-    yield f"a block has four or eight, and up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
-    yield f"from a part of a warp to a cluster"
-    assert groups.MOST_BLOCKS == dca.LARGEST_CLUSTER
-    bits = re.findall(r"0x1p-(\d+)\)", page_text.constants_text("chains/sub_chain.cuh", "LOST"))[-1]
+    yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
+    bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
-    rows, at = rounds.rounds, rounds.BODIES
+    yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
+    yield "| float64 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
+    yield "| µs a call | " + " | ".join(map(str, lengths.LINKS)) + " |"
+    yield "One table in the code, `engine/selection/capabilities.py`"
+
+
+@page_text.of(SCHEME, slow=True)
+def schedules() -> Iterable[str]:
+    """How many rounds trees take."""
+    at = rounds.BODIES
     yield f"from {at[0]} bodies to {at[-1]:,} a random tree".replace(",", " ")
-    ends = {shape: (rows(shape, at[0]), rows(shape, at[-1])) for shape in ("random", "snake", "caterpillar", "binary", "star")}
+    shapes = ("random", "snake", "caterpillar", "binary", "star")
+    ends = {shape: (rounds.rounds(shape, at[0]), rounds.rounds(shape, at[-1])) for shape in shapes}
+    assert ends["snake"][1] == ends["caterpillar"][1]
     yield (
         f"a random tree goes from {ends['random'][0]} rounds to {ends['random'][1]}, a floating snake and a caterpillar from "
         f"{ends['snake'][0]} and {ends['caterpillar'][0]} to {ends['snake'][1]}, a balanced tree from {ends['binary'][0]} to "
         f"{ends['binary'][1]} and a star from {ends['star'][0]} to {ends['star'][1]}"
     )
-    yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
-    yield "| float64 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
-    yield "| µs a call | " + " | ".join(map(str, lengths.LINKS)) + " |"
-    yield "A ball joint is three bodies of one velocity, a free joint six."
-    yield "On the GPU chains of more than 32 links are therefore refined once in single precision"
-    assert contraction.LANES == 32
+
+
+def module(path: str) -> ModuleType:
+    """A file of the tests, for what it counts."""
+    spec = importlib.util.spec_from_file_location(f"counted_{path.replace('/', '_')}", ROOT / "tests" / path)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def length(path: str, name: str) -> int:
+    """How many things a list or a dictionary of a test has."""
+    tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
+    (value,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]
+    )
+    return len(value.keys if isinstance(value, ast.Dict) else value.elts)  # type: ignore[attr-defined]
 
 
 @page_text.of(ROBUST)
-def robustness() -> Iterable[str]:
-    """Counts of files, bounds and statuses."""
-    dialects = [path for path in (ROOT / "tests" / "engine" / "dialects").iterdir() if path.suffix != ".toml"]
-    yield f"| robots (URDF) | `tests/engine/dialects`: {len(dialects)} files, one fault each"
+def counted() -> Iterable[str]:
+    """How much is tried of what."""
+    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "said.toml").read_text("utf-8"))
+    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one fault each"
+    taken, refused, calls = (length("engine/test_array_kinds.py", name) for name in ("TAKEN", "REFUSED", "CALLS"))
+    yield f"| {taken} forms that are taken and {refused} that are refused, through {calls} arguments |"
+    text = (ROOT / "tests" / "engine" / "test_uneven_masses.py").read_text("utf-8")
+    left = ast.literal_eval(re.findall(r"^LEFT = (.+)$", text, re.MULTILINE)[0])
+    assert left["abia"] == left["jsiia"]
+    yield (
+        f"Bounds of the residual: ABIA and JSIIA {e(left['abia'])}, CFA {e(left['cfa'])}, DCA-ABA {e(left['dca'])}; DCA-ABA "
+        f"refuses links that are {features.UNEVEN:g} times as heavy as one of the {word(features.REACH)} before them."
+    )
+    yield f"| {length('engine/test_broken_cupy.py', 'FAULTS')} faults, each with `auto` and `cuda` |"
+    yield f"| the same: {length('app/test_bad_luck_opening.py', 'NAMES')} names,"
+
+
+@page_text.of(ROBUST)
+def bounded() -> Iterable[str]:
+    """Times, bounds and statuses."""
     seconds, megabytes = expansion.BOUNDS[False]
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
-    yield f"DCA-ABA refuses links that are {features.UNEVEN:g} times as heavy as one of the {word(features.REACH)} before them."
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_fault.PAUSES)
     yield f"objects are made anew after {pauses}; what lasts is a finding"
     yield f"the next start offers the robot, and the run up to {keeping.PERIOD:g} s before"
-    yield "the line and what was raised in 500 letters"
-    assert engine.controller.LONGEST == 500
-    yield "commands answered 1, which now is " + f"{statuses()[3]}."
+    yield f"the line and what was raised in {controller.LONGEST} letters"
+    done, no, wrong, interrupted = statuses()
+    yield f"was a traceback; commands answered {no}, which now is {interrupted}."
+    yield f"A terminal without `µ` ended `run` with {wrong};"
     yield f"the window closes within {keeping.PARTING:g} s; no process is left"
-    assert crash.KEPT > 0
-    yield "what is less than " + f"{e(engine.scene.thresholds.SHUT)} m is no gap"
+    yield f"contacts know lengths: what is less than {e(thresholds.SHUT)} m is no gap"
+    yield f"a sentence with the commands that need none; exit {no} |"
+    yield f"In the shell: `--out` has what was simulated, exit {no} |"
+    assert done == 0
 
 
 @page_text.of(RULES)
 def rules() -> Iterable[str]:
     """The sizes that the house has."""
-    import test_house
-
+    house, project = module("test_house.py"), tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     yield (
-        f"A file has at most {test_house.LONGEST_FILE} lines, a function at most {test_house.LONGEST_FUNCTION}, a line "
-        f"{test_house.tomllib.loads((ROOT / 'pyproject.toml').read_text('utf-8'))['tool']['ruff']['line-length']} characters."
+        f"A file has at most {house.LONGEST_FILE} lines, a function at most {house.LONGEST_FUNCTION}, a line "
+        f"{project['tool']['ruff']['line-length']} characters."
     )
     yield "It counts what it read, keeps the first input of each finding, and ends with 1 where there is any."
-    yield 'with a virtual screen (`xvfb-run -a -s "-screen 0 2200x1300x24"`)'
+    mutation = (ROOT / "tests" / "mutation" / "run.py").read_text("utf-8")
+    assert all(
+        f'"{option}"' in mutation for option in ("--room", "--count", "--out", "--again", "--seed", "--write-map")
+    )
 
 
 @page_text.of(TOUR)
 def tour() -> Iterable[str]:
     """The looks in which every feature is photographed."""
-    from app_tour import looks
-
-    sizes, many = looks()
-    yield f"at {sizes}: {many[0]} pictures in each of these {word(many[1])} looks."
-    assert np.isfinite(many).all()
-    assert g(1.0) == "1"
-    assert cuda("stepping/turns.cuh", "FAR_BEHIND") > 0
+    looks = list(module("app/tour.py").LOOKS.values())
+    plain = dict.fromkeys(size for _, size, scale in looks if scale == 1)
+    (scaled,) = {scale for _, _, scale in looks} - {1}
+    sizes = [f"{wide} × {high}" for wide, high in plain]
+    yield f"in the dark and the light theme at {', '.join(sizes)} and scale {scaled}:"
+    yield f"pictures in each of these {word(len(looks))} looks."
 
 
 exempt(
     SCHEME,
-    "measured, and compared by test_measured.py where a file has it, or the arithmetic of the equations",
-    "$$ … $$",
-)
+    "the arithmetic of the equations",
+    "| 6 × 5 |", "| 6 × 6 |", "with blocks of 5 × 5", "No 5 × 5 constraint system", "| 1 |",
+    "Work counts operations on blocks of 6 × 6", "by blocks of 3 × 3 without pivots",
+)  # fmt: skip

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 Claims = Callable[[], Iterable[str]]
 CLAIMS: list[tuple[str, Claims]] = []
+SLOW: list[tuple[str, Claims]] = []
 EXEMPT: list[tuple[str, str, str]] = []
 _WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -27,11 +28,11 @@ _WORDS = (
 ).split()
 
 
-def of(page: str) -> Callable[[Claims], Claims]:
-    """Enter a function of claims about a page."""
+def of(page: str, slow: bool = False) -> Callable[[Claims], Claims]:
+    """Enter a function of claims about a page; one that takes seconds is `slow`."""
 
     def enter(function: Claims) -> Claims:
-        CLAIMS.append((page, function))
+        (SLOW if slow else CLAIMS).append((page, function))
         return function
 
     return enter
@@ -118,6 +119,50 @@ def constants(path: str) -> dict[str, str]:
             if sides:
                 found[f"{name}:double"], found[f"{name}:single"] = sides.groups()
     return found
+
+
+def spans(page: str, parts: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where these parts are in a page's text; of "from … to" all that lies between, and both."""
+    text = page_text(page)
+    for part in map(flat, parts):
+        first, _, last = part.partition(" … ")
+        begin = text.find(part)
+        if begin >= 0:
+            while begin >= 0:
+                yield begin, begin + len(part)
+                begin = text.find(part, begin + 1)
+        elif last and (begin := text.find(first)) >= 0 and (end := text.find(last, begin)) >= 0:
+            yield begin, end + len(last)
+
+
+def untold(page: str) -> list[str]:
+    """Numbers and options of a page that are in no claim, and not exempted either; each with its words."""
+    text = page_text(page)
+    covered = bytearray(len(text))
+    claims = [claim for each, function in CLAIMS if each == page for claim in function()]
+    parts = [part for each, part, _ in EXEMPT if each in (page, "")]
+    for begin, end in spans(page, (*claims, *parts)):
+        covered[begin:end] = b"\1" * (end - begin)
+    for pattern in PLAIN:
+        for found in re.finditer(pattern, text):
+            covered[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+    left = [found for found in re.finditer(TOLD, text) if not all(covered[found.start() : found.end()])]
+    return [f"{text[max(0, at.start() - 60) : at.end() + 30]!r}" for at in left]
+
+
+TOLD = r"(?<![\w.`/-])[−+-]?\d[\d.,]*(?:e[+-]?\d+)?|`--[a-z-]+"
+"""A number or an option; test_keys.py has the keys."""
+PLAIN = (
+    r"\$\$.*?\$\$",  # equations, and what follows from them
+    r"\$[^$]*\$",
+    r"## References.*",
+    r"\((?:\[Y\] )?\(?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, and list items
+    r"(?:(?<= )|(?<=\())\(?(?:19|20)\d\d\)",  # papers
+    r"[A-Z][\w.]+(?:,? \w+){0,4},? (?:19|20)\d\d\b",
+    r"\]\([^)]*\)",  # links
+    r"(?<=\s)\d+\. (?=[A-Z])",  # lists
+)
+"""Numbers that are nobody's."""
 
 
 def cuda(path: str, name: str) -> float:
