@@ -125,12 +125,13 @@ def free_joint() -> tuple[str, str]:
     q = np.array([[1.0, 2.0, 3.0, *model.neutral()[3:]]])
     pose = engine.link_poses(model, q)[0, 0]
     half = np.sqrt(0.5)
-    about = [np.array([[0, 0, 0, *np.roll([half, 0, 0, half], 0)]]), np.array([[0, 0, 0, half, half, 0, 0]])]
-    turned = [engine.link_poses(model, each)[0, 0, :3, :3] for each in about]
-    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
-    order = "x, y, z, w" if np.allclose(turned[0], quarter) else "w, x, y, z"
+    orders = {"x, y, z, w": (half, 0.0, 0.0, half), "w, x, y, z": (half, half, 0.0, 0.0)}
+    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])  # about x
+    turned = {name: np.array([[0, 0, 0, *four]]) for name, four in orders.items()}
+    (order,) = (name for name, q in turned.items() if np.allclose(engine.link_poses(model, q)[0, 0, :3, :3], quarter))
     place = "position" if np.allclose(pose[:3, 3], q[0, :3]) else "?"
-    v = np.array([[0, 0, 0, 1.0, 0, 0]])
-    upright = np.array([[0, 0, 0, half, 0, 0, half]]) if order == "x, y, z, w" else about[1]
-    twist = engine.link_twists(model, upright, v)[0, 0]
-    return f"{place} and unit quaternion {order}", "body twist" if np.allclose(twist, v[0]) else "?"
+    shifts = engine.link_twists(model, turned[order], np.array([[0, 0, 0, 0, 1.0, 0]]))[0, 0]  # along the world's axes
+    turns = engine.link_twists(model, turned[order], np.array([[0, 1.0, 0, 0, 0, 0]]))[0, 0]
+    up = np.array([0, 0, 1.0])
+    own = np.allclose(shifts, [0, 0, 0, *up]) and np.allclose(turns[:3], up)
+    return f"{place} and unit quaternion {order}", "body twist" if own else "twist along the world's axes"

@@ -33,8 +33,7 @@ def about(x: float, digits: int = 2) -> str:
     whole = f"{rounded:.0f}"
     if abs(rounded) >= 10 ** (digits - 1):
         return f"{rounded:,.0f}".replace(",", " ") if len(whole) > 4 else whole
-    shown = f"{rounded:.{max(0, digits - 1 - _power(rounded))}f}"
-    return shown
+    return f"{rounded:.{max(0, digits - 1 - _power(rounded))}f}"
 
 
 def _power(x: float) -> int:
@@ -59,7 +58,8 @@ def batches() -> Iterator[str]:
     """Batches on cores."""
     told = {
         "arm7-512": "512 7-axis arms", "arm7-4096": "4096 7-axis arms", "humanoid-4096": "4096 humanoids",
-        "chain10-32768": "32768 chains of 10 links", "rollout of 4096 arms, 100 steps": "rollout of 4096 arms, 100 steps",
+        "chain10-32768": "32768 chains of 10 links", "rollout of 4096 arms, 100 steps": "rollout of 4096 "
+        "arms, 100 steps",
     }  # fmt: skip
     for key, name in told.items():
         row = rows("batches-16-cores.json")[key]
@@ -103,8 +103,10 @@ def on_a_gpu() -> Iterator[str]:
     assert race["links_call"] is None
     assert race["points"][-1]["links"] == 100
     yield (
-        f"One chain is faster on the GPU than on one core with Pinocchio from {race['links_device']} links on by the GPU's "
-        f"time, from {race['links_queued']} on for calls from Python one after the other, and from a little beyond 100 on"
+        f"One chain is faster on the GPU than on one core with Pinocchio from {race['links_device']} links on "
+        "by the GPU's "
+        f"time, from {race['links_queued']} on for calls from Python one after the other, and from a little "
+        "beyond 100 on"
     )
     warp = arms["peers"]["mujoco-warp"]
     yield (
@@ -116,7 +118,8 @@ def on_a_gpu() -> Iterator[str]:
     other = first["peers"]["mujoco-warp"]
     yield (
         f"The first answer of a fresh process comes after {first['cold_s']:.1f} s with nothing compiled and after "
-        f"{first['warm_s']:.1f} s with kernels on disk (MuJoCo Warp: {other['cold_s']:.0f} s and {other['warm_s']:.1f} s)."
+        f"{first['warm_s']:.1f} s with kernels on disk (MuJoCo Warp: {other['cold_s']:.0f} s and "
+        f"{other['warm_s']:.1f} s)."
     )
 
 
@@ -147,7 +150,7 @@ def steps() -> Iterator[str]:
         ("a step by CFA, without them", "cfa on cuda", False),
         ("a step by ABIA, without them", "abia on cuda", False),
     ):
-        yield cells(name, *map(microseconds, step_times(of, held))).replace("| | |", "| | |")
+        yield cells(name, *map(microseconds, step_times(of, held)))
     free, held = (step_times("abia on cpu", held) for held in (False, True))
     yield cells(
         "a step by ABIA on one core of the host, without and with them", f"{free[0]:.1f}, {held[0]:.1f} µs",
@@ -170,10 +173,14 @@ def steps() -> Iterator[str]:
     yield f"one robot of 4096 bodies in a balanced binary tree {tree:.0f} µs, {limited:.0f} with limits and friction"
     by, gain = found["threads-2000"]["us"], found["threads-2000"]["speedup"]
     yield (
-        f"a chain of 2000 links takes {by['abia, 1']:.0f} µs a step by ABIA, and by DCA-ABA {by['dca, 1']:.0f} on one thread, "
+        f"a chain of 2000 links takes {by['abia, 1']:.0f} µs a step by ABIA, and by DCA-ABA "
+        f"{by['dca, 1']:.0f} on one thread, "
         f"{by['dca, 2']:.0f} on two, {by['dca, 4']:.0f} on four and {by['dca, 16']:.0f} on sixteen"
     )
-    yield f"steps {gain['dca, 1']:.1f}, {gain['dca, 2']:.1f} and {gain['dca, 4']:.1f} times as fast by DCA-ABA on one, two and"
+    yield (
+        f"steps {gain['dca, 1']:.1f}, {gain['dca, 2']:.1f} and {gain['dca, 4']:.1f} times as fast by DCA-ABA on "
+        "one, two and"
+    )
 
 
 @page_text.of(README)
@@ -193,13 +200,20 @@ def standing() -> Iterator[str]:
     r, p, x = ({key: f(row) for key, row in rows("contact-h200.jsonl").items()} for f in (_rate, _peer, _ratio))
     small, large = "quadruped-standing-8192-float32", "quadruped-standing-65536-float32"
     yield f"65 536 quadrupeds make {r[large]:.0f} million steps a second in float32 and 8192 make {r[small]:.0f} ("
-    yield f"MuJoCo Warp makes {p[large]:.1f} and {p[small]:.1f} million in the same run ({x[large]:.0f} and {x[small]:.0f} ×)."
+    yield (
+        f"MuJoCo Warp makes {p[large]:.1f} and {p[small]:.1f} million in the same run ({x[large]:.0f} and "
+        f"{x[small]:.0f} ×)."
+    )
     small, large = "humanoid-standing-8192-float32", "humanoid-standing-65536-float32"
-    yield f"Humanoids on two feet make {r[large]:.1f} and {r[small]:.1f} million ({about(x[large], 3)} and {about(x[small])} ×)"
+    yield (
+        f"Humanoids on two feet make {r[large]:.1f} and {r[small]:.1f} million ({about(x[large], 3)} and "
+        f"{about(x[small])} ×)"
+    )
     yield f"65 536 humanoids that stand make {r[large]:.1f} M steps/s in single precision, {about(x[large], 3)} times"
     small, large = "quadruped-falling-8192-float32", "quadruped-falling-65536-float32"
     yield (
-        f"quadrupeds that fall and tumble {r[large]:.1f} and {r[small]:.1f} ({about(x[large])} and {about(x[small], 3)} ×):"
+        f"quadrupeds that fall and tumble {r[large]:.1f} and {r[small]:.1f} ({about(x[large])} and "
+        f"{about(x[small], 3)} ×):"
     )
     speed = rows("contact-2-cores.json")["speed"]["figures"]["quadruped, µs a step"]
     yield f"a step of a standing quadruped takes a core {speed:.1f} µs, where 5 was the aim"
@@ -207,7 +221,8 @@ def standing() -> Iterator[str]:
     told = r"^quadruped advance<float, 32, 6, true> run [\d.]+ launched ([\d.]+) us; (\d+) (\d+) M/s"
     ((us, run, launched),) = re.findall(told, parts, re.MULTILINE)
     yield (
-        f"take {int(run) / 1e3:.2f} G steps/s in runs on an H200 and {int(launched) / 1e3:.2f} G where each step is a launch "
+        f"take {int(run) / 1e3:.2f} G steps/s in runs on an H200 and {int(launched) / 1e3:.2f} G where each "
+        "step is a launch "
         "from Python, of which 0.8 was asked"
     )
     python = rows("steps-batches-h200.jsonl")["launched-quadruped"]["enqueued_us"]
@@ -248,17 +263,19 @@ def trees() -> Iterable[str]:
     """Trees on an H200."""
     found = rows("trees-h200.json")
 
-    def us(shape: str, n: int, what: str = "dca") -> str:
+    def us(shape: str, n: int, what: str) -> str:
         row = found[f"{shape}-{n}x1-float64"]
         x = row["cpu_us"] if what == "cpu" else row[what]["device_us"]
         return f"{about(x, 2 if x < 100 else 3)} µs"
 
-    yield cells("random tree, DCA-ABA", *(us("random", n) for n in (64, 256, 1024, 4096, 10000)))
-    yield cells(
-        "the same by ABIA on one core of the host", *(us("random", n, "cpu") for n in (64, 256, 1024, 4096, 10000))
-    )
-    yield cells("binary tree, DCA-ABA", *(us("binary", n) for n in (63, 255, 1023, 4096)))
+    sizes = {"binary": (63, 255, 1023, 4096), "random": (64, 256, 1024, 4096, 10000)}
+    yield "| one robot, forward dynamics | 64 bodies | 256 | 1024 | 4096 | 10 000 |"
+    for shape, ns in sizes.items():
+        rest = [""] * (5 - len(ns))
+        yield cells(f"{shape} tree, DCA-ABA", *(us(shape, n, "dca") for n in ns), *rest)
+        yield cells("the same by ABIA on one core of the host", *(us(shape, n, "cpu") for n in ns), *rest)
     shapes = ("binary", "star", "caterpillar", "comb", "legs", "snake")
+    yield "| one robot of 4096 bodies | binary | star | caterpillar | comb | eight legs | floating snake |"
     for name, what in (
         ("DCA-ABA", "dca"),
         ("ABIA on one core of the host", "cpu"),
@@ -317,7 +334,8 @@ def growth() -> Iterator[str]:
     yield (
         f"The hybrid passes ABIA at {math.floor(float(at['abia-hybrid is faster than abia']))} links and JSIIA at "
         f"{links['abia-hybrid is faster than jsiia']}, CFA passes them at {links['cfa is faster than abia']} and "
-        f"{math.floor(float(at['cfa is faster than jsiia']))}, and the hybrid at {links['cfa is faster than abia-hybrid']}."
+        f"{math.floor(float(at['cfa is faster than jsiia']))}, and the hybrid at "
+        f"{links['cfa is faster than abia-hybrid']}."
     )
     both = " ".join(rows("step-growth-h200.json")["findings"]["crossings"])
     best = re.findall(r"best on cuda is faster than the best on cpu from (\S+) .*? on, (\S+) × at", both)

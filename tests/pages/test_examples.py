@@ -20,13 +20,14 @@ assert fd(q, v, tau) is not None and fd.algorithm in engine.algorithms(model)
 assert (sim.integrator, sim.dt, sim.steps) == ("rk4", 1e-3, 1000) and abs(sim.time - 1) < 1e-12
 assert sim.wrench.shape == (1, len(model.link_names), 6), "on the last link"
 bent = model.random(np.random.default_rng(1), batch=1)
-free = engine.Parameters(model)
+free = engine.Parameters(model, batch=1)
 free.friction[:] = 0
 own, held = (engine.Simulation(model, dt=1e-6, q=bent, parameters=free) for _ in range(2))
 held.wrench[0, -1, 3:] = 0, 0, 5
 own.step(), held.step()
 effort = engine.mass_matrix(model, bent)[0] @ (held.v - own.v)[0] / own.dt
-along = [5 * engine.link_twists(model, bent, unit[None])[0, -1, 5] for unit in np.eye(7)]
+z = engine.link_poses(model, bent)[0, -1, :3, 2]
+along = [5 * z @ engine.link_twists(model, bent, unit[None])[0, -1, 3:] for unit in np.eye(7)]
 assert np.allclose(effort, along, atol=1e-3), "N, in the link's own frame, about its origin"
 assert held.wrench[0, -1].tolist() == [0, 0, 0, 0, 0, 5], "held until changed"
 """,

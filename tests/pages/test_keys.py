@@ -16,12 +16,14 @@ KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←
 README = (
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
-    "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` full screen |",
+    "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
+    "full screen |",
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
     "the Forces panel (`{Forces}`) pushes in numbers",
     "the Robot dock (`{Robot}`) says its mass",
     "the Plots dock (`{Plots}`): search a quantity",
-    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Live}` returns to the present, or to the last "
+    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Live}` returns to the present, or "
+    "to the last "
     "moment of a run from a file; `{Add keyframe}` names a moment |",
     "*Branch here* (`{Branch here}`) simulates on from any moment, from the very bits; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
