@@ -135,3 +135,43 @@ def free_joint() -> tuple[str, str]:
     up = np.array([0, 0, 1.0])
     own = np.allclose(shifts, [0, 0, 0, *up]) and np.allclose(turns[:3], up)
     return f"{place} and unit quaternion {order}", "body twist" if own else "twist along the world's axes"
+
+
+@cache
+def told_along() -> str:
+    """Along whose axes `link_twists`, `momentum` and `point_mobility` are, of a body that is turned by a quarter."""
+    model, half = body(), np.sqrt(0.5)
+    q, v = np.array([[0, 0, 0, half, 0, 0, half]]), np.array([[0, 0, 0, 0, 1.0, 0]])  # about x, and along its own y
+    twist, moves = engine.link_twists(model, q, v)[0, 0, 3:], engine.momentum(model, q, v).reshape(-1)[3:]
+    flat = loaded(text_of().replace('iyy="0.01"', 'iyy="0.1"'), floating=True)
+    mobility = engine.point_mobility(flat, q[0], 0, [0.1, 0, 0])
+    along_y = 1 + 0.1**2 / 0.1  # 1/kg of a force along the body's y is 1 + r²/I about z, and along its z about y
+    ways = [np.allclose(x, [0, 0, 1]) for x in (twist, moves)]
+    ways.append(bool(np.isclose(mobility[1, 1], along_y)))
+    assert len(set(ways)) == 1
+    return "world's" if ways[0] else "body's"
+
+
+@cache
+def file_holds() -> tuple[str, str]:
+    """Which of two frictions of a file holds: of Gazebo's and Bullet's, and of `mu1` and `mu2`."""
+    gazebo = '<gazebo reference="body"><mu1>0.3</mu1><mu2>0.4</mu2></gazebo>'
+    bullet = '<contact><lateral_friction value="0.2"/></contact>'
+    both = text_of("box", bullet).replace("</robot>", f"{gazebo}</robot>")
+    alone = text_of("box").replace("</robot>", f"{gazebo}</robot>")
+    of_both, of_one = (loaded(text, floating=True).collisions[0].friction for text in (both, alone))
+    return {0.2: "Bullet", 0.3: "Gazebo"}[of_both], {0.3: "first", 0.4: "second"}[of_one]
+
+
+@cache
+def worst_of_a_call() -> str:
+    """What `contacts.worst` is of the residuals of a call's steps: "greatest" or "least"."""
+    model, scene = engine.load(engine.find_robot("quadruped")), Scene()
+    start = engine.put_down(model, scene, model.neutral())[None]
+    single, whole = (engine.Simulation(model, scene=scene, q=start, dt=2e-3, device="cpu") for _ in range(2))
+    residuals = []
+    for _ in range(40):
+        single.step()
+        residuals.append(float(single.contacts.residual[0]))
+    whole.step(40)
+    return {max(residuals): "greatest", min(residuals): "least"}[float(whole.contacts.worst[0])]

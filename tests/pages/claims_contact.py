@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import page_text
-from behaviour import body, decided, heights_seen, normal_points, touched
+from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
 from page_text import ROOT, exempt, g, word
 
 import engine
@@ -160,12 +160,13 @@ def geometry() -> Iterable[str]:
     yield f"A cylinder's end has {word(pair_tables._RIM)} corners, and its lowest place where it is tilted."
     yield f"**Of the two values the {decided()} holds**, for both coefficients."
     yield f"a foot of $\\mu = 10^{round(np.log10(LARGEST_FRICTION))}$, as files have it, then grips the scene's ground"
-    yield (
-        "Gazebo's `mu1` (or SDF's `surface`), or Bullet's `contact` with `lateral_friction` and `restitution`, "
-        "which holds"
-    )
+    both, several = file_holds()
+    assert both == "Bullet"
+    yield f"or {both}'s `contact` with `lateral_friction` and `restitution`, which holds where a file has both."
+    yield f"of `mu1` and `mu2` the {several} holds everywhere, and it is said"
+    yield "A link has the coefficients of its file: Gazebo's `mu1` (or SDF's `surface`)"
+    yield f"the {worst_of_a_call()} residual of all steps of a call is `contacts.worst`"
     yield "The ground, obstacles, and links of which the file says nothing have the scene's."
-    yield "of `mu1` and `mu2` the first holds everywhere, and it is said"
     yield (
         "Left out are shapes of one body, which fixed joints hold together; neighbours, between whose links one "
         "joint lies;"

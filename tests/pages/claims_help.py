@@ -18,10 +18,8 @@ from engine.bench.suites.command import SUITES
 from engine.model import EARTH
 from engine.scene import Scene
 
-ANYWHERE = (
-    "/".join(("-h", "--help")) + ": show this help message and exit.",
-    "--json: print one JSON object",
-)
+ROBOT = "robot: a URDF or xacro file, or the name of a robot that ships, such as arm7."
+ANYWHERE = ("-h/--help: show this help message and exit.", "--json: print one JSON object")
 SOURCES = (
     "--package-dir: where package:// is looked for.",
     "--trust-xacro: let xacro files run any Python, as xacro does.",
@@ -34,7 +32,7 @@ def run() -> Iterable[str]:
     """The options of `run`."""
     of, scene = page_text.defaults("run"), Scene()
     yield from (*ANYWHERE, *SOURCES, *LOADING)
-    yield "robot: a URDF or xacro file, or the name of a robot that ships, such as arm7."
+    yield ROBOT
     assert engine.find_robot("arm7")
     yield "--floating: put the root link on a free joint."
     yield f"--seconds: time to simulate (default {of['seconds']:g})."
@@ -72,6 +70,7 @@ def run() -> Iterable[str]:
 @page_text.of("main.py render")
 def picture() -> Iterable[str]:
     """Those of `render`."""
+    yield from (*ANYWHERE, *SOURCES, ROBOT)
     of = page_text.defaults("render")
     wide, high = of["size"]
     yield f"--size: in pixels (default {wide}x{high})."
@@ -86,6 +85,7 @@ def picture() -> Iterable[str]:
 @page_text.of("main.py info")
 def info() -> Iterable[str]:
     """Those of `info`."""
+    yield ROBOT
     yield from (*ANYWHERE, *SOURCES, *LOADING)
     yield "--floating: put the root link on a free joint."
 
@@ -93,6 +93,7 @@ def info() -> Iterable[str]:
 @page_text.of("main.py generate")
 def generate() -> Iterable[str]:
     """Those of `generate`."""
+    yield from ANYWHERE
     chain = engine.chain(3, straight=True)
     apart = engine.link_poses(chain, chain.neutral()[None])[0, :, 2, 3]
     (up,) = {round(float(x), 12) for x in apart[1:] - apart[:-1]} - {0.0}
@@ -108,6 +109,8 @@ def generate() -> Iterable[str]:
 @page_text.of("main.py check")
 def check() -> Iterable[str]:
     """Those of `check`."""
+    yield from (*ANYWHERE, *SOURCES)
+    yield "robot: URDF or xacro files."
     yield "--fix: write a repaired copy of the one file."
     yield "--overwrite: let --fix replace a file that is there."
 
@@ -115,6 +118,7 @@ def check() -> Iterable[str]:
 @page_text.of("main.py repeat")
 def repeat() -> Iterable[str]:
     """Those of `repeat`."""
+    yield from (*ANYWHERE, SOURCES[1])
     yield "--robot: the robot's file, where it has moved."
     yield "run: a file of `run --out`, or of the window."
 
@@ -122,6 +126,11 @@ def repeat() -> Iterable[str]:
 @page_text.of("main.py compare")
 def comparing() -> Iterable[str]:
     """Those of `compare`."""
+    yield from (*ANYWHERE, *SOURCES, *LOADING)
+    yield "--floating: put the root links on free joints."
+    yield "--over: compare over sizes: of chains, or of batches."
+    yield "--csv: write the results there."
+    yield "--rows: keep each model's or size's results there as they come; the same call again goes on from there."
     of = page_text.defaults("compare")
     yield f"--batch: robots in one call (default {of['batch']})."
     assert of["seconds"] is None
@@ -138,6 +147,10 @@ def comparing() -> Iterable[str]:
 @page_text.of("main.py bench")
 def bench() -> Iterable[str]:
     """Those of `bench`."""
+    yield from ANYWHERE
+    yield "--rows: keep the machine and each row there as it comes, a line each; the same call again goes on"
+    yield "--measure-choice: measure the algorithms for the automatic choice, in minutes."
+    yield "--ship: with --measure-choice: keep it among the tables that ship, by this name for the machine."
     of = page_text.defaults("bench")
     yield f"robots beside Pinocchio ({of['suite']}, the default)"
     yield f"--seconds: time spent on each case (default {of['seconds']:g})."
@@ -151,6 +164,7 @@ def bench() -> Iterable[str]:
 @page_text.of("main.py paper")
 def paper() -> Iterable[str]:
     """Those of `paper`."""
+    yield from ANYWHERE
     of = page_text.defaults("paper")
     yield f"what it has is not measured again (default {of['out']})."
     yield f"--device: where [Y]'s figures are measured (default {of['device']})."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import page_text
-from behaviour import free_joint
+from behaviour import free_joint, told_along
 from page_text import ROOT, exempt, g, word, words
 from statuses import statuses
 
@@ -176,8 +177,7 @@ def python() -> Iterable[str]:
         f"frame; joints in depth-first URDF order; a free joint is {coordinates} in `q` and the {velocity} in `v`, so "
         "`nq ≥ nv`; a batch stands in front, and one state without it is answered in kind."
     )
-    import inspect
-
+    yield f"Along the {told_along()} axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`."
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
     yield f'`device="{default}"`, forward dynamics\' default, takes the faster one as far as was measured'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None

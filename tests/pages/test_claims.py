@@ -36,3 +36,11 @@ def test_every_number_and_option_of_a_page_is_claimed_or_told_to_be_nobodys(page
 def test_every_exemption_is_of_something() -> None:
     gone = [(page, part) for page, part, _ in page_text.EXEMPT if page and not list(page_text.spans(page, [part]))]
     assert gone == []
+
+
+@pytest.mark.parametrize("command", page_text.commands())
+def test_every_option_of_help_is_claimed(command: str) -> None:
+    page = f"main.py {command}"
+    made = [page_text.flat(claim) for each, claims in page_text.CLAIMS if each == page for claim in claims()]
+    lines = [line for line in map(page_text.flat, page_text.help_lines(command)) if not line.endswith(": .")]
+    assert [line for line in lines if not any(claim in line or line in claim for claim in made)] == []
