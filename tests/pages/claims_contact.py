@@ -54,9 +54,10 @@ def restitution_and_gaps() -> Iterable[str]:
         f"A contact that comes in faster than {g(thresholds.IMPACT)} m/s and closes within the step shall leave with "
         "$u_n = -e u_n^-$, Newton's law."
     )
-    share = {0.5: "halved"}[0.5]
+    text = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
+    assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in text
     yield (
-        f"Where it is positive, $e$ is {share} for this robot and step and the system is solved again, up to "
+        f"Where it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
         f"{word(thresholds.HALVINGS)} times; then $e = 0$"
     )
     yield "What comes in slower than the bound rests."
