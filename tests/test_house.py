@@ -164,12 +164,3 @@ def test_the_places_where_things_go_are_there() -> None:
             elif not near and place != "command.py":
                 missing.append((what, place))
     assert missing == []
-
-
-@pytest.mark.parametrize("examples", [(0, 2), pytest.param((0, 1), marks=pytest.mark.gpu)])
-def test_the_examples_of_the_readme_run(examples: tuple[int, ...]) -> None:
-    """The first and the third on any machine; the second goes on from the first, on a GPU."""
-    found = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(found) == 3
-    python = _run("-W", "error", "-c", "\n".join(found[k] for k in examples))
-    assert python.returncode == 0, python.stderr

@@ -1,28 +1,18 @@
-"""docs/scheme.md against the code: its tables, its figures, and equations that GitHub typesets."""
+"""docs/scheme.md: its residuals, figures and rounds, and equations that GitHub typesets; tests/pages has the rest."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from engine import phases
 from engine.bench import plots
 from engine.bench.suites import accuracy, pictures, rounds
-from engine.selection import capabilities
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "scheme.md").read_text("utf-8")
 PROSE = re.sub(r"```.*?```|`[^`]*`", "", PAGE, flags=re.DOTALL)
 DISPLAYED = re.findall(r"\$\$(.*?)\$\$", PROSE, re.DOTALL)
 INLINE = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", PROSE, flags=re.DOTALL))
-
-
-def test_the_table_of_what_is_served_is_that_of_the_code():
-    assert f"\n\n{capabilities.markdown()}\n" in PAGE
-
-
-def test_the_table_of_phases_is_that_of_the_code():
-    assert f"\n\n{phases.markdown()}\n" in PAGE
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -43,14 +33,6 @@ def test_figures_are_there_and_small():
     assert len(figures) == 6
     assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
     assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}
-
-
-def test_files_that_the_page_names_exist():
-    root = DOCS.parent
-    folders = (root, root / "engine" / "algorithms")
-    names = set(re.findall(r"`([\w/]+\.py)`", PAGE))
-    assert names
-    assert {name for name in names if not any((folder / name).is_file() for folder in folders)} == set()
 
 
 def test_every_equation_is_one_that_github_typesets():

@@ -1,4 +1,4 @@
-"""docs/contact.md: its figures are those of the run that is kept, and GitHub typesets its equations."""
+"""docs/contact.md: GitHub typesets its equations; tests/pages holds what it says to the program."""
 
 import json
 import re
@@ -12,9 +12,8 @@ PROSE = re.sub(r"```.*?```|`[^`]*`", "", PAGE, flags=re.DOTALL)
 PRINTED = json.loads((ROOT / "resources" / "measurements" / "contact-2-cores.json").read_text("utf-8"))
 
 
-def test_the_figures_of_the_page_are_those_of_the_run():
+def test_the_run_that_is_kept_has_all_rows():
     assert [row["key"] for row in PRINTED["rows"]] == list(contact.TITLES)
-    assert f"\n\n{contact.markdown(PRINTED['rows'])}\n" in PAGE
 
 
 def test_every_equation_is_one_that_github_typesets():
@@ -34,10 +33,3 @@ def test_equations_are_numbered_in_order_and_what_is_cited_is_there():
     assert numbers == list(range(1, len(numbers) + 1))
     text, _, _ = re.sub(r"\|.*\|", "", PROSE).partition("## References")
     assert {int(n) for n in re.findall(r"\((\d{1,2})\)", text)} <= set(numbers)
-
-
-def test_files_that_the_page_names_exist():
-    folders = (ROOT, ROOT / "engine" / "cpu" / "constraints")
-    names = set(re.findall(r"`([\w/]+\.py)`", PAGE))
-    assert names
-    assert {name for name in names if not any((folder / name).is_file() for folder in folders)} == set()

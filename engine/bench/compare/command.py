@@ -28,6 +28,8 @@ from engine.bench.results import Results
 from engine.robot_arguments import DONE, INTERRUPTED, NO
 from engine.selection.choice import in_words
 
+ALONE, AT_A_SIZE = 1.0, 0.2
+"""Seconds for each candidate, where none are given: of a robot, and of each size with `--over`."""
 PIPE = 200
 """Columns of what no terminal shows, so that nothing is cut off."""
 
@@ -57,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
     parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
-    parser.add_argument("--seconds", type=float, help="time for each candidate (default 1; with --over 0.2)")
+    parser.add_argument(
+        "--seconds", type=float, help=f"time for each candidate (default {ALONE:g}; with --over {AT_A_SIZE:g})"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the states (default 0)")
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
@@ -134,7 +138,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     if args.over is None:
         if args.sizes:
             raise ValueError("--sizes goes with --over links or --over batch")
-        settings |= {"dtypes": dtypes, "batch": args.batch, "seconds": args.seconds or 1.0}
+        settings |= {"dtypes": dtypes, "batch": args.batch, "seconds": args.seconds or ALONE}
         titles = distinct([model.name for model in models])
         command = Comparison(models, **settings).command()
         return [Part(t, t, None, Comparison([m], **settings)) for m, t in zip(models, titles, strict=True)], command
@@ -145,7 +149,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     if len(dtypes) > 1:
         raise ValueError(f"--over takes one --dtype; got {' '.join(dtypes)}")
     model = models[0] if models else "chain:10"
-    settings |= {"dtype": dtypes[0], "batch": args.batch, "seconds": args.seconds or 0.2}
+    settings |= {"dtype": dtypes[0], "batch": args.batch, "seconds": args.seconds or AT_A_SIZE}
     scaling = Scaling(args.over, args.sizes, model, **settings)
     return [
         Part(f"{args.over}-{size}", comparison.robots[0].name, size, comparison)

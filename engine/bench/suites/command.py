@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE.svg",
         help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
-        "trees, tree-threads, contact or contact-gpu",
+        "trees, tree-threads, contact, contact-gpu or regret",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",

@@ -1,0 +1,256 @@
+"""What docs/contact.md says of the law, the solver on the CPU and the geometry."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import page_text
+from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
+from page_text import ROOT, exempt, g, word
+
+import engine
+from engine.bench.peers import mujoco_contact
+from engine.bench.suites import contact
+from engine.cpu.collision import convex, manifold
+from engine.cpu.constraints import contact_law, contact_rounds, contact_solver
+from engine.cuda.collision import pair_tables
+from engine.scene import Scene, pairs, points, thresholds
+from engine.scene.points import KEPT
+
+PAGE = "docs/contact.md"
+claims = page_text.of(PAGE)
+LARGEST_FRICTION = 1e6  # of the files that the page speaks of
+
+
+@claims
+def conventions() -> Iterable[str]:
+    """The rows of a contact, which way its normal points, and the numbers of what is touched."""
+    towards, from_, to = normal_points()
+    yield f"The rows of a contact are $(n, t_1, t_2)$: the normal, which points to the {towards}, and two tangents."
+    yield f"Where two links touch, it points from the `{from_}` to the `{to}`."
+    ground, obstacles = touched()
+    first, step = obstacles[0], obstacles[0] - obstacles[1]
+    counted = {1: "− k"}[step]
+    yield (
+        f"simulation.contacts.link, simulation.contacts.other # −{-ground} the ground, −{-first} {counted} obstacle k, "
+        "else a link"
+    )
+    yield "simulation.contacts.residual # (batch,), of the last step"
+    yield 'simulation.contacts.states(0) # "open", "stick" or "slip", a contact each, of robot 0'
+    yield "simulation.contact_wrench # (batch, links, 6), N m and N, in each link's frame"
+    yield 'box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2)) # a position, or a (4, 4) matrix'
+    yield "| $\\lambda$, $u$ | impulse (N s) and velocity after the step (m/s) of a row | $n$ |"
+    yield "| $J$ | Jacobian of all rows: three for a contact, one for a joint | $n \\times n_v$ |"
+    yield "Nothing here is a spring."
+
+
+@claims
+def restitution_and_gaps() -> Iterable[str]:
+    """What springs back, what takes part, and what is taken back."""
+    yield (
+        f"A contact that comes in faster than {g(thresholds.IMPACT)} m/s and closes within the step shall leave with "
+        "$u_n = -e u_n^-$, Newton's law."
+    )
+    text = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
+    assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in text
+    yield (
+        f"Where it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
+        f"{word(thresholds.HALVINGS)} times; then $e = 0$"
+    )
+    yield "What comes in slower than the bound rests."
+    yield f"zero for joints and for contacts that are shut, to {thresholds.SHUT * 1e9:g} nm"
+    yield (
+        f"One that is still open by a gap $\\phi$ takes part when it is within {thresholds.NEAR * 1e3:g} mm, or comes "
+        "that near within two steps, with $c_n = \\phi / h$"
+    )
+    yield "One that springs back has $c_n = \\min(c_n, e u_n^-)$."
+    yield (
+        f"with $\\beta = {g(thresholds.BACK)}$ for contacts that overlap, and 1 for open ones, which it must not close"
+    )
+    yield "A joint moves by it to its limit at most; what then is left of an overlap is for the next steps."
+    yield (
+        f"Where no joint moves a contact by more than {thresholds.HELD * 1e3:g} mm per rad along its normal "
+        "it is left out"
+    )
+    yield "With the integrator `implicit`, joint damping and gains are taken at the end of the step"
+    yield "With `rk4`, $v_f$ is the velocity that the four stages reach without contact"
+    yield "their $h (k_d + h k_p)$ stands on the diagonal of $M$, also in $G$"
+    yield "a step with contact is of first order"
+    yield "A ball of radius 0.1 m that rolls at 1 m/s turns by 0.01 rad in a millisecond"
+    yield "it comes into the ground with 10 mm/s"
+
+
+@claims
+def solver() -> Iterable[str]:
+    """The tolerance, the stages of the solver and their numbers."""
+    first, nothing, steps = contact_solver._ROUNDS, contact_solver._FROM_NOTHING, contact_solver._STEPS
+    yield (
+        f"`contact_solver.py`, with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13). It tries, in "
+        "this order, and stops where the tolerance is reached:"
+    )
+    yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
+    stronger = "stronger" if contact_solver._STRONG_DAMPING > contact_solver._DAMPING else "weaker"
+    yield f"2. {word(nothing)} rounds from no impulses, with {stronger} damping"
+    yield (
+        f"3. the **interior point** from cold, at most {steps} iterations, and {word(first)} rounds from where it ends;"
+    )
+    yield (
+        f"4. the same with stronger centring ($\\sigma \\ge {g(contact_solver._MORE_CENTRING)}$), shorter steps and "
+        "along a smoother path."
+    )
+    assert contact_solver._SHORTER < contact_solver._LONGEST
+    assert contact_solver._SMOOTHER > contact_solver._SMOOTHING
+    assert contact_solver._MORE_CENTRING > contact_solver._LEAST_CENTRING
+    yield f"The first round has one, the others {word(contact_rounds._SWEEPS)}."
+    assert contact_solver._DAMPING == 1
+    ten = {10: "ten"}[contact_solver._STRONG_DAMPING]
+    assert abs(contact_rounds._REGULAR / contact_law.EPS**0.6 - 1) < 0.05
+    yield f"namely the residual itself ({ten} times that in rounds from nothing), and $\\epsilon^{{0.6}}$ at least"
+    yield f"A round takes up to {word(contact_rounds._NEWTON_STEPS)} Newton steps, as long as each leaves less than the"
+    smoother = contact_solver._SMOOTHER / contact_solver._SMOOTHING
+    yield f"with $\\delta = \\nu$, in the second trial ${smoother:g} \\nu$"
+    yield (
+        f"so that {g(engine.CONTACT_TOLERANCE)} there is 1e-11 m/s, or 1e-14 m of error in a millisecond; in a fall at "
+        f"3 m/s it is {g(3 * engine.CONTACT_TOLERANCE)} m/s"
+    )
+    assert round(np.log10(engine.CONTACT_TOLERANCE * 9.81e-3)) == -11
+    yield "`engine.CONTACT_TOLERANCE`"
+    yield "With $r = 3 / \\mathrm{tr} G_{ii}$ the inverse of a contact's mean mobility"
+    yield "a box has twelve rows on four corners and six degrees of freedom"
+    yield "the factor of a quadruped's 18 × 18 matrix touches four legs and a trunk"
+    assert engine.load(engine.find_robot("quadruped")).nv == 18
+    assert 3 * KEPT == 12
+
+
+@claims
+def geometry() -> Iterable[str]:
+    """The points by which shapes touch, and how many contacts there may be."""
+    many = {kind: len(heights_seen(kind)) for kind in ("sphere", "capsule", "box", "cylinder")}
+    assert many["sphere"] == 1
+    yield "| sphere | its centre, with its radius |"
+    yield f"| capsule | the {word(many['capsule'])} ends of its axis, with its radius |"
+    yield f"| box | its {word(many['box'])} corners |"
+    yield (
+        f"| cylinder | {word(many['cylinder'] // 2)} of each rim: the lowest, and a third of the way round to each "
+        "side; a rim that lies flat keeps its three |"
+    )
+    yield "| mesh | the corners of its convex hull; where its file brings several parts, all closed and convex"
+    kept = word(KEPT)
+    yield (
+        f"At most {kept} points of a shape are contacts at a time: the deepest, the one farthest from it, and two that"
+    )
+    yield f"touch in up to {kept} places, on triangles, edges and corners"
+    yield f"finds up to {kept} contacts, one where a sphere is among them"
+    yield f"Of more than {kept} the deepest, the farthest and the two that widen the area most are kept."
+    shape, pair, ball = room()
+    yield (
+        f"{word(shape).capitalize()} for a shape on the ground, {word(pair)} for a pair and {word(ball)} for a "
+        "pair with"
+    )
+    yield f"A scene in which a robot may have more than {thresholds.MOST} contacts is refused."
+    (gigabytes,) = re.findall(r"is (\d+) GB", note_of("MOST"))
+    yield f"Room for so many is some {gigabytes} GB of addresses a thread"
+    assert manifold._BESIDE == 1e-5
+    yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
+    yield "then the shapes are held apart along it by a hundredth of their size"
+    assert convex._SHIFT == 1e-2
+    yield f"Boxes and capsules' axes are held along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
+    yield f"A cylinder's end has {word(pair_tables._RIM)} corners, and its lowest place where it is tilted."
+    yield f"**Of the two values the {decided()} holds**, for both coefficients."
+    yield f"a foot of $\\mu = 10^{round(np.log10(LARGEST_FRICTION))}$, as files have it, then grips the scene's ground"
+    both, several = file_holds()
+    assert both == "Bullet"
+    yield f"or {both}'s `contact` with `lateral_friction` and `restitution`, which holds where a file has both."
+    yield f"of `mu1` and `mu2` the {several} holds everywhere, and it is said"
+    yield "A link has the coefficients of its file: Gazebo's `mu1` (or SDF's `surface`)"
+    yield f"the {worst_of_a_call()} residual of all steps of a call is `contacts.worst`"
+    yield "The ground, obstacles, and links of which the file says nothing have the scene's."
+    yield (
+        "Left out are shapes of one body, which fixed joints hold together; neighbours, between whose links one "
+        "joint lies;"
+    )
+    yield "(`disable_collisions`, `disable_default_collisions` less `enable_collisions`)"
+
+
+def note_of(name: str) -> str:
+    """What stands below a threshold of it."""
+    text = (page_text.ROOT / "engine" / "scene" / "thresholds.py").read_text("utf-8")
+    return str(re.findall(rf'^{name} = .+\n"""(.+?)"""', text, re.MULTILINE | re.DOTALL)[0])
+
+
+def room() -> tuple[int, int, int]:
+    """The contacts that there is room for: of a box on the ground, of one with an obstacle, and of a ball with one."""
+    obstacle = engine.Obstacle("box", (1.0, 1.0, 1.0), pose=(3.0, 0.0, 0.0))
+    alone = Scene(ground=None, obstacles=(obstacle,))
+    box, ball = (pairs(body(kind), alone).capacity for kind in ("box", "sphere"))
+    return points(body(), Scene()).capacity, box, ball
+
+
+@claims
+def measured_on_two_cores() -> Iterable[str]:
+    """The tables of the run that is kept, and the sentences that are drawn from them."""
+    rows = json.loads((ROOT / "resources" / "measurements" / "contact-2-cores.json").read_text("utf-8"))["rows"]
+    yield contact.markdown(rows)
+    figures = {row["key"]: row["figures"] for row in rows}
+    robots = [
+        found for key, found in figures.items() if key in {f"residuals-{name}-{how}" for name, how in contact.RESIDUALS}
+    ]
+    counts = [found["histogram"] for found in robots]
+    steps = sum(found["steps"] for found in robots)
+    beyond = sum(sum(list(count.values())[2:]) for count in counts)
+    yield (
+        f"Of {steps} steps of quadruped and humanoid with contact {word(beyond)}, a humanoid that sways, "
+        "stays above 1e-8 "
+        f"({g(round_to(max(found['worst'] for found in robots), 1))}), and "
+        f"{word(steps - sum(c['≤ 1e-9'] for c in counts))} "
+        "above 1e-9"
+    )
+    corners, snake, speed = (figures[key] for key in ("corners", "residuals-snake", "speed"))
+    low = {key: list(found["histogram"].values()) for key, found in (("corners", corners), ("snake", snake))}
+    yield f"{word(sum(low['corners'][2:])).capitalize()} of {corners['steps']} steps of bodies on eight corners end at"
+    yield f"but not the aim of 1e-6: {word(sum(low['snake'][3:]))} steps of {snake['steps']} stay above it."
+    asked = contact.MUSTS["speed"]["quadruped, µs a step"]
+    yield (
+        f"The quadruped's step takes {speed['quadruped, µs a step']:.1f} µs; {asked.bound:g} were asked, "
+        f"{asked.aim:g} were "
+        "the aim."
+    )
+    assert 'impratio="100"' in mujoco_contact.BOX
+    yield "MuJoCo 4.0 has elliptic cones and `impratio` 100"
+    yield "sets MuJoCo beside (elliptic cones, impratio 100)"
+    topples = figures["scenes"]["box toppling over its edge, its speed, %"]
+    yield f"({topples:.3f}, 0.168 and 0.084 % for the toppling box at 1, 0.5 and 0.25 ms)"
+    sinks = next(row for row in rows if row["key"] == "scenes")["peers"]["mujoco"]["box at rest, its depth, m"]
+    yield f"a box sinks by {round_to(sinks * 1e3, 1):g} mm"
+
+
+def round_to(x: float, digits: int) -> float:
+    """x with so many digits."""
+    return float(f"{x:.{digits - 1}e}")
+
+
+exempt(
+    PAGE,
+    "trials made once by hand, which no file keeps",
+    "In a trial it raised a box that slid at 3 m/s by 74 mm.",
+    "at $e = 1$ it did in 166 of 200 random impacts of a humanoid",
+    "one that began 5 mm deep flew 46 mm high",
+    "alone they leave 41 % of a humanoid's standing states above 1e-6 after five hundred",
+    "Held against coal 3.0.3 … the depth is within 1 % of the least.",
+    "| µs a pair, rests with four contacts … compiled in 1.7 s of one core, once.",
+    "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
+    "end at 3e-7 and 1e-6.",
+    "Talos and ANYmal stand on their meshes with residuals up to 1e-9",
+)
+exempt(
+    PAGE,
+    "tests hold it, with bounds of their own, or it is arithmetic",
+    "to 1e-6, and its slip is zero to as much",
+    "what was asked is met, the aim of all steps below 1e-9 is not",
+    "a sweep takes $2 n^2$ and 250 for each contact",
+    "and the two along the surface | 1, 2 |",
+    "`tests/engine/test_contact.py` holds 1e-8",
+)

@@ -1,0 +1,374 @@
+"""Figures that a run of the bench printed: the pages have those of the files in resources/measurements."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import page_text
+from page_text import ROOT
+
+README, SCHEME, CONTACT = "README.md", "docs/scheme.md", "docs/contact.md"
+SHAPES = {
+    "binary": "balanced binary tree", "random": "random tree", "snake": "floating snake", "star": "star",
+    "caterpillar": "caterpillar", "comb": "comb", "legs": "eight legs",
+}  # fmt: skip
+
+
+@cache
+def rows(name: str) -> dict[Any, dict[str, Any]]:
+    """The rows of a file, by their keys."""
+    text = (ROOT / "resources" / "measurements" / name).read_text("utf-8")
+    found = json.loads(text)["rows"] if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+    return {row.get("key", row.get("links")): row for row in found if "machine" not in row}
+
+
+def about(x: float, digits: int = 2) -> str:
+    """x with so many digits that count, as pages write it: 0.12, 4.1, 13 100."""
+    rounded = float(f"{x:.{digits - 1}e}")
+    whole = f"{rounded:.0f}"
+    if abs(rounded) >= 10 ** (digits - 1):
+        return f"{rounded:,.0f}".replace(",", " ") if len(whole) > 4 else whole
+    return f"{rounded:.{max(0, digits - 1 - _power(rounded))}f}"
+
+
+def _power(x: float) -> int:
+    return int(f"{x:e}".partition("e")[2])
+
+
+def cells(*texts: str) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(texts)} |".replace("|  |", "| |")
+
+
+@page_text.of(README)
+def threads() -> Iterator[str]:
+    """DCA-ABA on threads."""
+    for links in (500, 2000, 8000):
+        speedup = rows("threads-16-cores.json")[links]["speedup"]
+        yield f"| {links} | " + " | ".join(f"{about(speedup[n][1])} ×" for n in ("1", "2", "4", "8", "16")) + " |"
+
+
+@page_text.of(README)
+def batches() -> Iterator[str]:
+    """Batches on cores."""
+    told = {
+        "arm7-512": "512 7-axis arms", "arm7-4096": "4096 7-axis arms", "humanoid-4096": "4096 humanoids",
+        "chain10-32768": "32768 chains of 10 links", "rollout of 4096 arms, 100 steps": "rollout of 4096 "
+        "arms, 100 steps",
+    }  # fmt: skip
+    for key, name in told.items():
+        row = rows("batches-16-cores.json")[key]
+        peer = next(iter(row["peers"].values()))
+        who = "`mujoco.rollout`, 16 threads" if key.startswith("rollout") else "Pinocchio"
+        digits = [2 if us < 100 else 3 for us in (row["us"][n] for n in ("1", "4", "16"))]
+        ours = [about(row["us"][n], many) for n, many in zip(("1", "4", "16"), digits, strict=True)]
+        yield cells(name, *ours, f"{who}: {about(peer['us'], 2 if peer['us'] < 100 else 3)} ({about(peer['ratio'])} ×)")
+
+
+@page_text.of(README)
+def on_a_gpu() -> Iterator[str]:
+    """Forward dynamics on an H200."""
+    found = rows("gpu-h200.json")
+    rate = {key: f"{about(row['rate'] / 1e9)} G/s" for key, row in found.items() if "rate" in row}
+    ours = {key: f"{about(row['device_us'])} µs" for key, row in found.items() if "device_us" in row}
+
+    def peer(key: str, name: str) -> tuple[float, str]:
+        row = found[key]["peers"][name]
+        return row["us"], f"({about(row['ratio'])} ×)"
+
+    key = "chains-10x262144-float32"
+    us, ratio = peer(key, "mujoco-warp")
+    beside = f"MuJoCo Warp, captured graph, no constraints: {about(2**18 / us)} M/s {ratio}"
+    yield cells("10 links, 2¹⁸ robots, float32", rate[key], beside)
+    key = "chains-10x1048576-float64"
+    us, ratio = peer(key, "pinocchio, all cores")
+    yield cells("10 links, 2²⁰ robots, float64", rate[key], f"Pinocchio on 16 cores: {about(2**20 / us)} M/s {ratio}")
+    for links in (1000, 4000):
+        yield f"| one chain of {links} links | {ours[f'chains-{links}x1-float64']} |"
+    for key, name, on, who in (
+        ("chains-200x1-float64", "one chain of 200 links", "pinocchio", "one core"),
+        ("chains-200x100-float64", "100 robots of 200 links", "pinocchio, all cores", "16 cores"),
+        ("chains-10x1000-float64", "1000 robots of 10 links", "pinocchio, all cores", "16 cores"),
+    ):
+        us, ratio = peer(key, on)
+        warp = found[key]["peers"]["mujoco-warp"]["us"]
+        warp_time = f"{about(warp / 1e3)} ms" if warp > 1e3 else f"{int(warp)} µs"
+        yield cells(name, ours[key], f"Pinocchio on {who}: {about(us)} µs {ratio}; MuJoCo Warp: {warp_time}")
+    race, arms, first = found["race"], found["simulation"], found["first-answer"]
+    assert race["links_call"] is None
+    assert race["points"][-1]["links"] == 100
+    yield (
+        f"One chain is faster on the GPU than on one core with Pinocchio from {race['links_device']} links on "
+        "by the GPU's "
+        f"time, from {race['links_queued']} on for calls from Python one after the other, and from a little "
+        "beyond 100 on"
+    )
+    warp = arms["peers"]["mujoco-warp"]
+    yield (
+        f"A simulation of 10⁵ arms of 7 joints for {arms['steps']} steps in {arms['dtype']} takes "
+        f"{arms['device_s'] * 1e3:.0f} ms, {arms['steps_per_second'] / 1e9:.1f} G steps/s; MuJoCo Warp takes "
+        f"{warp['device_s']:.2f} s for the same arms ({warp['ratio']:.0f} ×)"
+    )
+    assert arms["robots"] == 10**5
+    other = first["peers"]["mujoco-warp"]
+    yield (
+        f"The first answer of a fresh process comes after {first['cold_s']:.1f} s with nothing compiled and after "
+        f"{first['warm_s']:.1f} s with kernels on disk (MuJoCo Warp: {other['cold_s']:.0f} s and "
+        f"{other['warm_s']:.1f} s)."
+    )
+
+
+SIZES = (50, 200, 1000, 4000)
+
+
+def step_times(of: str, held: bool = False) -> list[float | None]:
+    """µs of a step of one chain, by its links."""
+    found = rows("steps-h200.json")
+    return [found[f"steps-{n}x1{'-held' * held}"]["us"].get(of) for n in SIZES]
+
+
+def microseconds(us: float | None) -> str:
+    """As the table of steps has it."""
+    return "" if us is None else f"{us:.0f} µs" if us < 1000 else f"{about(us, 3)} µs"
+
+
+@page_text.of(README)
+def steps() -> Iterator[str]:
+    """Steps of one chain."""
+    yield cells("one chain", f"{SIZES[0]} links", *map(str, SIZES[1:]))
+    calls = [rows("gpu-h200.json")[f"chains-{n}x1-float64"]["device_us"] for n in SIZES[1:]]
+    yield cells("a call, forward dynamics by DCA-ABA", "", *map(microseconds, calls))
+    for name, of, held in (
+        ("a step by DCA-ABA", "dca on cuda", False),
+        ("a step with limits and friction on every joint", "dca on cuda", True),
+        ("a step by JSIIA, without them", "jsiia on cuda", False),
+        ("a step by CFA, without them", "cfa on cuda", False),
+        ("a step by ABIA, without them", "abia on cuda", False),
+    ):
+        yield cells(name, *map(microseconds, step_times(of, held)))
+    free, held = (step_times("abia on cpu", held) for held in (False, True))
+    yield cells(
+        "a step by ABIA on one core of the host, without and with them", f"{free[0]:.1f}, {held[0]:.1f} µs",
+        f"{free[1]:.0f}, {held[1]:.0f} µs", f"{free[2]:.0f}, {about(held[2] or 0)} µs",
+        f"{free[3]:.0f} µs, {(held[3] or 0) / 1e3:.0f} ms",
+    )  # fmt: skip
+    found = rows("steps-h200.json")
+    peer = [found[f"steps-{n}x1"]["peers"]["mujoco"]["us"] for n in SIZES[:3]]
+    yield cells(
+        "MuJoCo's `mj_step` on one core, without them", *map(microseconds, peer[:2]), f"{peer[2] / 1e3:.0f} ms", ""
+    )
+    text = (ROOT / "resources" / "measurements" / "steps-warp-h200.txt").read_text("utf-8")
+    warp = {(int(n), int(k)): float(us) for n, k, us in re.findall(r"chain (\d+) robots (\d+) warp ([\d.]+) us", text)}
+    name = "MuJoCo Warp's step of ten in a captured graph, float32, without them"
+    yield cells(name, microseconds(warp[50, 1]), microseconds(warp[200, 1]), "", "")
+    yield f"MuJoCo Warp {re.findall(r'MuJoCo Warp (4[.]0)', text)[0]} ran in a run of its own on such a machine"
+    many = found["steps-200x100"]["us"]["dca on cuda"]
+    yield f"A hundred chains of 200 links take {many:.0f} µs a step (MuJoCo Warp: {warp[200, 100] / 1e3:.1f} ms)"
+    tree, limited = (found[f"steps-binary-4096{end}"]["us"]["dca on cuda"] for end in ("", "-held"))
+    yield f"one robot of 4096 bodies in a balanced binary tree {tree:.0f} µs, {limited:.0f} with limits and friction"
+    by, gain = found["threads-2000"]["us"], found["threads-2000"]["speedup"]
+    yield (
+        f"a chain of 2000 links takes {by['abia, 1']:.0f} µs a step by ABIA, and by DCA-ABA "
+        f"{by['dca, 1']:.0f} on one thread, "
+        f"{by['dca, 2']:.0f} on two, {by['dca, 4']:.0f} on four and {by['dca, 16']:.0f} on sixteen"
+    )
+    yield (
+        f"steps {gain['dca, 1']:.1f}, {gain['dca, 2']:.1f} and {gain['dca, 4']:.1f} times as fast by DCA-ABA on "
+        "one, two and"
+    )
+
+
+@page_text.of(README)
+def drawn() -> Iterator[str]:
+    """Pictures a second without a graphics card."""
+    text = (ROOT / "resources" / "measurements" / "window-2-cores.json").read_text("utf-8")
+    rate = {row["what"]: row["figure"] for row in json.loads(text)}
+    arm, talos = rate["arm7 plays"], rate["Talos with meshes plays"]
+    yield f"the 7-axis arm {arm:.0f} times a second on two cores, Talos {talos:.0f} times"
+    assert rate["arm7's divisor of the resolution"] == rate["Talos with meshes's divisor of the resolution"] == 2
+    yield "Mesa draws a moving robot at half the resolution"
+
+
+@page_text.of(README)
+def standing() -> Iterator[str]:
+    """Robots on the ground, on an H200."""
+    r, p, x = ({key: f(row) for key, row in rows("contact-h200.jsonl").items()} for f in (_rate, _peer, _ratio))
+    small, large = "quadruped-standing-8192-float32", "quadruped-standing-65536-float32"
+    yield f"65 536 quadrupeds make {r[large]:.0f} million steps a second in float32 and 8192 make {r[small]:.0f} ("
+    yield (
+        f"MuJoCo Warp makes {p[large]:.1f} and {p[small]:.1f} million in the same run ({x[large]:.0f} and "
+        f"{x[small]:.0f} ×)."
+    )
+    small, large = "humanoid-standing-8192-float32", "humanoid-standing-65536-float32"
+    yield (
+        f"Humanoids on two feet make {r[large]:.1f} and {r[small]:.1f} million ({about(x[large], 3)} and "
+        f"{about(x[small])} ×)"
+    )
+    yield f"65 536 humanoids that stand make {r[large]:.1f} M steps/s in single precision, {about(x[large], 3)} times"
+    small, large = "quadruped-falling-8192-float32", "quadruped-falling-65536-float32"
+    yield (
+        f"quadrupeds that fall and tumble {r[large]:.1f} and {r[small]:.1f} ({about(x[large])} and "
+        f"{about(x[small], 3)} ×):"
+    )
+    speed = rows("contact-2-cores.json")["speed"]["figures"]["quadruped, µs a step"]
+    yield f"a step of a standing quadruped takes a core {speed:.1f} µs, where 5 was the aim"
+    parts = (ROOT / "resources" / "measurements" / "steps-parts-h200.txt").read_text("utf-8")
+    told = r"^quadruped advance<float, 32, 6, true> run [\d.]+ launched ([\d.]+) us; (\d+) (\d+) M/s"
+    ((us, run, launched),) = re.findall(told, parts, re.MULTILINE)
+    yield (
+        f"take {int(run) / 1e3:.2f} G steps/s in runs on an H200 and {int(launched) / 1e3:.2f} G where each "
+        "step is a launch "
+        "from Python, of which 0.8 was asked"
+    )
+    python = rows("steps-batches-h200.jsonl")["launched-quadruped"]["enqueued_us"]
+    yield f"Python takes {python:.0f} of those {float(us):.0f} µs"
+
+
+def _rate(row: dict[str, Any]) -> float:
+    return float(row.get("rate", 0)) / 1e6
+
+
+def _peer(row: dict[str, Any]) -> float:
+    return float(row.get("peer", {}).get("rate", 0)) / 1e6
+
+
+def _ratio(row: dict[str, Any]) -> float:
+    return float(row.get("peer", {}).get("ratio", 0))
+
+
+@page_text.of(CONTACT)
+def beside_warp() -> Iterator[str]:
+    """The last columns of the table."""
+    names = {"standing": "standing", "falling": "falling"}
+    for key, row in rows("contact-h200.jsonl").items():
+        robot, how, batch, dtype = key.split("-")
+        if dtype != "float32":
+            continue
+        now, warp, ratio = _rate(row), _peer(row), _ratio(row)
+        shown = about(ratio, 3) if ratio < 4.1 else about(ratio)
+        goal = row["goal"]
+        asked = [f"{goal[x] / 1e6:g}" if goal["quantity"] == "rate" else f"{goal[x]:g} ×" for x in ("must", "aim")]
+        rate = f"{now:.0f}" if now > 100 else f"{now:.1f}"
+        yield f"| {rate} | {warp:.1f} | {shown} | {asked[0]} | {asked[1]} |"
+        assert f"| {batch} {robot}s, {names[how]} |" in page_text.page_text(CONTACT)
+
+
+@page_text.of(README)
+def trees() -> Iterable[str]:
+    """Trees on an H200."""
+    found = rows("trees-h200.json")
+
+    def us(shape: str, n: int, what: str) -> str:
+        row = found[f"{shape}-{n}x1-float64"]
+        x = row["cpu_us"] if what == "cpu" else row[what]["device_us"]
+        return f"{about(x, 2 if x < 100 else 3)} µs"
+
+    sizes = {"binary": (63, 255, 1023, 4096), "random": (64, 256, 1024, 4096, 10000)}
+    yield "| one robot, forward dynamics | 64 bodies | 256 | 1024 | 4096 | 10 000 |"
+    for shape, ns in sizes.items():
+        rest = [""] * (5 - len(ns))
+        yield cells(f"{shape} tree, DCA-ABA", *(us(shape, n, "dca") for n in ns), *rest)
+        yield cells("the same by ABIA on one core of the host", *(us(shape, n, "cpu") for n in ns), *rest)
+    shapes = ("binary", "star", "caterpillar", "comb", "legs", "snake")
+    yield "| one robot of 4096 bodies | binary | star | caterpillar | comb | eight legs | floating snake |"
+    for name, what in (
+        ("DCA-ABA", "dca"),
+        ("ABIA on one core of the host", "cpu"),
+        ("ABIA by one thread of the GPU", "abia"),
+    ):
+        yield cells(name, *(us(shape, 4096, what) for shape in shapes))
+
+
+@page_text.of(SCHEME)
+def trees_beside() -> Iterator[str]:
+    """Trees on an H200, with the rounds that they take."""
+    lines = (
+        ("binary", 255, "balanced binary tree, 255 bodies"), ("binary", 1023, "1023"), ("binary", 4096, "4096"),
+        ("random", 256, "random tree, 256 bodies"), ("random", 1024, "1024"), ("random", 4096, "4096"),
+        ("snake", 200, "floating snake, 200 bodies"), ("snake", 1000, "1000"), ("snake", 4096, "4096"),
+        ("star", 4096, "star, 4096 bodies"), ("caterpillar", 4096, "caterpillar, 4096"), ("comb", 4096, "comb, 4096"),
+        ("legs", 4096, "eight legs, 4096"),
+    )  # fmt: skip
+    table = page_text.page_text(SCHEME)
+    for shape, n, name in lines:
+        row = rows("trees-h200.json")[f"{shape}-{n}x1-float64"]
+        times = [row["dca"]["device_us"], row["dca"]["call_us"], row["cpu_us"]]
+        thread = about(row["abia"]["device_us"], 3)
+        end = " | ".join([*(f"{us:.0f}" for us in times), thread])
+        (rounds,) = set(re.findall(rf"\| {name} \| (\d+) \| {re.escape(end)} \|", table)) or {"?"}
+        yield cells(name, rounds, end)
+
+
+@page_text.of(SCHEME)
+def tree_threads() -> Iterator[str]:
+    """Trees on the CPU's threads."""
+    found = rows("tree-threads-16-cores.jsonl")
+    for shape in SHAPES:
+        for n in (256, 1024, 4096):
+            row = found[f"{shape}-{n}"]
+            yield f"| {n} | {row['aba_us']:.0f} | " + " | ".join(
+                f"{row['dca_us'][k]:.0f}" for k in ("1", "2", "4", "16")
+            )
+
+
+@page_text.of(SCHEME)
+def growth() -> Iterator[str]:
+    """How calls and steps grow."""
+    one = rows("growth-h200.json")["findings"]["slopes"]["links"]
+    yield f"DCA-ABA grows with the power {one['dca']:.2f} of the links"
+    yield f"CFA, whose steps are as few, with {one['cfa']:.2f};"
+    yield f"runs while the GPU waits, with {one['abia-hybrid']:.2f}; link by link, ABIA with {one['abia']:.1f}."
+    crossed = " ".join(rows("growth-h200.json")["findings"]["crossings"])
+    at = dict(re.findall(r"(\S+ is faster than \S+) from (\S+) (?:links|robots)", crossed)[::-1])
+    links = {key: f"{float(x):.0f}" for key, x in at.items()}
+    yield (
+        f"DCA-ABA is ahead of ABIA from {links['dca is faster than abia']} links on, of JSIIA from "
+        f"{math.ceil(float(at['dca is faster than jsiia']))}, and of Pinocchio, launch and wait included, from "
+        f"{links['dca is faster than pinocchio']}."
+    )
+    yield (
+        f"The hybrid passes ABIA at {math.floor(float(at['abia-hybrid is faster than abia']))} links and JSIIA at "
+        f"{links['abia-hybrid is faster than jsiia']}, CFA passes them at {links['cfa is faster than abia']} and "
+        f"{math.floor(float(at['cfa is faster than jsiia']))}, and the hybrid at "
+        f"{links['cfa is faster than abia-hybrid']}."
+    )
+    both = " ".join(rows("step-growth-h200.json")["findings"]["crossings"])
+    best = re.findall(r"best on cuda is faster than the best on cpu from (\S+) .*? on, (\S+) × at", both)
+    yield f"from {float(best[0][0]):.0f} links on, and {float(best[0][1]):.1f} times at 10⁴;"
+    yield f"many chains of ten links from {float(best[1][0]):.0f} on, and {float(best[1][1]):.0f} times at 2²⁰."
+    step = rows("step-growth-h200.json")["findings"]["slopes"]
+    gpu, cpu = ("abia", "dca", "jsiia", "cfa"), ("abia", "jsiia", "cfa", "dca")
+    for axis in ("links", "batch"):
+        there = ", ".join(f"`{name}` {step[axis][f'{name} on cuda']:.2f}" for name in gpu)
+        here = ", ".join(f"`{name}` {step[axis][f'{name} on cpu']:.2f}" for name in cpu)
+        yield f"on the GPU {there}; on the CPU {here}"
+
+
+@page_text.of("docs/papers.md")
+def papers() -> Iterator[str]:
+    """What the page of the full run says."""
+    page = (ROOT / "resources" / "measurements" / "papers-h200" / "README.md").read_text("utf-8")
+
+    def said(words: str) -> list[str]:
+        (found,) = {one if isinstance(one, tuple) else (one,) for one in re.findall(words, page)}
+        return list(found)
+
+    (first,) = said(r"CFA is the fastest at (\d+) to \d+ links\.")
+    yield f"holds: from {first} links on |"
+    low, high = said(r"In \[Y\] Fig\. 2 the hybrid is the fastest of the three at (\d+) to (\d+) links")
+    yield f"does not hold: it is from {low} to {high} links, for one robot |"
+    thousand, most = said(r"([\d.]+) × at 1000 links, ([\d.]+) × at 4096 links")
+    yield f"it is {float(thousand):.0f} × as fast at 1000 links, {float(most):.0f} × at 4096 |"
+    speedup, start = said(
+        r"On 4 threads DCA-ABA is at least ([\d.]+) times as fast as our ABIA on one core at (\d+) to"
+    )
+    half, two = said(r"1\.38 × at 200, ([\d.]+) × at 500, .*?([\d.]+) × at 2000")
+    yield (
+        f"[B]: on four processors DCA-ABA is {speedup} times as fast as the ABA | holds from {start} links on: "
+        f"{float(half):.1f} × there, {float(two):.1f} × at 2000 |"
+    )

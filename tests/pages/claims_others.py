@@ -1,0 +1,268 @@
+"""What docs/scheme.md, docs/robustness.md, docs/papers.md, docs/tour.md and CONTRIBUTING.md say."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import tomllib
+from collections.abc import Iterable
+from types import ModuleType
+from unittest.mock import patch
+
+import page_text
+from page_text import ROOT, constants, e, exempt, word
+from statuses import called, statuses
+
+from app.picture import drawing_fault
+from app.recording import keeping
+from engine import controller, phases
+from engine.bench import intervals
+from engine.bench.paper import claims as paper_claims
+from engine.bench.paper import experiments
+from engine.bench.suites import accuracy, lengths, rounds
+from engine.cuda.chains import dca
+from engine.model import features
+from engine.scene import thresholds
+from engine.selection import capabilities
+from engine.urdf.xacro import expansion
+
+SCHEME, ROBUST, PAPERS, TOUR, RULES = (
+    "docs/scheme.md", "docs/robustness.md", "docs/papers.md", "docs/tour.md", "CONTRIBUTING.md",
+)  # fmt: skip
+POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _size(n: int) -> str:
+    """1000, 2¹⁴."""
+    return f"2{str(n.bit_length() - 1).translate(POWERS)}" if n & (n - 1) == 0 and n > 4096 else str(n)
+
+
+@page_text.of(PAPERS)
+def papers() -> Iterable[str]:
+    """Sizes, statuses, options and the rules of judgement."""
+    rows = {each.key: each for each in experiments.EXPERIMENTS}
+    told = {
+        "fig2": "[Y] Fig. 2 | the links of one robot",
+        "fig3a": f"[Y] Fig. 3a | the number of robots of {rows['fig3a'].fixed} links",
+        "fig3b": f"[Y] Fig. 3b | the number of robots of {rows['fig3b'].fixed} links",
+    }
+    for key, start in told.items():
+        sizes, largest = rows[key].sizes, rows[key].largest
+        yield f"| {start} | {'10' if key == 'fig2' else '1'} … {largest} | {_size(sizes[0])} … {_size(sizes[-1])} |"
+    many = rows["speedup"].sizes
+    yield (
+        "| [B] | the links of one chain, DCA-ABA on 1, 2, 4 and all cores | four processors: "
+        f"{paper_claims.SPEEDUP:g} | {many[0]} … {many[-1]} |"
+    )
+    yield "`--device cpu | cuda` says where [Y]'s figures are measured (default: on the GPU where there is one)"
+    yield "some minutes; --short: half a minute on a CPU"
+    with patch("engine.bench.paper.command.device.why_not", return_value="there is none"):
+        no, _, _ = called("paper", "--device", "cuda")
+    wrong, _, _ = called("paper", "--device", "tpu")
+    yield (
+        f"Exit status {statuses()[0]}: done; {no}: no GPU where one was asked for, or an algorithm failed or answered "
+        f"wrongly; {wrong}: the call was wrong; {statuses()[3]}: interrupted."
+    )
+    yield f"where their {100 * intervals.CONFIDENCE:.1f} % interval (of order statistics) leaves no doubt"
+    assert experiments.LONGEST == 0.25
+    yield "What would take more than a quarter of a second a call, by its time at the size before"
+    yield "`fig2`, `fig3a`, `fig3b`, `speedup` | the pictures, each as `.svg` and `.png`"
+    assert [each.key for each in experiments.EXPERIMENTS] == ["fig2", "fig3a", "fig3b", "speedup"]
+
+
+@page_text.of(SCHEME)
+def tables() -> Iterable[str]:
+    """Those that the code prints."""
+    yield capabilities.markdown()
+    yield phases.markdown()
+    yield "*Compiled* is machine code for that device; *text* is the readable form in `engine/algorithms/`"
+
+
+@page_text.of(SCHEME)
+def numbers() -> Iterable[str]:
+    """Counts and conventions of the scheme."""
+    yield (
+        "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are written in its own "
+        "frame, in SI"
+    )
+    yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
+    bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
+    yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
+    yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
+    yield "| float64 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
+    yield "| µs a call | " + " | ".join(map(str, lengths.LINKS)) + " |"
+    yield "One table in the code, `engine/selection/capabilities.py`"
+
+
+@page_text.of(SCHEME, slow=True)
+def schedules() -> Iterable[str]:
+    """How many rounds trees take."""
+    at = rounds.BODIES
+    yield f"from {at[0]} bodies to {at[-1]:,} a random tree".replace(",", " ")
+    shapes = ("random", "snake", "caterpillar", "binary", "star")
+    ends = {shape: (rounds.rounds(shape, at[0]), rounds.rounds(shape, at[-1])) for shape in shapes}
+    assert ends["snake"][1] == ends["caterpillar"][1]
+    yield (
+        f"a random tree goes from {ends['random'][0]} rounds to {ends['random'][1]}, a floating snake and a "
+        "caterpillar from "
+        f"{ends['snake'][0]} and {ends['caterpillar'][0]} to {ends['snake'][1]}, a balanced tree from "
+        f"{ends['binary'][0]} to "
+        f"{ends['binary'][1]} and a star from {ends['star'][0]} to {ends['star'][1]}"
+    )
+
+
+def module(path: str) -> ModuleType:
+    """A file of the tests, for what it counts."""
+    spec = importlib.util.spec_from_file_location(f"counted_{path.replace('/', '_')}", ROOT / "tests" / path)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def length(path: str, name: str) -> int:
+    """How many things a list or a dictionary of a test has."""
+    tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
+    (value,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]
+    )
+    return len(value.keys if isinstance(value, ast.Dict) else value.elts)  # type: ignore[attr-defined]
+
+
+@page_text.of(ROBUST)
+def counted() -> Iterable[str]:
+    """How much is tried of what."""
+    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "said.toml").read_text("utf-8"))
+    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one fault each"
+    taken, whole, refused, calls = (
+        length("engine/test_array_kinds.py", name) for name in ("TAKEN", "WHOLE", "REFUSED", "CALLS")
+    )
+    yield f"| {taken + whole} forms that are taken and {refused} that are refused, through {calls} arguments |"
+    text = (ROOT / "tests" / "engine" / "test_uneven_masses.py").read_text("utf-8")
+    left = ast.literal_eval(re.findall(r"^LEFT = (.+)$", text, re.MULTILINE)[0])
+    assert left["abia"] == left["jsiia"]
+    yield (
+        f"Bounds of the residual: ABIA and JSIIA {e(left['abia'])}, CFA {e(left['cfa'])}, DCA-ABA "
+        f"{e(left['dca'])}; DCA-ABA "
+        f"refuses links that are {features.UNEVEN:g} times as heavy as one of the {word(features.REACH)} before them."
+    )
+    imported = (ROOT / "tests" / "engine" / "test_broken_cupy.py").read_text("utf-8").partition('    "error",')[2]
+    raised = len(re.findall(r"\w+Error\(", imported.partition("]")[0]))
+    yield f"| {length('engine/test_broken_cupy.py', 'FAULTS') + raised} faults, each with `auto` and `cuda` |"
+    yield f"| the same: {length('app/test_bad_luck_opening.py', 'NAMES')} names,"
+
+
+@page_text.of(ROBUST)
+def bounded() -> Iterable[str]:
+    """Times, bounds and statuses."""
+    seconds, megabytes = expansion.BOUNDS[False]
+    yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
+    pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_fault.PAUSES)
+    yield f"objects are made anew after {pauses}; what lasts is a finding"
+    yield f"the next start offers the robot, and the run up to {keeping.PERIOD:g} s before"
+    yield f"the line and what was raised in {controller.LONGEST} letters"
+    done, no, wrong, interrupted = statuses()
+    yield f"was a traceback; commands answered {no}, which now is {interrupted}."
+    yield f"A terminal without `µ` ended `run` with {wrong};"
+    yield f"the window closes within {keeping.PARTING:g} s; no process is left"
+    yield f"contacts know lengths: what is less than {e(thresholds.SHUT)} m is no gap"
+    yield f"a sentence with the commands that need none; exit {no} |"
+    yield f"In the shell: `--out` has what was simulated, exit {no} |"
+    assert done == 0
+
+
+@page_text.of(RULES)
+def rules() -> Iterable[str]:
+    """The sizes that the house has."""
+    house, project = module("test_house.py"), tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    yield (
+        f"A file has at most {house.LONGEST_FILE} lines, a function at most {house.LONGEST_FUNCTION}, a line "
+        f"{project['tool']['ruff']['line-length']} characters."
+    )
+    yield "It counts what it read, keeps the first input of each finding, and ends with 1 where there is any."
+    mutation = (ROOT / "tests" / "mutation" / "run.py").read_text("utf-8")
+    assert all(
+        f'"{option}"' in mutation for option in ("--room", "--count", "--out", "--again", "--seed", "--write-map")
+    )
+
+
+@page_text.of(TOUR)
+def tour() -> Iterable[str]:
+    """The looks in which every feature is photographed."""
+    looks = list(module("app/tour.py").LOOKS.values())
+    plain = dict.fromkeys(size for _, size, scale in looks if scale == 1)
+    (scaled,) = {scale for _, _, scale in looks} - {1}
+    sizes = [f"{wide} × {high}" for wide, high in plain]
+    yield f"in the dark and the light theme at {', '.join(sizes)} and scale {scaled}:"
+    yield f"pictures in each of these {word(len(looks))} looks."
+
+
+exempt(
+    SCHEME,
+    "the arithmetic of the equations",
+    "| 6 × 5 |", "| 6 × 6 |", "with blocks of 5 × 5", "No 5 × 5 constraint system", "of joint $i$, which "
+    "link $i$ hangs on | 1 |",
+    "operations on blocks of 6 × 6", "by blocks of 3 × 3 without pivots",
+)  # fmt: skip
+exempt(
+    SCHEME,
+    "times of scripts that no file keeps, and tables that test_docs.py has",
+    "a residual of 4e-8 on a random revolute chain … 2e-2 on a straight one of 4096",
+    "on an H200 a chain of *one* link takes 27 µs by it, where DCA-ABA takes a whole step of 1000 links in 26 µs",
+    "On the GPU chains of more than 32 links",
+    "some one in 1500 joins … at most 4 % longer",
+    "At 1000 links, on an H200, a warp executes … or of four.",
+    "from 16 bodies to 16 384 … from 6 to 8",
+    "The GPU is ahead of one core … all is handed on through the GPU's memory.",
+    "from which on it takes 5 % less than the ABA",
+    "| µs a call, float64, 16 cores | bodies |",
+    "| 20 | | | 1024", "| 49 | | | 1024", "| 76 | | | 1024", "| 16 or fewer |", "| 88 | | | 1024",
+    "One thread gains by its lanes alone … a robot of that size is a core's.",
+    "44 µs for the balanced tree of 4096 bodies",
+    "zeros elsewhere | 6n × 6n |",
+    "a unit vector: joint frames are turned so that it is $e_3$ or $e_6$ | 6 |",
+    "In [Y]'s Algorithm 2 the lines 10 and 11",
+    "at 50 links: rounding its entries",
+    "Two neighbouring runs, 1 before 2,",
+    "| 10 000 | 22 | 303 | 316 | 1650 |",
+    "| DCA-ABA on 1 thread | 2 | 4 | 16 | ahead from |",
+    "and with `--json` its data",
+    "Many chains of ten links: ABIA by threads … from 17 robots on.",
+    "by rounds of passes 2 to 6", "A step of 1000 links takes 27 µs on an H200 … on every joint",
+    "## Accuracy, measured … ## When each one wins",
+    "CFA takes 3.4 times as long as ABIA on one core from 30 to 1000 links",
+    "| `abia` | 1.15 … | 84920 |",
+)  # fmt: skip
+exempt(
+    ROBUST,
+    "what was tried once, by hand or by a run that no file keeps, and the history of what was found",
+    "# Robustness … was shown as the CPU's, with its phases.",
+)
+exempt(
+    PAPERS,
+    "what the page of the full run says in other words",
+    "`--seed` draws other chains and inputs, `--json` prints one object",
+    "on an NVIDIA H200 and its 16-core host", "holds: from 10 to 50 links, and for many robots of 10",
+    "for more than a hundred robots of 10 links", "for robots of 200 links",
+    "from 5 robots on CFA leads, but from 10 on the hybrid is last", "in part: up to 50 links",
+)  # fmt: skip
+exempt(
+    TOUR,
+    "what was seen on a day",
+    "This page says what was seen … The run before stays in the list of runs.",
+    "48 pictures",
+)
+exempt(
+    RULES,
+    "examples, and times of a day",
+    "from bare Debian 12 upwards", '"-screen 0 2200x1300x24"', "Numba took 40 s, 20 of them", "one pass "
+    "takes 0.3 s, LLVM 1.1 s",
+    "--inputs 1000000 --processes 16 --seconds 7200 --keep findings", "10⁷ steps", "50 000 files to each reader",
+    "--count 40 --out contact.json --processes 2", "in under 72 characters",
+    "Without `--room` it takes a sample of each, another every day; `--seed` names a day.",
+    "`--write-map` here and `--map`, `--first`, `--seconds` there",
+)  # fmt: skip

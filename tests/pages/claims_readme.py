@@ -1,0 +1,293 @@
+"""What README.md says of installing, the window, the shell and Python."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+import page_text
+from behaviour import free_joint, told_along
+from page_text import ROOT, exempt, g, word, words
+from statuses import statuses
+
+import engine
+from app.acting.drives import MODES, WAVES
+from app.features import appearance, overlay_view, reloading
+from app.recording import run_files
+from engine import step_settings
+from engine.cuda.runtime.device import LEAST_CAPABILITY
+from engine.recording import recording
+from engine.scene.scene import Scene
+from engine.urdf import mesh_paths
+
+PAGE = "README.md"
+claims = page_text.of(PAGE)
+
+
+@cache
+def project() -> dict:
+    """pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+@claims
+def installing() -> Iterable[str]:
+    """What it takes, and what is offered besides."""
+    about, extras = project()["project"], project()["project"]["optional-dependencies"]
+    yield f"You need Python {about['requires-python'].removeprefix('>=')} or later, git and [uv]"
+    yield f"**Status: {'.'.join(engine.__version__.split('.')[:2])}.**"
+    yield "uv run main.py robots/arm7.urdf # the window; with no screen: uv run main.py run robots/arm7.urdf"
+    assert (ROOT / "robots" / "arm7.urdf").is_file()
+    yield "uv run pytest -n auto # the tests"
+    least = ".".join(map(str, LEAST_CAPABILITY))
+    new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
+    yield (
+        f"(compute capability {least} or later) add the extra that fits its driver: `uv sync --extra {new}`, or "
+        f"`{old}`."
+    )
+    assert {"xacro", "plots", "video"} <= set(extras)
+    yield (
+        'xacro files need the extra `xacro`: `pip install ".[xacro]"`; the pictures of `main.py bench` need '
+        "`plots`, videos"
+    )
+    yield "videos from the window `video`."
+    (command,) = about["scripts"]
+    yield f"With pip, `pip install .` in a clone gives the command `{command}`, which takes the same words as `main.py`"
+    yield "for every clone and installation; CATENA_CACHE_DIR names another folder."
+    asked = re.findall(r"^packages=\((.*?)^\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
+    needed = {name for name in asked.split() if name.startswith(("lib", "fonts", "xvfb"))}
+    told = re.findall(r"apt-get install (.*?)```", page_text.source(PAGE), re.DOTALL)[0].replace("\\", " ").split()
+    assert set(told) == needed
+    yield page_text.flat(
+        "apt-get install " + re.findall(r"apt-get install (.*?)```", page_text.source(PAGE), re.DOTALL)[0]
+    )
+    panda = [path for path in example_robots() if path.name == "panda.urdf"]
+    if panda:
+        within = panda[0].as_posix().rpartition("site-packages/")[2]
+        yield f"uv run main.py .venv/lib/python3*/site-packages/{within}"
+
+
+def example_robots() -> list:
+    """Robots of the packages that the tests use."""
+    import importlib.metadata
+
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [file.locate() for file in files if file.suffix == ".urdf"]
+
+
+@claims
+def window() -> Iterable[str]:
+    """Numbers and names of the window."""
+    modes, waves = words(MODES, "or"), {"constant": "constant", "sine": "as a sine", "step": "in steps"}
+    told = words((waves[name] for name in WAVES), "or")
+    yield f"its drive: {modes}, {told}, with gains of its own and the effort that carries its weight"
+    yield "middle or shift-drag to pan, scroll to zoom"
+    yield "drag a link with the right button, or with Ctrl: a spring"
+    yield f"as `{run_files.SUFFIX}` or `.csv`, a picture in any size, or a video"
+    yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
+    yield "The timing panel splits a step into its phases, with minimum, median and 99th percentile."
+    folders = words(mesh_paths.MESHES, mark="`")
+    yield f"or without a package the folder above and {folders} up to {word(mesh_paths.ABOVE)} above."
+    yield "in `ROS_PACKAGE_PATH` and `AMENT_PREFIX_PATH`"
+    yield "or `--package-dir DIR`"
+    yield "coloured by energy or by deviation from robot 0"
+    yield "`python -m app.picture.batch_bench --robots 4096`"
+    yield "with keyframes or more than " + f"{reloading.LASTING:g} s of recording it waits for"
+    yield f"A recording takes {recording.BUDGET >> 20} MB at most, then its oldest moments go."
+    themes = [name for name in appearance.CHOICES if name != "system"]
+    yield f"*View › Theme* is the system's, {words(themes, 'or')}."
+    overlays = {
+        "names": "names", "frames": "frames", "axes": "joint axes", "masses": "centres of mass",
+        "inertias": "inertia ellipsoids", "trails": "trails",
+    }  # fmt: skip
+    told = ", ".join(overlays[key] for key, *_ in overlay_view.ENTRIES)
+    looks = {"through": "glass", "wireframe": "wireframe"}
+    yield f"*View › Overlays* shows {told}, collision shapes and contacts, and the robot as "
+    yield f"the robot as {words((looks[key] for key, *_ in overlay_view.LOOKS), 'or')};"
+    yield (
+        "takes the same steps by another algorithm, integrator, time step or precision, coloured by its "
+        "deviation, which is"
+    )
+    yield "told in metres."
+    yield "has slopes, rough ground, stairs and height fields to stand on"
+    yield "has your own function `control(t, q, v)` → τ drive the robot, see `docs/controller.py`"
+
+
+@claims
+def shell() -> Iterable[str]:
+    """Exit statuses and the table of commands."""
+    done, no, wrong, interrupted = statuses()
+    yield (
+        f"Exit status {done}: done; {no}: it ran and the answer is no, such as a broken URDF or a diverged "
+        f"run; {wrong}: "
+        f"the call was wrong; {interrupted}: Ctrl-C ended it, and what was done until then is told and kept."
+    )
+    yield (
+        f"`--against FILE` says what got slower and exits with {no}, `--measure-choice` measures for the "
+        "automatic choice"
+    )
+    yield "Each command has `--help` and `--json` (one object on standard output, everything else on standard error)."
+    yield "`ROBOT` is a URDF or xacro file, or the name of a robot that ships, such as `arm7`."
+    yield "is let by `--trust-xacro` (`engine.load(…, trust_xacro=True)`)"
+    yield (
+        "| `main.py run ROBOT` | simulates, a robot with a free base and collision shapes on the ground; "
+        "`--hold` holds it"
+    )
+    yield (
+        "`--hold` holds it by gains, `--controller FILE.py` drives it by your function; with `--out FILE.npz` "
+        "writes the"
+    )
+    yield (
+        "| `main.py repeat RUN.npz` | runs the file of a trajectory again, `run --out`'s or the window's, and "
+        "compares every"
+    )
+    yield "opens the window and plays a run, with its robot; `--robot FILE` where that has moved |"
+    yield (
+        "each with its line and its cure; `--fix OUT` writes a repaired copy, in which only the faulty places "
+        "are changed |"
+    )
+    yield "| `main.py generate chain 100` | the URDF of a random chain or tree of any size |"
+    yield "| `main.py render ROBOT --out FILE.png` | a picture of a robot at a configuration, drawn offscreen |"
+    yield (
+        "`--algorithm file.py:function` sets your own beside ([example](docs/own_algorithm.py)); `--over links` "
+        "or `--over "
+    )
+    yield "or `--over batch` shows growth and crossings; `--csv`, `--picture`, `--rows` |"
+    yield (
+        "`--suite` names others, `--picture FILE.svg` draws them, `--rows FILE.jsonl` goes on where it was interrupted"
+    )
+    yield "`main.py view` also plays what `main.py run ROBOT --out RUN.npz` wrote, and `main.py SESSION.catena` opens a"
+    yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
+
+
+@claims
+def python() -> Iterable[str]:
+    """Conventions and defaults of the engine's functions."""
+    coordinates, velocity = free_joint()
+    yield (
+        "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
+        "the body's own "
+        f"frame; joints in depth-first URDF order; a free joint is {coordinates} in `q` and the {velocity} in `v`, so "
+        "`nq ≥ nv`; a batch stands in front, and one state without it is answered in kind."
+    )
+    yield f"Along the {told_along()} axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`."
+    default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
+    yield f'`device="{default}"`, forward dynamics\' default, takes the faster one as far as was measured'
+    assert inspect.signature(engine.Simulation).parameters["device"].default is None
+    yield "a simulation is by default where its q and v are, else on the CPU"
+    yield 'Where there is no GPU "auto" says why and goes on, and `device="cuda"` raises with that sentence.'
+    yield '`algorithm="auto"` takes the fastest of those whose code is on disk or made in seconds'
+    yield "q, v = model.neutral(), np.zeros(model.nv)"
+    yield "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv)) # what holds it still"
+    yield "engine.forward_dynamics(model, q, v, tau) # zero, up to rounding"
+    yield "q = model.random(np.random.default_rng(0), batch=4096) # a batch stands first"
+    yield "v = tau = np.zeros((4096, model.nv))"
+    yield "fd = engine.ForwardDynamics(model, batch=4096) # owns its buffers"
+    assert "rk4" in step_settings.INTEGRATORS
+    yield 'sim = engine.Simulation(model, dt=1e-3, integrator="rk4") sim.step(1000)'
+    yield 'model = engine.load("robots/arm7.urdf") # or engine.chain(1000), engine.tree(...)'
+    yield "sim.wrench[0, -1, 3:] = 0, 0, 5 # N on the last link, in its own frame, about its origin; held until changed"
+    yield 'fd = engine.ForwardDynamics(model, batch=4096, device="cuda", dtype="float32")'
+    yield 'sim = engine.Simulation(model, batch=100_000, device="cuda", dtype="float32", kp=50.0, kd=2.0)'
+    yield "sim.target[:] = 0.3 # live arrays on the GPU: q, v, tau, target"
+    yield "sim.step(1000) # one launch: forces, friction, limits, integration, all steps"
+    yield "p = engine.Parameters(model, batch=1000) # masses, gravity, damping … of each robot"
+    yield "p.gravity[:, 2] *= np.linspace(0.5, 1.0, 1000)"
+    yield 'sim = engine.Simulation(model, 1000, device="cuda", parameters=p)'
+    friction = Scene().friction
+    yield (
+        'sim = engine.Simulation(model, dt=2e-3, integrator="implicit", kp=kp, kd=kd, '
+        f"scene=engine.Scene(friction={friction:g}))"
+    )
+    yield (
+        "`sim.step(5000)` and it stands on its feet; `sim.contacts` tells where they press, whether they stick, "
+        "and how far"
+    )
+    assert g(2e-3) == "0.002"
+    assert np.isclose(5000 * 2e-3, 10)
+
+
+@claims
+def accuracy() -> Iterable[str]:
+    """What the tests hold."""
+    text = {
+        name: (ROOT / "tests" / "engine" / f"test_{name}.py").read_text("utf-8") for name in ("dynamics", "simulation")
+    }
+    (apart,) = set(re.findall(r"norm\(answer - expected\) <= (\S+) \*", text["dynamics"]))
+    (left,) = set(re.findall(r"assert residual\(.*?\) <= (\S+)", text["dynamics"]))
+    robots = example_robots()
+    if robots:
+        yield (
+            f"- Forward dynamics against Pinocchio on the {len(robots) - 1} URDFs of `example-robot-data` that it reads"
+        )
+    yield f"relative difference at most {apart} is asserted for all"
+    yield f"of generated chains and trees up to 1000 links: at most {left} asserted"
+    held = re.findall(r"momentum\(.*atol=(\S+)\)", text["simulation"])[0]
+    yield f"a free-floating robot keeps its momentum to {held} over 5 s, and position limits hold to rounding"
+    yield "RK4's energy error on the frictionless double pendulum over 60 s falls as dt⁴ or faster"
+
+
+@claims
+def files() -> Iterable[str]:
+    """How odd files are read."""
+    yield (
+        '`0.07, 0, -0.69`, four numbers where three are meant, `<?xml version="0.0"?>`, limits upside down, '
+        "`${pi/2}` in a"
+    )
+    yield "Refused are what can be read in two ways (`1,5`) and what gives a moving link no inertia."
+    yield (
+        'Ball joints (`type="spherical"`) turn about any axis; their `<limit>` and `<dynamics>` hold for each '
+        "axis of the"
+    )
+    yield "Apache-2.0 is one of the licences that GPL 3 can be combined with."
+
+
+exempt(
+    PAGE,
+    "other people's titles and programs",
+    "Forward Dynamics Algorithms* (2016)",
+    "articulated robotic systems* (2012)",
+    "A bare Debian 12 lacks some",
+    "`urdfpy` cannot be imported on Python 3.10 or later",
+    "whose free edition is under GPL 3",
+    "under the terms of GPL 3",
+    "NVIDIA GPU",
+)
+exempt(
+    PAGE,
+    "times and rates that no file keeps by row, and what was asked for",
+    "two seconds of a core, six for a robot that stands on the ground",
+    "on an H200, 4096 arms step at 1 ms in real time and are drawn 76 times a second at 1920 × 1080",
+    "On two cores of an AMD EPYC (Zen 5) … only the ratios within one run mean much.",
+    "1.1e-12 was the worst seen",
+    "about 1e-15 seen. At 4096 links: 2e-14 for ABIA, 2e-14 for DCA-ABA on threads.",
+    "`main.py bench` sets one core of Catena against … on one core.",
+    "On 16 cores of an Intel Xeon server",
+    "| links | 1 thread | 2 threads | 4 | 8 | 16 | on the EPYC: 1 thread | 2 threads |",
+    "| 2.7 × | 3.5 × |",
+    "| 3.1 × | 5.5 × |",
+    "| 3.1 × | 6.0 × |",
+    "on 16 cores of an Intel Xeon",
+    "| batch | 1 thread | 4 | 16 | the peer, on all 16 cores |",
+    "Of 64 arms, which keep one thread busy for 20 µs … some 10 µs to do.",
+    "on one NVIDIA H200 with 16 cores of an Intel Xeon",
+    "a call from Python with the wait for its end takes some 11 µs more",
+    "median of five runs of 1000 steps in float64",
+    "a call with the wait for its end takes 10 to 16 µs more",
+    "So a tree that branches everywhere … below, a core is.",
+    "both are within 3e-6 rad of the CPU after 100 steps",
+    "- One call on a small robot … - Without a graphics card",
+    "in a window of 1280 × 800",
+    "- One long chain on the GPU is bound by latency … - A chain of 2000 links steps",
+    "2, 3 and 4.5 were asked. … in waiting for the last. - 65 536 quadrupeds",
+    "(0.70 until a block's threads … where there are seven now)",
+    "16 are lost since every launch … joints take longest.",
+    "Of 88322 steps with contact of a quadruped and a humanoid one leaves a residual above 1e-8",
+)

@@ -1,0 +1,176 @@
+"""The pages as text, and what they are held to: sentences whose numbers, names and signs are the program's.
+
+A claim is a sentence, or a part of one, of a page, written with what the program has in it: it is to be found in the
+page as it stands. `of` enters a function that yields the claims about one subject; `exempt` names the parts of a page
+whose numbers no program has, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from app.picture import render
+from engine import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+Claims = Callable[[], Iterable[str]]
+CLAIMS: list[tuple[str, Claims]] = []
+SLOW: list[tuple[str, Claims]] = []
+EXEMPT: list[tuple[str, str, str]] = []
+_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+
+
+def of(page: str, slow: bool = False) -> Callable[[Claims], Claims]:
+    """Enter a function of claims about a page; one that takes seconds is `slow`."""
+
+    def enter(function: Claims) -> Claims:
+        (SLOW if slow else CLAIMS).append((page, function))
+        return function
+
+    return enter
+
+
+def exempt(page: str, reason: str, *parts: str) -> None:
+    """Numbers in these parts of a page are not the program's. A part "from … to" goes from one text to another."""
+    EXEMPT.extend((page, part, reason) for part in parts)
+
+
+def flat(text: str) -> str:
+    """With single spaces for all that separates words."""
+    return " ".join(text.split())
+
+
+@cache
+def source(page: str) -> str:
+    """A page as it stands in its file."""
+    return (ROOT / page).read_text("utf-8")
+
+
+@cache
+def page_text(page: str) -> str:
+    """A page, or the help of "main.py COMMAND", with single spaces."""
+    return flat(source(page)) if page.endswith(".md") else flat("\n".join(help_lines(page.removeprefix("main.py "))))
+
+
+@cache
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """The parsers of all headless commands, by name."""
+    _, commands = cli.parser()
+    render.add_parser(commands)
+    return dict(commands.choices)
+
+
+def help_lines(command: str) -> Iterator[str]:
+    """Each option of a command with what its help says, on a line of its own."""
+    for action in commands()[command]._actions:
+        names = "/".join(action.option_strings) or action.dest
+        yield f"{names}: {action.help or ''}."
+
+
+def defaults(command: str) -> dict[str, object]:
+    """What the options of a command are where they are not given."""
+    return {action.dest: action.default for action in commands()[command]._actions}
+
+
+def missing(page: str, claims: Iterable[str]) -> list[str]:
+    """The claims that a page does not have; one of several rows of a table is to stand there row by row."""
+    return [claim for claim in claims if not _has(page, claim)]
+
+
+def _has(page: str, claim: str) -> bool:
+    if "\n| " in claim:
+        return f"\n\n{claim}\n" in source(page)
+    return flat(claim) in page_text(page)
+
+
+def g(x: float) -> str:
+    """A number as pages write it: 1e-9, 0.015, 4000."""
+    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:g}")
+
+
+def e(x: float) -> str:
+    """A small number by its power of ten: 1e-3."""
+    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:.0e}")
+
+
+def word(n: float) -> str:
+    """A small whole number in letters."""
+    assert n == int(n)
+    return _WORDS[int(n)]
+
+
+def words(names: Iterable[str], last: str = "and", mark: str = "") -> str:
+    """A list in a sentence: a, b and c."""
+    *some, end = (f"{mark}{name}{mark}" for name in names)
+    return f"{', '.join(some)} {last} {end}" if some else end
+
+
+@cache
+def constants(path: str) -> dict[str, str]:
+    """The `constexpr` numbers of a CUDA source as it has them, the doubles' side and the floats' with `NAME:double`."""
+    text = (ROOT / "engine" / "cuda" / path).read_text("utf-8")
+    found: dict[str, str] = {}
+    for line in re.findall(r"constexpr (?:int|double|unsigned|Real) ([^;{}]*?);", text):
+        for name, value in re.findall(r"(\w+) = (.+?)(?=, \w+ = |$)", line):
+            found[name] = value
+            sides = re.fullmatch(r"sizeof\(Real\) == 8 \? (.+) : (.+)", value)
+            if sides:
+                found[f"{name}:double"], found[f"{name}:single"] = sides.groups()
+    return found
+
+
+def spans(page: str, parts: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where these parts are in a page's text; of "from … to" all that lies between, and both."""
+    text = page_text(page)
+    for part in map(flat, parts):
+        first, _, last = part.partition(" … ")
+        begin = text.find(part)
+        if begin >= 0:
+            while begin >= 0:
+                yield begin, begin + len(part)
+                begin = text.find(part, begin + 1)
+        elif last and (begin := text.find(first)) >= 0 and (end := text.find(last, begin)) >= 0:
+            yield begin, end + len(last)
+
+
+def untold(page: str) -> list[str]:
+    """Numbers and options of a page that are in no claim, and not exempted either; each with its words."""
+    text = page_text(page)
+    covered = bytearray(len(text))
+    claims = [claim for each, function in CLAIMS if each == page for claim in function()]
+    parts = [part for each, part, _ in EXEMPT if each in (page, "")]
+    for begin, end in spans(page, (*claims, *parts)):
+        covered[begin:end] = b"\1" * (end - begin)
+    for pattern in PLAIN:
+        for found in re.finditer(pattern, text):
+            covered[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+    left = [found for found in re.finditer(TOLD, text) if not all(covered[found.start() : found.end()])]
+    return [f"{text[max(0, at.start() - 60) : at.end() + 30]!r}" for at in left]
+
+
+TOLD = r"(?<![\w.`/-])[−+-]?\d(?:[\d.,]*\d)?(?:e[+-]?\d+)?|`--[a-z-]+"
+"""A number or an option; test_keys.py has the keys."""
+PLAIN = (
+    r"\$\$.*?\$\$",  # equations, and what follows from them
+    r"\$[^$]*\$",
+    r"## References.*",
+    r"\((?:\[Y\] )?\(?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, and list items
+    r"(?:(?<= )|(?<=\())\(?(?:19|20)\d\d\)",  # papers
+    r"[A-Z][\w.]+(?:,? \w+){0,4},? (?:19|20)\d\d\b",
+    r"\]\([^)]*\)",  # links
+    r"(?<=\s)\d+\. (?=[A-Z])",  # lists
+)
+"""Numbers that are nobody's."""
+
+
+def cuda(path: str, name: str) -> float:
+    """A number of a CUDA source."""
+    return float(constants(path)[name])

@@ -1,0 +1,51 @@
+"""The exit statuses of commands, found by calling them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
+
+from engine import cli
+
+BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><parent link="a"/></joint></robot>'
+
+
+def called(*words: object) -> tuple[int, str, str]:
+    """The status of a headless command with what it said on both streams."""
+    said, told = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+        try:
+            status = cli.main([str(each) for each in words])
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+    return status, said.getvalue(), told.getvalue()
+
+
+def agreed(calls: Sequence[tuple[object, ...]]) -> int:
+    """The status that all these calls end with."""
+    (status,) = {called(*words)[0] for words in calls}
+    return status
+
+
+@cache
+def statuses() -> tuple[int, int, int, int]:
+    """Of what was done, of what ran and said no, of a wrong call, and of what Ctrl-C ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        broken = Path(folder) / "broken.urdf"
+        broken.write_text(BROKEN)
+        diverges = ("run", "double_pendulum", "--v", 1e9, "--dt", 0.1, "--integrator", "semi-implicit", "--no-limits")
+        done = agreed(
+            [("info", "arm7"), ("check", "robots/arm7.urdf"), ("--help",), ("run", "arm7", "--seconds", 0.01)]
+        )
+        no = agreed([("check", broken), ("info", broken), diverges])
+        wrong = agreed(
+            [("info", "no_such_robot"), ("run", "arm7", "--slope", 5), ("run", "arm7", "--dt", -1), ("fly",)]
+        )
+        with patch("engine.run_command.load_robot", side_effect=KeyboardInterrupt):
+            interrupted = agreed([("run", "arm7")])
+    return done, no, wrong, interrupted

@@ -1,0 +1,121 @@
+"""The examples of the pages run, and what they show in their comments is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import page_text
+import pytest
+from behaviour import text_of
+from page_text import ROOT
+from statuses import called
+
+NAMED_AFTERWARDS = {
+    "README.md": """
+assert abs(engine.forward_dynamics(model, *(model.neutral(), np.zeros(7)), held)).max() < 1e-9, "zero, up to rounding"
+assert a.shape == q.shape[:1] + (model.nv,) == (4096, 7), "a batch stands first"
+assert fd(q, v, tau) is not None and fd.algorithm in engine.algorithms(model)
+assert (sim.integrator, sim.dt, sim.steps) == ("rk4", 1e-3, 1000) and abs(sim.time - 1) < 1e-12
+assert sim.wrench.shape == (1, len(model.link_names), 6), "on the last link"
+bent = model.random(np.random.default_rng(1), batch=1)
+free = engine.Parameters(model, batch=1)
+free.friction[:] = 0
+own, held = (engine.Simulation(model, dt=1e-6, q=bent, parameters=free) for _ in range(2))
+held.wrench[0, -1, 3:] = 0, 0, 5
+own.step(), held.step()
+effort = engine.mass_matrix(model, bent)[0] @ (held.v - own.v)[0] / own.dt
+z = engine.link_poses(model, bent)[0, -1, :3, 2]
+along = [5 * z @ engine.link_twists(model, bent, unit[None])[0, -1, 3:] for unit in np.eye(7)]
+assert np.allclose(effort, along, atol=1e-3), "N, in the link's own frame, about its origin"
+assert held.wrench[0, -1].tolist() == [0, 0, 0, 0, 0, 5], "held until changed"
+""",
+    "stands": """
+sim.step(5000)
+feet = sim.contacts
+assert abs(sim.time - 10) < 1e-9 and sim.model.name == "quadruped"
+assert feet.number[0] >= 4 and abs(sim.q[0, 2]) < 0.02, "it stands on its feet"
+assert set(feet.states(0)) == {"stick"} and feet.residual[0] <= engine.CONTACT_TOLERANCE
+""",
+    "docs/contact.md": """
+contacts = simulation.contacts
+assert contacts.residual.shape == (1,) and set(contacts.states(0)) <= {"open", "stick", "slip"}
+assert len(contacts.states(0)) == contacts.number[0] > 0
+assert simulation.contact_wrench.shape == (1, len(model.link_names), 6)
+assert box.pose.shape == (4, 4) and box.pose[:3, 3].tolist() == [2.0, 0.0, 0.2]
+assert scene.self_collision and scene.obstacles == (box,)
+""",
+}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The examples in a language on a page."""
+    return re.findall(rf"```{language}\n(.*?)```", page_text.source(page), re.DOTALL)
+
+
+def test_no_example_is_left_out():
+    many = {page: len(blocks(page, "python")) for page in page_text.PAGES}
+    assert {page: count for page, count in many.items() if count} == {"README.md": 3, "docs/contact.md": 2}
+
+
+def ran(program: str, folder=ROOT) -> None:
+    """Run it, with warnings as failures."""
+    words = [sys.executable, "-W", "error", "-c", program]
+    python = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert python.returncode == 0, python.stderr
+
+
+def test_the_first_and_the_last_example_of_the_readme():
+    first, _, stands = blocks("README.md", "python")
+    kept = first.replace("engine.forward_dynamics(", "held = tau; engine.forward_dynamics(", 1)
+    ran("\n".join([kept, NAMED_AFTERWARDS["README.md"], stands, NAMED_AFTERWARDS["stands"]]))
+
+
+@pytest.mark.gpu
+def test_the_example_of_the_readme_on_a_gpu():
+    first, there, _ = blocks("README.md", "python")
+    ran("\n".join([first, there]))
+
+
+def test_the_examples_of_contact(tmp_path):
+    """The second makes the simulation that the first looks at."""
+    looks, makes = blocks("docs/contact.md", "python")
+    (tmp_path / "robot.urdf").write_text((ROOT / "robots" / "quadruped.urdf").read_text("utf-8"), "utf-8")
+    (tmp_path / "robot.srdf").write_text('<robot name="quadruped"/>', "utf-8")
+    put_down = "simulation.q[:] = engine.put_down(model, scene, model.neutral())"
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import engine"
+    ran("\n".join([start, makes, put_down, looks, NAMED_AFTERWARDS["docs/contact.md"]]), tmp_path)
+
+
+def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
+    """Those of the README's table and its sentences, with a short time to simulate."""
+    monkeypatch.chdir(tmp_path)
+    run = called("run", "arm7", "--seconds", 0.01, "--out", "RUN.npz")
+    assert run[0] == 0
+    assert called("repeat", "RUN.npz")[0] == 0
+    assert called("run", "quadruped", "--hold", "--slope", 5, "--friction", 0.9, "--seconds", 0.01)[0] == 0
+    assert called("run", "arm7", "--controller", ROOT / "docs" / "controller.py", "--seconds", 0.02)[0] == 0
+    status, urdf, _ = called("generate", "chain", 100)
+    assert status == 0
+    assert urdf.count("<joint ") == 100
+    (tmp_path / "odd.urdf").write_text(text_of().replace('"0.2 0.2 0.2"', '"0.2, 0.2, 0.2"'), "utf-8")
+    assert called("check", "odd.urdf", "--fix", "out.urdf")[0] in (0, 1)
+    assert called("check", "out.urdf")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["info", "run", "check", "repeat", "generate", "render", "compare", "bench", "paper"]
+)
+def test_each_command_has_help_and_json(command):
+    names = {option for action in page_text.commands()[command]._actions for option in action.option_strings}
+    assert {"--help", "--json"} <= names
+
+
+def test_json_is_one_object_on_standard_output_and_all_else_is_on_standard_error():
+    import json
+
+    for words in (("info", "arm7"), ("run", "arm7", "--seconds", 0.01), ("check", ROOT / "robots" / "arm7.urdf")):
+        status, said, _ = called(*words, "--json")
+        assert status == 0
+        assert json.loads(said)

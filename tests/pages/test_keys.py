@@ -1,0 +1,84 @@
+"""Keys that pages and tips name are those of the window's actions; those of the README by what it says of them."""
+
+from __future__ import annotations
+
+import re
+
+import page_text
+import pytest
+from PyQt6.QtGui import QAction, QKeySequence
+
+from app.features import kept_runs
+from app.features.shortcuts_sheet import MOUSE, shortcuts
+
+ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
+KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→])"
+README = (
+    "A robot opens held by its gains (*Hold*, `{Hold}`)",
+    "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
+    "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
+    "full screen |",
+    "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
+    "the Forces panel (`{Forces}`) pushes in numbers",
+    "the Robot dock (`{Robot}`) says its mass",
+    "the Plots dock (`{Plots}`): search a quantity",
+    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Live}` returns to the present, or "
+    "to the last "
+    "moment of a run from a file; `{Add keyframe}` names a moment |",
+    "*Branch here* (`{Branch here}`) simulates on from any moment, from the very bits; it waits for `{Play}` |",
+    "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
+    "| find a key | `{Keyboard shortcuts}` lists them all |",
+    "The Compare panel (`{Compare}`) sets the algorithms",
+    "The Batch panel (`{Batch}`) makes copies of the robot",
+    "A ghost (`{Ghost}`) takes the same steps",
+    "*File › Open beside* (`{Open beside › File}`) has a second robot",
+    "it waits for `{Reload}`.",
+)
+"""What the README says of keys, each by the name of what it does; a number behind it means the second of two keys."""
+TOUR = ("letters typed beside a field, not in it, are keys: `{Reset}` resets.", "{Full screen} left a maximised window")
+BY_PAGE = {"README.md": README, "docs/tour.md": TOUR}
+
+
+def filled(sentence: str, keys: dict[str, list[str]]) -> str:
+    """The sentence with the keys of the window in it."""
+
+    def key(found: re.Match[str]) -> str:
+        name, _, number = found[1].partition(":")
+        own = keys[name][int(number or 0)]
+        return ARROWS.get(own, own)
+
+    return re.sub(r"\{(.+?)\}", key, sentence)
+
+
+@pytest.fixture
+def keys(window, tmp_path) -> dict[str, list[str]]:
+    """The keys of all actions that have any, by their names as the sheet has them."""
+    kept_runs.KeptRuns(window, tmp_path)
+    return {each.name: each.keys.split(" or ") for each in shortcuts(window)}
+
+
+def test_keys_that_pages_name_do_what_they_say_and_no_other_is_named(keys):
+    every = {ARROWS.get(key, key) for own in keys.values() for key in own}
+    for page in page_text.PAGES:
+        sentences = [filled(sentence, keys) for sentence in BY_PAGE.get(page, ())]
+        assert page_text.missing(page, sentences) == []
+        named = re.findall(rf"`({KEY})`", page_text.page_text(page))
+        if page in BY_PAGE:
+            assert sorted(named) == sorted(key for each in sentences for key in re.findall(rf"`({KEY})`", each)), page
+        assert {key for key in named if re.search(r"\+|F\d|..", key)} <= every, page
+
+
+def test_the_key_in_an_actions_tip_is_its_own(window):
+    told = 0
+    for action in window.findChildren(QAction):
+        for key in re.findall(rf"\(({KEY})\)", action.toolTip()):
+            own = [each.toString(QKeySequence.SequenceFormat.NativeText) for each in action.shortcuts()]
+            step = {"→"} if action.text() == "&Forward" else set()  # which goes by the key that steps
+            assert key in {ARROWS.get(each, each) for each in own} | set(own) | step, action.text()
+            told += 1
+    assert told > 15
+
+
+def test_the_sheet_tells_of_the_mouse_what_the_readme_tells():
+    for words in ("middle", "Shift-drag", "right button", "Ctrl"):
+        assert words in MOUSE

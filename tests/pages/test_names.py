@@ -1,0 +1,114 @@
+"""Names that pages give are there: files, the engine's names and their arguments, entries of menus."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+
+import page_text
+import pytest
+from page_text import ROOT
+from PyQt6.QtWidgets import QMenu
+
+import engine
+from app.features import kept_runs
+
+SUFFIXES = "py|cu|cuh|md|json|jsonl|txt|toml|npz|npy|csv|svg"
+PLACEHOLDERS = {
+    *("RUN.npz", "FILE.npz", "FILE.py", "FILE.png", "FILE.svg", "FILE.jsonl", "file.py", "contact.json", "x.json"),
+    *("data.json", "data.csv", "rows.jsonl", "README.md"),  # of a folder that `main.py paper` writes
+    "sitecustomize.py",
+}
+FOREIGN = {"abaInParallel"}
+
+
+def prose(page: str) -> str:
+    """A page without its examples."""
+    return re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    if git.returncode == 0:
+        return set(git.stdout.split())
+    return {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*")}
+
+
+@pytest.mark.parametrize("page", page_text.PAGES)
+def test_files_that_a_page_names_are_there(page, files):
+    ends = {"/".join(name.split("/")[-k:]) for name in files for k in range(1, 1 + name.count("/") + 1)}
+    named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", prose(page))) - PLACEHOLDERS
+    assert {name for name in named if name not in ends} == set()
+
+
+def test_the_tree_of_the_readme_is_that_of_the_repository():
+    (tree,) = re.findall(r"## How it is built\s+```\n(.*?)```", page_text.source("README.md"), re.DOTALL)
+    root, missing = ROOT, []
+    for line in tree.splitlines():
+        name = line.strip().split(" ")[0].rstrip(",")
+        if not line.startswith(" "):
+            root = ROOT / name if name.endswith("/") else ROOT
+            names = [name.rstrip("/")] if name.endswith("/") else [name]
+            missing += [each for each in names if not (ROOT / each).exists()]
+            names = re.findall(r"(?<=\s)([\w.]+/)(?=\s)", line)
+            missing += [each for each in names if not (ROOT / each).exists()]
+        else:
+            names = re.findall(r"(?<![\w/])([\w]+(?:\.py|/))(?=[\s,;]|$)", line)
+            near = [root, root / "cpu", root / "bench"]
+            missing += [each for each in names if not any((folder / each).exists() for folder in near)]
+    assert missing == []
+    assert tree.count("\n") > 15
+
+
+@pytest.mark.parametrize("page", page_text.PAGES)
+def test_names_of_the_engine_that_a_page_gives_are_there(page):
+    text = page_text.source(page)
+    for name in set(re.findall(r"\bengine\.([A-Za-z_]\w*)(?!\w*/)", re.sub(r"engine\.\w+\.|engine/", "", text))):
+        assert hasattr(engine, name), f"engine.{name}"
+    calls = re.findall(r"\b(?:engine\.)?(Simulation|ForwardDynamics|Parameters|Scene|Obstacle|load)\(([^()]*)\)", text)
+    for name, arguments in calls:
+        known = inspect.signature(getattr(engine, name)).parameters
+        assert set(re.findall(r"(\w+)=", arguments)) <= set(known), f"{name}({arguments})"
+
+
+@pytest.mark.parametrize("page", page_text.PAGES)
+def test_attributes_of_a_simulation_that_a_page_names_are_there(page):
+    robot = engine.load(engine.find_robot("quadruped"))
+    simulation = engine.Simulation(robot, scene=engine.Scene(), device="cpu")
+    text = page_text.source(page)
+    for path in set(re.findall(r"\b(?:sim|simulation|Simulation)\.([a-z_]+(?:\.[a-z_]+)?)", text)):
+        found = simulation
+        for name in path.split("."):
+            if name in ("py", "md"):
+                break
+            assert hasattr(found, name), f"{page}: simulation.{path}"
+            found = getattr(found, name)
+    for name in set(re.findall(r"`contacts\.(\w+)`", text)):
+        assert hasattr(simulation.contacts, name)
+
+
+def entries(menu: QMenu, within: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """The ways to all entries of a menu."""
+    found: set[tuple[str, ...]] = set()
+    menu.aboutToShow.emit()
+    for action in menu.actions():
+        way = (*within, action.text().replace("&", "").rstrip("…"))
+        found.add(way)
+        if action.menu() is not None:
+            found |= entries(action.menu(), way)
+    return found
+
+
+def test_entries_of_menus_that_pages_name_are_there(window, tmp_path):
+    kept_runs.KeptRuns(window, tmp_path)
+    ways: set[tuple[str, ...]] = set()
+    for top in window.menuBar().actions():
+        name = top.text().replace("&", "")
+        ways |= {(name,)} | entries(top.menu(), (name,))
+    ends = {way[-1] for way in ways} | {" › ".join(way[-2:]) for way in ways}
+    for page in page_text.PAGES:
+        for told in re.findall(r"\*((?:[A-Z][\w ]+ › )+[A-Z][\w ]+…?)\*", page_text.page_text(page)):
+            assert " › ".join(told.rstrip("…").split(" › ")) in ends, f"{page}: {told}"
+    assert len(ways) > 60
