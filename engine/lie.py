@@ -119,9 +119,10 @@ def rotation_to(axis: ArrayLike) -> Array:
     Of all such rotations the one of least angle, so that an axis along z gives the identity.
     """
     x, y, z = np.asarray(axis, float)
-    if z < -1 + 1e-12:
+    aside = x * x + y * y
+    if z < 0 and aside < 1e-300:
         return np.diag([1.0, -1.0, -1.0])
-    k = 1 / (1 + z)
+    k = (1 - z) / aside if z < 0 else 1 / (1 + z)  # the same number; 1 + z has no digits near −1
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 

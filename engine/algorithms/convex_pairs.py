@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from engine import lie
 from engine.lie import Array
 
 ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
@@ -56,8 +57,8 @@ def tangents(n: Array) -> tuple[Array, Array]:
     """Two unit vectors t₁, t₂ with n × t₁ = t₂, the same ones for the same n."""
     e = np.array([0.0, 1.0, 0.0] if abs(n[0]) > 0.9 else [1.0, 0.0, 0.0])
     t = e - (n @ e) * n
-    t = t / np.linalg.norm(t)
-    return t, np.cross(n, t)
+    t = t / np.sqrt(t @ t)
+    return t, lie.skew(n) @ t
 
 
 def corners(one: Standing) -> Array:
@@ -138,6 +139,20 @@ def gaps_along(one: Standing, other: Standing, n: Array) -> Array:
 def gap_along(one: Standing, other: Standing, n: Array) -> float:
     """How far apart they are along n (3,)."""
     return float(gaps_along(one, other, n[None])[0])
+
+
+def least_distance(one: Standing, other: Standing) -> float:
+    """No more than their distance: that of the balls around them."""
+    (a, r), (b, s) = _ball(one), _ball(other)
+    return float(np.linalg.norm(a - b)) - r - s
+
+
+def _ball(one: Standing) -> tuple[Array, float]:
+    if one.solid.kind == "cylinder":
+        return one.p, float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
+    points = corners(one)
+    middle = (points.min(0) + points.max(0)) / 2
+    return middle, float(np.max(np.linalg.norm(points - middle, axis=1))) + radius(one)
 
 
 def signed_distance(one: Standing, other: Standing) -> float:
@@ -237,24 +252,27 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     spread = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
     own = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
     tried = np.concatenate([spread, own])
-    best = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
-    return max((_turned(one, other, n) for n in best), key=lambda x: x[1])
-
-
-def _turned(one: Standing, other: Standing, n: Array) -> tuple[Array, float]:
-    """The best direction around n, by ever smaller turns; each turn tries other ways, since the gap has ridges."""
-    gap, angle, turn = gap_along(one, other, n), 0.1, 0
-    while angle > 1e-9:
+    n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
+    gap, angle, turn = gaps_along(one, other, n), np.full(6, 0.1), 0
+    while np.any(angle > 1e-9):  # each turn tries other ways, since the gap has ridges
         ways = np.arange(24) * np.pi / 12 + turn
-        t1, t2 = tangents(n)
-        around = np.cos(angle) * n + np.sin(angle) * (np.cos(ways)[:, None] * t1 + np.sin(ways)[:, None] * t2)
-        gaps = gaps_along(one, other, around)
-        best, turn = int(np.argmax(gaps)), turn + 1
-        if gaps[best] > gap + 1e-14:
-            n, gap = around[best] / np.linalg.norm(around[best]), float(gaps[best])
-        else:
-            angle /= 1.5
-    return n, gap
+        aside = np.cos(ways)[:, None, None] * _across(n) + np.sin(ways)[:, None, None] * _across(n, _across(n))
+        around = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
+        gaps = gaps_along(one, other, around.reshape(-1, 3)).reshape(24, 6)
+        best, turn = np.argmax(gaps, 0), turn + 1
+        better = gaps[best, range(6)] > gap + 1e-14
+        n = np.where(better[:, None], around[best, range(6)], n)
+        gap, angle = np.where(better, gaps[best, range(6)], gap), np.where(better, angle, angle / 1.5)
+    first = int(np.argmax(gap))
+    return n[first] / np.linalg.norm(n[first]), float(gap[first])
+
+
+def _across(n: Array, t: Array | None = None) -> Array:
+    """(k, 3): unit vectors across n (k, 3); across t as well if it is given."""
+    if t is None:
+        t = np.where(np.abs(n[:, :1]) > 0.9, [0.0, 1.0, 0.0], [1.0, 0.0, 0.0])
+    x = np.cross(n, t)
+    return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
 def pair_places(one: Standing, other: Standing) -> list[Place]:
@@ -351,7 +369,7 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     """The corners of the area that the touching faces share, seen along n; and the closest place if none is as near."""
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
-    small = min(_extent(a), _extent(b))
+    small = min(_ball(a)[1], _ball(b)[1])
     shared = [x[:2] for x in A.corners if _inside(B, x, BESIDE * small)]
     shared += [x[:2] for x in B.corners if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]
     shared += _crossings(A.corners, B.corners, BESIDE * small)
@@ -363,14 +381,6 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     if all(place.gap > gap + 1e-8 * small for place in found):
         found.append(Place(_closest(a, b, n, gap), n, gap))
     return found
-
-
-def _extent(one: Standing) -> float:
-    """The radius of a ball around a solid."""
-    if one.solid.kind == "cylinder":
-        return float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
-    points = corners(one)
-    return float(np.max(np.linalg.norm(points - (points.min(0) + points.max(0)) / 2, axis=1))) + radius(one)
 
 
 def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:

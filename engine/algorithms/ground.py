@@ -20,8 +20,8 @@ SAME = 1e-5  # cells: places of a height field this near are one
 AROUND = 4  # places in which a sphere is held by a height field
 
 
-def ground_places(standing: Standing, ground: Plane | HeightField) -> list[Place]:
-    """Where each point of the solid is nearest to the ground; of a sphere on a height field there may be several."""
+def ground_places(standing: Standing, ground: Plane | HeightField, reach: float) -> list[Place]:
+    """Where each point of the solid is nearest to the ground; of a sphere on a height field those within reach, m."""
     kind, size = standing.solid.kind, standing.solid.size
     radius = size[0] if kind in ("sphere", "capsule") else 0.0
     places = []
@@ -32,7 +32,7 @@ def ground_places(standing: Standing, ground: Plane | HeightField) -> list[Place
             places += [under(ground, middle + size[0] * e) for e in _rim(standing, n)]
     elif radius > 0 and isinstance(ground, HeightField):
         for x in corners(standing):
-            places += on_field(ground, x, radius)
+            places += on_field(ground, x, radius, reach)
     else:
         for x in corners(standing):
             above = under(ground, x)
@@ -79,16 +79,16 @@ def _rim(standing: Standing, n: Array) -> list[Array]:
     return [e, -e / 2 + np.sqrt(0.75) * side, -e / 2 - np.sqrt(0.75) * side]
 
 
-def on_field(ground: HeightField, x: Array, radius: float, reach: float = 4.0) -> list[Place]:
+def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list[Place]:
     """Where a sphere about x is nearest to a height field: at each place that no other around it is nearer to x.
 
-    Its triangles within `reach` cells are looked at. A sphere whose centre is below the ground is held by the plane of
+    A sphere whose centre is below the ground is held by the plane of
     the triangle over it.
     """
     above = under(ground, x)
     if above.gap <= 0:
         return [Place(x - radius * above.n, above.n, above.gap - radius)]
-    far = radius + reach * ground.cell
+    far = radius + reach
     low, high = (np.floor((x[:2] + side * far - ground.corner[:2]) / ground.cell).astype(int) for side in (-1, 1))
     cells = product(range(low[1], high[1] + 1), range(low[0], high[0] + 1))
     squares = np.array([[_corner(ground, i + k, j + m) for k, m in product((0, 1), repeat=2)] for i, j in cells])

@@ -1,4 +1,4 @@
-"""What a robot touches as a step begins. Everything is looked at; nothing is ruled out early.
+"""What a robot touches as a step begins. Everything is looked at.
 
 In come a `Model`, its `Motion`, a `Scene` and dt; out come `Contact`s as docs/contact.md has them under *Geometry*:
 which shapes may touch, which places take part, and which four of them are kept. Where a shape touches is for
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.algorithms.convex_pairs import Place, Solid, Standing, pair_places, signed_distance
+from engine.algorithms.convex_pairs import Place, Solid, Standing, least_distance, pair_places, signed_distance
 from engine.algorithms.ground import ground_places
 from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.lie import Array
@@ -68,14 +68,16 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
     """All places that could be contacts, by shapes and pairs, before four of each are chosen."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
     still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, None)]
-    found = []
+    found, reach = [], NEAR + 2 * dt * _fastest(at)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
-            places = ground_places(_standing(model, at, piece), scene.ground)
+            places = ground_places(_standing(model, at, piece), scene.ground, reach)
             law = coefficients(scene, piece.surface, None)
             found.append(Near([Contact(piece.link, GROUND, *x, *law) for x in places], len(places) <= KEPT))
     for one, other in may_touch(model, scene, robot, still):
         pair = _standing(model, at, one), _standing(model, at, other)
+        if least_distance(*pair) > reach:
+            continue
         law = coefficients(scene, one.surface, other.surface)
         found.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
     return [near._replace(contacts=[x for x in near.contacts if takes_part(model, at, x, dt)]) for near in found]
@@ -84,6 +86,14 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
 def takes_part(model: Model, at: Motion, x: Contact, dt: float) -> bool:
     closing = -x.n @ (_velocity(model, at, x.link, x.x) - _velocity(model, at, x.other, x.x))
     return bool(x.gap <= NEAR + 2 * dt * max(float(closing), 0.0))
+
+
+def _fastest(at: Motion) -> float:
+    """More than any two shapes of a robot approach each other by, m/s, within 2 m of their bodies' origins."""
+    own = [
+        np.linalg.norm(V[3:] + np.cross(V[:3], p)) + 2 * np.linalg.norm(V[:3]) for V, p in zip(at.V, at.p, strict=True)
+    ]
+    return 2 * float(max(own, default=0.0))
 
 
 def _velocity(model: Model, at: Motion, link: int, x: Array) -> Array:
@@ -151,7 +161,8 @@ def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]
         if _root(model, a) == _root(model, b):  # a free joint between them makes them nobody's neighbours
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
-            if signed_distance(_standing(model, neutral, x), _standing(model, neutral, y)) <= NEUTRAL:
+            pair_there = _standing(model, neutral, x), _standing(model, neutral, y)
+            if least_distance(*pair_there) <= NEUTRAL and signed_distance(*pair_there) <= NEUTRAL:
                 continue
         found.append((y, x) if a == WORLD else (x, y))
     return found

@@ -262,7 +262,7 @@ def _under_contact(
     """A step under contact: its impulses obey the law, and its velocity is what they give."""
     model, settings = robot.model, robot.settings
     ready = step.problem_of(model, robot.q, robot.v, robot.acting, settings, contacts)
-    if (left := step.overlap_left(ready)) > 1e-9:
+    if any(x.gap < 0 for x in contacts) and (left := step.overlap_left(ready)) > 1e-9:
         seen["overlaps that nothing takes back"] += left > 1e-3
         seen["overlaps not solved by the text"] += left <= 1e-3
         return
@@ -278,7 +278,8 @@ def _under_contact(
     yield from _compared("the impulse that nothing gives", push[elsewhere], 0 * push[elsewhere], rounding[elsewhere])
     impulses[len(impulses) - len(ready.joints) :] = push[ready.joints]
     yield from _law(ready, settings, impulses, float(told.residual[0]), rounding, exact)
-    yield from _coordinates(robot, ready, q, v_first, limit, exact)
+    way += v_first - v
+    yield from _coordinates(robot, ready, q, way, limit, exact)
     yield from _told(robot, ready, told, order, v_first, wrench, exact)
 
 
@@ -332,9 +333,8 @@ def _law(
             yield f"restitution is taken {share} times though {2 * share} times adds no energy"
 
 
-def _coordinates(robot: Robot, ready: Problem, q: Array, v: Array, limit: Array, exact: Precision) -> Iterator[str]:
+def _coordinates(robot: Robot, ready: Problem, q: Array, way: Array, limit: Array, exact: Precision) -> Iterator[str]:
     """Coordinates go by v⁺, less what overlaps."""
-    way = step.way_of(robot.model, robot.q, ready, v, robot.settings)
     text = step.moved(robot.model, robot.q, way, robot.settings.dt)
     deepest = max(0.0, *(-x.gap for x in ready.contacts))
     back = np.max(np.abs(np.linalg.solve(ready.M, ready.rows.J[ready.normal].T)), initial=0.0) if deepest > 0 else 0.0
