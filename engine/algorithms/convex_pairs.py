@@ -122,11 +122,11 @@ def farthest(one: Standing, n: Array) -> Array:
     """(k, 3): the points of a solid, with its radius, that are farthest along unit vectors n (k, 3)."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
-        axis = one.R[:, 2]
-        across = n - (n @ axis)[:, None] * axis
-        size = np.linalg.norm(across, axis=1, keepdims=True)
-        rim = np.where(size > 1e-12, r / np.maximum(size, 1e-12), 0.0) * across
-        return np.asarray(one.p + np.sign(n @ axis)[:, None] * (length / 2 * axis) + rim)
+        local = n @ one.R
+        size = np.hypot(local[:, 0], local[:, 1])
+        share = np.where(size > 0, r / np.where(size > 0, size, 1.0), 0.0)
+        foot = np.stack([share * local[:, 0], share * local[:, 1], np.sign(local[:, 2]) * length / 2], 1)
+        return np.asarray(foot @ one.R.T + one.p)
     points = corners(one)
     return np.asarray(points[np.argmax(points @ n.T, 0)] + radius(one) * n)
 

@@ -112,14 +112,17 @@ def _worth(out, first, count, x, n):
 
 
 @inline
-def _search(first, many, points, R, p, speed, dt, surface):
+def _search(first, many, points, R, p, omega, velocity, dt, surface):
     """Where the points of a shape are nearest to a height field; of a plane there is nothing to search."""
     if len(surface) > 1:
         for k in range(first, first + many):
             if points.radius[k] > 0.0:
                 if (k - first) % KEPT == 0:
-                    centre = add(p, mul(R, load3(points.position[k], 0, 1)))
-                    near_sphere(surface, k, centre, points.radius[k], NEAR + 2.0 * dt * speed)
+                    arm = mul(R, load3(points.position[k], 0, 1))
+                    own = add(velocity, cross(omega, arm))
+                    turning = points.radius[k] * np.sqrt(dot(omega, omega))
+                    ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
+                    near_sphere(surface, k, add(p, arm), points.radius[k], ahead)
             else:
                 below = under(surface, add(p, mul(R, load3(points.position[k], 0, 1))))[0]
                 x = _surface_point(k, points, k - first, R, p, below)
@@ -152,7 +155,7 @@ def ground_contacts(points, bodies, w, surface, dt, out):
         R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
         omega, velocity = mul(R, load3(w[body], at.V, 1)), mul(R, load3(w[body], at.V + 3, 1))
         first, many = points.first[s], points.first[s + 1] - points.first[s]
-        _search(first, many, points, R, p, np.sqrt(dot(velocity, velocity)), dt, surface)
+        _search(first, many, points, R, p, omega, velocity, dt, surface)
         kept, across = 0, (0.0, 0.0, 1.0)
         while kept < KEPT:
             best, slot, best_gap = -1e30 if kept == 0 else 0.0, -1, 0.0

@@ -100,13 +100,15 @@ template <typename Real, class Room>
 __device__ __forceinline__ void search(const Surroundings<Real>& scene, int first, int many, const Placed<Real>& body,
                                        Real dt, const Room& room) {
     if constexpr (HEIGHT_FIELD) {
-        const Real speed = sqrt(dot(body.velocity, body.velocity));
 #pragma unroll 1
         for (int number = 0; number < many; number += KEPT) {
             const Real radius = scene.of_point(first + number, point::RADIUS);
             if (!(radius > 0)) return;
-            const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(first + number, point::POSITION));
-            near_sphere(scene, room, Room::NEAREST + near::NUMBERS * number, centre, radius, Real(NEAR) + 2 * dt * speed);
+            const Vector<Real> arm = mul(body.R, scene.vector_of_point(first + number, point::POSITION));
+            const Vector<Real> own = body.velocity + cross(body.omega, arm);
+            const Real speed = sqrt(dot(own, own)) + radius * sqrt(dot(body.omega, body.omega));
+            const Real ahead = Real(NEAR) + 2 * dt * speed;
+            near_sphere(scene, room, Room::NEAREST + near::NUMBERS * number, body.p + arm, radius, ahead);
         }
     }
 }
