@@ -169,30 +169,44 @@ def taken(recording: engine.Recording) -> int:
     return sum(frames.values())
 
 
+def meddle(recording, made, rng) -> None:
+    """One thing more that users do to a recording: begin, branch, put by hand, step."""
+    runs, what = recording.runs, rng.random()
+    if what < 0.15:
+        made.reset(made.model.random(rng)[None])
+        recording.begin(made)
+    elif what < 0.4:
+        run = runs[rng.integers(len(runs))]
+        index = int(rng.integers(run.first, run.last + 1))
+        made.restore(recording.frame(run, index).checkpoint)
+        recording.branch(run, index)
+    elif what < 0.5:
+        made.q[0, 0] += 0.1
+        recording.add(made, begins=True)
+    else:
+        for k in range(int(rng.integers(1, 6))):
+            made.tau[:] = rng.normal(size=made.tau.shape)
+            recording.note(made)
+            made.step(2)
+            recording.add(made, over=bool(k and rng.random() < 0.3))
+
+
+def tangled(rng) -> tuple[engine.Recording, engine.Model]:
+    """Runs that begin, branch from branches and are changed by hand."""
+    recording, made = recorded(rng, 5)
+    for _ in range(25):
+        meddle(recording, made, rng)
+    return recording, made.model
+
+
 def test_memory_is_that_of_the_frames_there_are(chance):
     """However runs begin, branch from branches, are forgotten and dropped for want of room."""
     recording, made = recorded(chance, 5)
-    for _ in range(150):
-        runs, what = recording.runs, chance.random()
-        if what < 0.15:
-            made.reset(made.model.random(chance)[None])
-            recording.begin(made)
-        elif what < 0.4:
-            run = runs[chance.integers(len(runs))]
-            index = int(chance.integers(run.first, run.last + 1))
-            made.restore(recording.frame(run, index).checkpoint)
-            recording.branch(run, index)
-        elif what < 0.5:
-            made.q[0, 0] += 0.1
-            recording.add(made, begins=True)
-        elif what < 0.55:
+    for _ in range(200):
+        if chance.random() < 0.05:
             recording.budget = int(recording.bytes * chance.uniform(0.4, 1.1))
         else:
-            for _ in range(int(chance.integers(1, 6))):
-                made.tau[:] = chance.normal(size=made.tau.shape)
-                recording.note(made)
-                made.step(2)
-                recording.add(made, over=bool(chance.random() < 0.3))
+            meddle(recording, made, chance)
         assert recording.bytes == taken(recording)
 
 
