@@ -65,7 +65,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(params=("any day", "today"))
 def chance(request: pytest.FixtureRequest) -> np.random.Generator:
-    """For laws that hold of any material: the same numbers in every run, and others every day, whose seed is printed."""
+    """For laws of any material: the same numbers in every run, and others every day, whose seed is printed."""
     seed = SEED if request.param == "any day" else datetime.date.today().toordinal()
     print(f"seed {seed}")
     return np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Robots that nobody thought of, in random states: every kind of joint, turned frames, shapes off their links' origins."""
+"""Robots that nobody thought of: every kind of joint, turned frames, shapes and masses off their links' origins."""
 
 from __future__ import annotations
 

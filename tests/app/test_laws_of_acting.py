@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from app.acting.coordinates import coordinates
 from app.acting.drives import MODES, WAVES, Drive, Drives
 from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
 from app.acting.joint_driving import JointDriving, within
+from app.simulation import grounds
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of
 from app.simulation.spread import Spread, deviations
+from app.workbench import Workbench
 
 DT = 1e-4
 
@@ -140,22 +143,40 @@ def held_to(model, running, asked, q, t) -> None:
                 assert running.simulation.target[:, v] == pytest.approx(value, rel=1e-6, abs=1e-7)
 
 
+class Known(dict):
+    """As `DriveControls` knows drives: None for what is plain."""
+
+    def __getitem__(self, v):
+        return self.get(v)
+
+    def drop(self, v):
+        self.pop(v, None)
+
+    def set(self, v, drive):
+        self[v] = drive
+
+
 class Bench(JointDriving):
     """The part of a workbench that knows how joints are driven."""
 
+    floats = False
+
     def __init__(self, model, settings):
         self.model, self.settings, self.coordinates = model, settings, coordinates(model)
-        self.drives, self.newest = {}, None
+        self.drives, self.newest, self._grabbed = Known(), None, None
+        self._worker = SimpleNamespace(change=lambda _: None)
+
+    def _configure(self, settings):
+        self.settings = settings
 
 
 def some_settings(model, rng) -> Settings:
     rows = [row.effort_v for row in coordinates(model) if row.holdable]
     driven, by_velocity = (frozenset(v for v in rows if rng.random() < 0.3) for _ in range(2))
     gains = tuple((v, float(rng.uniform(1, 9)), float(rng.uniform(1, 9))) for v in sorted(rows) if rng.random() < 0.4)
-    return Settings(
-        dt=float(rng.uniform(1e-4, 2e-3)), integrator=str(rng.choice(engine.INTEGRATORS)), held=bool(rng.random() < 0.8),
-        gains=gains, by_velocity=by_velocity, driven=driven, gravity=bool(rng.random() < 0.5),
-    )  # fmt: skip
+    dt, integrator = float(rng.uniform(1e-4, 2e-3)), str(rng.choice(engine.INTEGRATORS))
+    held, gravity = bool(rng.random() < 0.8), bool(rng.random() < 0.5)
+    return Settings(dt, integrator, gravity, held=held, gains=gains, by_velocity=by_velocity, driven=driven)
 
 
 def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
@@ -164,6 +185,7 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
         for _ in range(8):
             settings = some_settings(model, chance)
             bench, (kp, kd) = Bench(model, settings), gains_of(model, settings)
+            bench.newest = SimpleNamespace(target=chance.normal(size=model.nv), tau=chance.normal(size=model.nv))
             for k, row in enumerate(bench.coordinates):
                 pair = (kp[row.effort_v] > 0, kd[row.effort_v] > 0)
                 said = {"": None, "target": (True, True), "velocity": (False, True), "effort": (False, False)}
@@ -181,6 +203,38 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
                 low, high = bounds[drive.mode]
                 kept = within(row, drive)
                 assert kept == replace(drive, value=float(np.clip(drive.value, low, high)))
+                plain = bench.drive_of(k)
+                shown = {"target": bench.newest.target, "effort": bench.newest.tau}.get(mode)
+                assert plain == Drive(mode or "effort", 0.0 if shown is None else shown[row.effort_v])
+
+
+def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path):
+    for model in robots(tmp_path, chance):
+        bench = Bench(model, some_settings(model, chance))
+        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        for _ in range(25):
+            k, asked = int(chance.choice(rows)), a_drive(chance)
+            before, row = [bench.mode(j) for j in rows], bench.coordinates[k]
+            if asked.mode != "effort" and not row.holdable:
+                with pytest.raises(ValueError, match="no drive"):
+                    bench.set_joint_drive(k, asked)
+            else:
+                bench.set_joint_drive(k, asked)
+                assert bench.mode(k) == asked.mode
+                assert bench.drives[row.effort_v] == within(row, asked)
+                before[rows.index(k)] = asked.mode
+            assert [bench.mode(j) for j in rows] == before
+
+
+def test_joints_that_are_too_weak_for_their_weight_are_told(chance, tmp_path):
+    for model in robots(tmp_path, chance)[:1]:
+        model = replace(model, effort_limit=chance.exponential(1.0, model.nv))
+        bench = Bench(model, replace(some_settings(model, chance), gravity=True, held=True))
+        bench.newest = SimpleNamespace(q=model.random(chance))
+        load = np.abs(engine.inverse_dynamics(model, bench.newest.q, np.zeros(model.nv), np.zeros(model.nv)))
+        heavy = [row.name for k, row in enumerate(bench.coordinates)
+                 if bench.mode(k) == "target" and load[row.effort_v] > model.effort_limit[row.effort_v]]  # fmt: skip
+        assert list(Workbench._overloaded(bench)) == heavy
 
 
 def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
@@ -201,7 +255,9 @@ def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
                 c = other.first_moment[body] / other.mass[body]
                 np.testing.assert_allclose(c, model.first_moment[body] / model.mass[body], atol=1e-12)
                 np.testing.assert_allclose(
-                    about_center(other, body) / other.mass[body], about_center(model, body) / model.mass[body], atol=1e-12
+                    about_center(other, body) / other.mass[body],
+                    about_center(model, body) / model.mass[body],
+                    atol=1e-12,
                 )
             rubs = np.stack([other.damping * model.friction, other.friction * model.damping])
             np.testing.assert_allclose(rubs[0], rubs[1], atol=1e-12)
@@ -254,7 +310,7 @@ def test_a_robot_that_is_put_down_just_touches_the_ground(chance, tmp_path):
     for _ in range(4):
         model = robot(tmp_path, chance, turned=bool(chance.random() < 0.7), free=False)
         model = model if model.joints[0].kind == "floating" else robot(tmp_path, chance, free=True)
-        q, n = model.random(chance), chance.normal(0, 0.5, 3) + [0, 0, 1]
+        q, n = model.random(chance), chance.normal(0, 0.5, 3) + np.array([0, 0, 1])
         ground = engine.Plane(tuple(n), float(chance.normal()))
         put = engine.put_down(model, engine.Scene(ground), q)
         assert lowest(model, put, np.array(ground.normal)) == pytest.approx(ground.offset, abs=1e-9)
@@ -271,3 +327,40 @@ def test_a_robot_that_is_put_down_just_touches_the_ground(chance, tmp_path):
             + (links[each.link] @ each.pose)[:3, 3] for each in corners.collisions
         ])  # fmt: skip
         assert (points[:, 2] - field.height(points[:, :2])).min() == pytest.approx(0, abs=1e-9)
+
+
+def test_grounds_are_as_large_as_the_robot_asks_for(chance):
+    size = float(chance.uniform(0.1, 5))
+    boxes = grounds.stairs(size).obstacles
+    lower, upper = (np.array([each.pose[:3, 3] + s * np.array(each.size) / 2 for each in boxes]) for s in (-1, 1))
+    np.testing.assert_allclose(lower[:, 2], 0, atol=1e-12)  # they stand on the ground, beside one another
+    np.testing.assert_allclose(lower[1:, 0], upper[:-1, 0])
+    rise, depth = np.diff(upper[:, 2], prepend=0), (upper - lower)[:, 0]
+    np.testing.assert_allclose(rise / size, rise[0] / size)
+    assert 0 < rise[0] < depth[0] < size
+    n = np.array(grounds.sloping(size).ground.normal)
+    assert np.degrees(np.arccos(n[2])) == pytest.approx(grounds.SLOPE)
+    assert n[0] > 0
+    field, unit = grounds.rough(size).ground, grounds.rough(1.0).ground
+    np.testing.assert_allclose(field.heights, size * unit.heights)
+    assert field.cell == pytest.approx(size * unit.cell)
+    middle = field.heights.shape[0] // 2
+    near = np.abs(field.heights[middle - 6 : middle + 7, middle - 6 : middle + 7]).max()
+    assert near < 0.7 * np.abs(field.heights).max()
+
+
+def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):
+    box = engine.Obstacle("box", (1.0, 1.0, 1.0))
+    for on, itself, obstacles in product((False, True), (False, True), ((), (box,))):
+        scene = engine.Scene(engine.Plane(offset=float(chance.normal())), obstacles=obstacles, self_collision=itself)
+        settings = Settings(ground=on, scene=scene)
+        found = settings.touched
+        if on:
+            assert found is scene
+        elif itself:
+            assert (found.ground, found.obstacles, found.self_collision) == (None, (), True)
+        else:
+            assert found is None
+        for other in (True, False):
+            again = replace(settings, ground=other).touching(found)
+            assert (again.touched, again.scene) == (found, replace(scene, self_collision=itself))

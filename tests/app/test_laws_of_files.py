@@ -13,12 +13,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from random_robots import robot, robots
-from test_laws_of_acting import Bench, a_drive, some_settings
+from test_laws_of_acting import Bench, Known, a_drive, some_settings
 from test_laws_of_time import batch_of, play, tangled
 
 import engine
 from app.desktop.numbers import prefixed, span
-from app.features import session_scene, session_text
+from app.features import session_text
 from app.features.camera_views import _read as read_views
 from app.features.dragging import force_text
 from app.features.sessions import Sessions
@@ -44,14 +44,20 @@ def a_scene(rng) -> engine.Scene:
         engine.Obstacle("capsule", tuple(rng.uniform(0.1, 2, 2)), rng.normal(size=3)),
     ]
     plane = engine.Plane(tuple(rng.normal(size=3)), float(rng.normal()))
-    field = engine.HeightField(rng.normal(size=rng.integers(2, 9, 2)), float(rng.uniform(0.1, 2)), tuple(rng.normal(size=3)))
+    field = engine.HeightField(
+        rng.normal(size=rng.integers(2, 9, 2)), float(rng.uniform(0.1, 2)), tuple(rng.normal(size=3))
+    )
     ground = [plane, field, None][rng.integers(3)]
     chosen = tuple(obstacles[: rng.integers(4)])
     return engine.Scene(ground, float(rng.uniform(0, 2)), float(rng.random()), chosen, bool(rng.random() < 0.5))
 
 
 def same_scene(one: engine.Scene, other: engine.Scene) -> None:
-    assert (one.friction, one.restitution, one.self_collision) == (other.friction, other.restitution, other.self_collision)
+    assert (one.friction, one.restitution, one.self_collision) == (
+        other.friction,
+        other.restitution,
+        other.self_collision,
+    )
     assert type(one.ground) is type(other.ground)
     if isinstance(one.ground, engine.Plane):
         np.testing.assert_allclose((*one.ground.normal, one.ground.offset), (*other.ground.normal, other.ground.offset))
@@ -83,7 +89,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     bench.path, bench.floating, bench.speed = model.source, bool(rng.random() < 0.5), float(rng.uniform(0.1, 10))
     bench.initial, bench.controller = model.random(rng), SimpleNamespace(path="")
     rows = [row for row in bench.coordinates if row.driveable and rng.random() < 0.5]
-    bench.drives = Drives({row.effort_v: a_drive(rng) for row in rows})
+    bench.drives = Known({row.effort_v: a_drive(rng) for row in rows})
     bench.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
     kept = Kept(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
@@ -96,13 +102,6 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     parts = SimpleNamespace(_bench=bench, _window=window, _plots=SimpleNamespace(layout_keys=keys),
                             _beside=SimpleNamespace(kept=beside))  # fmt: skip
     return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys)
-
-
-class Drives(dict):
-    """As `DriveControls`: None for what is plain."""
-
-    def __getitem__(self, v):
-        return self.get(v)
 
 
 def test_a_session_is_read_as_it_was_written(chance, tmp_path):
@@ -180,13 +179,13 @@ def test_settings_views_and_moments_come_back_from_files(chance, tmp_path):
 
 def test_runs_in_parts_are_the_runs_that_were_recorded(chance, tmp_path):
     """With branches of branches, moments that were put by hand, and whatever was dropped before."""
-    for number in range(4):
+    for turn in range(4):
         recording, model = tangled(chance)
         parts = []
         for run in recording.runs:
             begin = 0
             while run.own <= run.last and begin <= run.last:
-                path = tmp_path / f"{number} {len(parts):04d}.npz"
+                path = tmp_path / f"{turn} {len(parts):04d}.npz"
                 parts.append(path)
                 last, begin = engine.save_part(path, recording, run, {}, first=begin, most=int(chance.integers(1, 9)))
                 begin = max(begin, last + 1)
@@ -225,7 +224,7 @@ def test_a_table_of_a_run_has_each_recorded_number_under_its_name(chance, tmp_pa
             for joint in model.joints:
                 if joint.kind in ("floating", "spherical"):
                     names = [f"q:{joint.name}.{part}" for part in ("x", "y", "z", "qx", "qy", "qz", "qw")]
-                    values = [row[name] for name in names[-(joint.q.stop - joint.q.start):]]
+                    values = [row[name] for name in names[-(joint.q.stop - joint.q.start) :]]
                     np.testing.assert_array_equal(values, frame.checkpoint.q[2, joint.q])
 
 

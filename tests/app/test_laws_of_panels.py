@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ from app.panels.bars import Axis
 from app.panels.batch import BatchPanel
 from app.panels.canvas import Canvas, Curve
 from app.panels.chart import Chart
+from app.panels.compare_form import CompareForm
 from app.panels.ghost import GhostPanel
+from app.panels.growth import _time_at
 from app.panels.heat_map import HeatMap
 from app.panels.history import MEMORY, History
 from app.panels.joint_form import JointForm
@@ -83,13 +86,18 @@ def test_a_coordinate_is_read_as_it_was_put_and_its_slider_ends_at_its_limits(ch
                 v = row.effort_v
                 if row.limited:
                     assert (row.lower, row.upper) == (model.lower[v], model.upper[v])
-                    assert row.at_limit(q) == (min(value - row.lower, row.upper - value) < 1e-3 * (row.upper - row.lower))
+                    assert row.at_limit(q) == (
+                        min(value - row.lower, row.upper - value) < 1e-3 * (row.upper - row.lower)
+                    )
             else:
                 room = math.sqrt(math.pi**2 - sum(x * x for x in others))
                 assert row.value(q) == pytest.approx(np.clip(value, -room, room), abs=1e-6)
                 assert np.linalg.norm(q[row.q : row.q + 4]) == pytest.approx(1)
             if row.driveable:
-                assert (row.effort, row.velocity) == (model.effort_limit[row.effort_v], model.velocity_limit[row.effort_v])
+                assert (row.effort, row.velocity) == (
+                    model.effort_limit[row.effort_v],
+                    model.velocity_limit[row.effort_v],
+                )
 
 
 @pytest.fixture
@@ -113,45 +121,58 @@ def filled(panel, model, rng):
     return rows, q, v, effort, target, tau
 
 
+def cell_of(table, k: int, column: int, role=Role.DisplayRole):
+    return table.data(table.index(k, column), role)
+
+
+def limits_of(joints, k: int, row, unit: str) -> None:
+    """What can be typed, and what is said of it, ends where the joint does."""
+    if not row.limited:
+        return
+    box = joints.itemDelegate().createEditor(joints, None, joints.table.index(k, VALUE))
+    ends = (box.minimum() * UNITS[unit], box.maximum() * UNITS[unit])
+    assert ends == pytest.approx((row.lower, row.upper), abs=0.006 * UNITS[unit])
+    if row.leader is None:
+        spoken = re.search(r"from (-?[\d.]+) to (-?[\d.]+)", joints.table._hint(row)).groups()
+        told_ = [float(each) * UNITS[unit] for each in spoken]
+        assert told_ == pytest.approx([row.lower, row.upper], abs=0.051 * UNITS[unit])
+
+
 def test_the_joint_table_tells_positions_drives_velocities_and_efforts(chance, tmp_path, joints):
+    asked_for = []
+    joints.table.driven.connect(lambda *x: asked_for.append(x))
     for model in robots(tmp_path, chance):
         rows, q, v, effort, target, tau = filled(joints, model, chance)
         table = joints.table
         for k, row in enumerate(rows):
-            def cell(column: int, role=Role.DisplayRole, k=k):
-                return table.data(table.index(k, column), role)
-
-            angle = turns(model, row.name)
+            cell, angle = partial(cell_of, table, k), turns(model, row.name)
             assert cell(NAME) == row.name
             value, unit = told(cell(VALUE))
             assert unit == ("°" if angle else "mm")
             assert value == pytest.approx(row.value(q), abs=0.051 * UNITS[unit])
             assert cell(VALUE, Role.EditRole) * UNITS[unit] == pytest.approx(row.value(q))
+            limits_of(joints, k, row, unit)
             if not row.driveable:
                 assert (cell(DRIVE), cell(VELOCITY), cell(EFFORT)) == (None, None, None)
                 continue
-            mode, dof = table.mode(k), row.effort_v
+            mode, dof, rate, push = table.mode(k), row.effort_v, *(("°/s", "N m") if angle else ("mm/s", "N"))
             plain = {"target": target[dof], "effort": tau[dof]}.get(mode)
             asked = table.drives[k].value if k in table.drives else plain
-            value, unit = told(cell(DRIVE))
-            assert unit == {"target": "°" if angle else "mm", "velocity": "°/s" if angle else "mm/s",
-                            "effort": "N m" if angle else "N"}[mode]  # fmt: skip
-            assert value == pytest.approx(asked, abs=0.051 * UNITS[unit])
-            for column, known, unit in ((VELOCITY, v[dof], "°/s" if angle else "mm/s"), (EFFORT, effort[dof], "N m" if angle else "N")):
-                value, shown = told(cell(column))
-                assert (value, shown) == (pytest.approx(known, abs=0.051 * UNITS[unit]), unit)
-            with_signals, number = [], float(chance.normal())
-            table.driven.connect(lambda *x: with_signals.append(x))
-            table.setData(table.index(k, DRIVE), number / UNITS[told(cell(DRIVE))[1]])
-            table.driven.disconnect()
-            assert with_signals == [(k, pytest.approx(number))]
+            value, shown = told(cell(DRIVE))
+            assert shown == {"target": unit, "velocity": rate, "effort": push}[mode]
+            assert value == pytest.approx(asked, abs=0.051 * UNITS[shown])
+            for column, known, its in ((VELOCITY, v[dof], rate), (EFFORT, effort[dof], push)):
+                assert told(cell(column)) == (pytest.approx(known, abs=0.051 * UNITS[its]), its)
+            number = float(chance.normal())
+            table.setData(table.index(k, DRIVE), number / UNITS[shown])
+            assert asked_for.pop() == (k, pytest.approx(number))
 
 
 def test_a_slider_is_dragged_to_the_value_that_it_shows(chance, tmp_path, joints):
+    asked = []
+    joints.moved.connect(lambda *x: asked.append(x))
     for model in robots(tmp_path, chance):
         rows, *_ = filled(joints, model, chance)
-        asked = []
-        joints.moved.connect(lambda *x: asked.append(x))
         for k, row in enumerate(rows):
             joints.scrollTo(joints.table.index(k, SLIDER))
             value = float(chance.uniform(row.lower, row.upper))
@@ -161,11 +182,12 @@ def test_a_slider_is_dragged_to_the_value_that_it_shows(chance, tmp_path, joints
             if row.leader is not None:
                 assert not asked
                 continue
-            pixel = (row.upper - row.lower) / (joints.slider_position(k, row.upper) - joints.slider_position(k, row.lower)).x()
+            pixel = (row.upper - row.lower) / (
+                joints.slider_position(k, row.upper) - joints.slider_position(k, row.lower)
+            ).x()
             assert asked.pop() == (k, pytest.approx(value, abs=1.5 * pixel))
             assert pixel > 0
             asked.clear()
-        joints.moved.disconnect()
 
 
 def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot):
@@ -184,7 +206,9 @@ def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot)
                 assert box.value() * UNITS[unit] == pytest.approx(value, abs=0.0051 * UNITS[unit])
             again = form._drive()
             assert (again.mode, again.wave, again.weight) == (drive.mode, drive.wave, drive.weight)
-            assert (again.value, again.amplitude) == pytest.approx((drive.value, drive.amplitude), abs=0.0051 * UNITS[unit])
+            assert (again.value, again.amplitude) == pytest.approx(
+                (drive.value, drive.amplitude), abs=0.0051 * UNITS[unit]
+            )
             assert again.period == pytest.approx(drive.period, abs=0.0051)
             assert (form.kp.value(), form.kd.value()) == pytest.approx(gains, abs=0.0051)
             velocity, effort = chance.normal(size=2)
@@ -302,7 +326,10 @@ def test_a_plots_places_are_its_times_and_values(chance, qtbot, tmp_path):
     for k in chance.integers(0, len(every), 25):
         canvas.resize(*chance.integers(200, 900, 2).tolist())
         start, low = chance.normal(size=2)
-        canvas.time, canvas.values = (start, start + 10 ** chance.uniform(-2, 3)), (low, low + 10 ** chance.uniform(-5, 5))
+        canvas.time, canvas.values = (
+            (start, start + 10 ** chance.uniform(-2, 3)),
+            (low, low + 10 ** chance.uniform(-5, 5)),
+        )
         x, y = chance.random(2) * (canvas.area.width(), canvas.area.height()) + (canvas.area.left(), canvas.area.top())
         assert float(canvas.x_of(canvas.time_at(x))) == pytest.approx(x)
         assert float(canvas.y_of(canvas._value_at(y))) == pytest.approx(y)
@@ -338,8 +365,8 @@ def test_the_ghosts_panel_asks_for_what_is_chosen_and_tells_how_far_it_is(chance
             str(chance.choice(["", "abia", "cfa"])), str(chance.choice(["", *engine.INTEGRATORS])),
             str(chance.choice(PRECISIONS)), Fraction(chance.choice(STEPS)),
         )  # fmt: skip
-        for box, value in zip((panel.algorithm, panel.integrator, panel.precision, panel.step),
-                              (chosen.algorithm, chosen.integrator, chosen.precision, chosen.step), strict=True):  # fmt: skip
+        for name in ("algorithm", "integrator", "precision", "step"):
+            box, value = getattr(panel, name), getattr(chosen, name)
             box.setCurrentIndex([box.itemData(k) for k in range(box.count())].index(value))
         assert panel.settings == chosen
         deviation = chance.exponential(1e-3, 4)
@@ -365,3 +392,25 @@ def test_bars_are_as_long_as_their_times(chance):
             if words != "0":
                 seconds = first * float(words.split(" ")[0].replace(",", "")) if "×" in words else meant(words, "s")
                 assert place == pytest.approx(axis.place(seconds), abs=6e-3)
+
+
+def test_a_chain_is_as_long_as_its_slider_and_its_number_say(chance, qtbot):
+    form = CompareForm()
+    qtbot.addWidget(form)
+    for links in chance.integers(1, 1 << 12, 30).tolist():
+        form.length.setValue(links)
+        assert form.chain_length == links
+        assert 2 ** (form.links.value() / 16) == pytest.approx(links, rel=0.05)
+    lengths = []
+    for value in range(form.links.maximum() + 1):
+        form.links.setValue(value)
+        lengths.append(form.chain_length)
+    assert lengths == sorted(lengths)
+    assert (lengths[0], lengths[-1]) == (1, 4096)
+
+
+def test_a_curve_of_growth_goes_through_its_points_straight_on_logarithmic_paper(chance):
+    power, factor = chance.uniform(0.5, 2), 10 ** chance.uniform(-6, -3)
+    curve = {int(n): factor * n**power for n in (1, 2, 7, 40, 333)}
+    for size in (*curve, *chance.uniform(1, 333, 9)):
+        assert _time_at(curve, size) == pytest.approx(factor * size**power)

@@ -6,17 +6,24 @@ from itertools import product
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import QEvent, QPointF, Qt
+from PyQt6.QtGui import QImage, QMouseEvent, QPainter
 from random_robots import about_center, bodies, center_of, moved, robots
 from test_laws_of_files import meant
 
 import engine
+from app.desktop import theme
 from app.gl import glyphs, skeleton
 from app.gl.camera import Camera
+from app.gl.extras import Extras
 from app.gl.glyphs import Explainer
 from app.gl.picking import pick, ray
 from app.gl.pushes import Push, arrows, of_links, shapes
 from app.gl.scene import Scene
+from app.gl.view import View
+from app.picture import labels
 from app.picture.overlays import Overlays
+from app.picture.steering import SteeredView
 
 MOVED = np.array([3.0, -2.0, 1.0])
 
@@ -31,9 +38,10 @@ def a_camera(rng, around: np.ndarray | None = None) -> Camera:
 
 def placed(camera: Camera, size, points: np.ndarray) -> np.ndarray:
     """(N, 3): where points (N, 3) are seen, in pixels from the upper left corner, and clip space's w."""
-    clip = np.c_[points, np.ones(len(points))] @ (
-        camera.projection(size[0] / size[1]).astype(float) @ camera.view().astype(float)
-    ).T
+    clip = (
+        np.c_[points, np.ones(len(points))]
+        @ (camera.projection(size[0] / size[1]).astype(float) @ camera.view().astype(float)).T
+    )
     x, y, _, w = clip.T
     return np.stack([(0.5 + 0.5 * x / w) * size[0], (0.5 - 0.5 * y / w) * size[1], w], 1)
 
@@ -53,9 +61,8 @@ def test_a_camera_sees_as_a_pinhole_does(chance):
         points, depth = points[depth > 0.1 * camera.distance], depth[depth > 0.1 * camera.distance]
         span = camera.distance * np.tan(camera.fov / 2)  # at the target, from the middle to the shorter side's edge
         pixels = min(size) / 2 / span * (camera.away if camera.parallel else camera.distance) / depth
-        expected = np.stack([
-            size[0] / 2 + pixels * ((points - camera.target) @ right), size[1] / 2 - pixels * ((points - camera.target) @ up)
-        ], 1)  # fmt: skip
+        away = (points - camera.target) @ np.stack([right, -up], 1)
+        expected = size / 2 + pixels[:, None] * away
         np.testing.assert_allclose(placed(camera, size, points)[:, :2], expected, atol=0.4 if camera.parallel else 0.05)
         np.testing.assert_allclose([camera.depth(point) for point in points], depth, rtol=1e-9)
         for place, point in zip(expected, points, strict=True):
@@ -86,6 +93,48 @@ def test_a_hand_moves_the_camera_as_it_moves_the_picture(chance):
         assert np.all(seen[:, 2] > 0)
         edge = np.tan(0.46 * camera.fov) / np.tan(camera.fov / 2) / 2
         assert away.max() <= edge + 1e-5 if camera.parallel else away.max() == pytest.approx(edge, abs=1e-5)
+
+
+def test_what_is_pressed_moves_with_the_mouse(chance, qtbot):
+    view = SteeredView()
+    qtbot.addWidget(view)
+    for _ in range(15):
+        size = chance.integers(200, 900, 2)
+        view.resize(*size.tolist())
+        view.camera = a_camera(chance)
+        held, start = view.camera.target.copy(), QPointF(*(0.5 * size))
+        by = QPointF(*chance.integers(-80, 80, 2).tolist())
+        middle, none = Qt.MouseButton.MiddleButton, Qt.KeyboardModifier.NoModifier
+        view.mousePressEvent(QMouseEvent(QEvent.Type.MouseButtonPress, start, start, middle, middle, none))
+        view.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, start + by, start + by, middle, middle, none))
+        there = placed(view.camera, size, held[None])[0, :2]
+        np.testing.assert_allclose(there - size / 2, (by.x(), by.y()), atol=0.6)
+        left = Qt.MouseButton.LeftButton
+        view.camera.elevation = 0.1
+        view.mousePressEvent(QMouseEvent(QEvent.Type.MouseButtonPress, start, start, left, left, none))
+        near = view.camera.target + 0.1 * view.camera.distance * view.camera.axes()[2]  # towards the eye
+        view.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, start + by, start + by, left, left, none))
+        turned = placed(view.camera, size, np.array([near, view.camera.target]))
+        step = turned[0, :2] - turned[1, :2]
+        for axis, moved_by in enumerate((by.x(), by.y())):
+            assert step[axis] * moved_by > 0 or abs(moved_by) < 9  # what is in front goes along
+
+
+def test_a_name_stands_at_what_it_names(chance, qapp):
+    for _ in range(15):
+        camera, size = a_camera(chance), (600, 400)
+        point = camera.target + 0.15 * camera.distance * chance.normal(size=3)
+        x, y, _ = placed(camera, size, point[None])[0]
+        if not (20 < x < 500 and 50 < y < 380):
+            continue
+        image = QImage(*size, QImage.Format.Format_RGB32)
+        image.fill(0)
+        painter = QPainter(image)
+        view = View(None, None, camera, 0.0, size, extras=Extras(labels=(("a name", tuple(point), True),)))
+        labels.paint(painter, view, 1.0, qapp.font())
+        painter.end()
+        found = image.pixelColor(round(x), round(y)).getRgb()[:3]
+        np.testing.assert_allclose(found, theme.color("accent").getRgb()[:3], atol=60)
 
 
 def all_triangles(content, poses) -> tuple[np.ndarray, np.ndarray]:
@@ -216,10 +265,11 @@ def test_a_skeleton_joins_links_to_those_that_they_carry(chance, tmp_path):
             assert np.linalg.norm(np.array([*origins, *tips]) - pose[:3, 3] - half, axis=1).min() < 1e-9
 
 
-def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_path, qapp):
+@pytest.mark.usefixtures("qapp")
+def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_path):
     """Of wrenches set along either's axes and of recorded ones; also where a robot is drawn elsewhere, with words."""
     for model in robots(tmp_path, chance):
-        _, poses, explainer, _ = explained(model, chance)
+        _, poses, *_ = explained(model, chance)
         overlays, acting, expected = Overlays(), [], []
         overlays.set_robot(model, 1.3)
         for link in chance.choice(len(poses), 4, replace=False).tolist():

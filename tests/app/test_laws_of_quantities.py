@@ -13,6 +13,7 @@ from app.acting.coordinates import coordinates
 from app.panels.inspection import fixed_facts, live_facts, mass_of
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import Evaluation, States
+from app.recording.replay import snapshot
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import Snapshot
 
@@ -57,7 +58,7 @@ def vectors_of_the_robot(model, x: States) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def of_a_link(x: States, poses: np.ndarray, link: int) -> dict[str, np.ndarray]:
+def of_a_link(poses: np.ndarray, link: int) -> dict[str, np.ndarray]:
     behind, here, ahead = poses[:, link]
     turn = (ahead - behind)[:3, :3] / (2 * H) @ here[:3, :3].T
     return {
@@ -104,7 +105,7 @@ def test_every_quantity_is_what_its_name_says(chance, tmp_path):
             if each.subject == "robot":
                 expected = part_of(whole[each.kind], each.part)
             elif each.subject == "link":
-                expected = part_of(of_a_link(x, poses, model.link_names.index(each.name))[each.kind], each.part)
+                expected = part_of(of_a_link(poses, model.link_names.index(each.name))[each.kind], each.part)
             else:
                 expected = of_a_joint(model, x, each.name)[each.kind]
             assert shown[1] == pytest.approx(expected, rel=1e-6, abs=1e-7, nan_ok=True), each.label
@@ -117,7 +118,9 @@ def of_contacts(each, found: ContactForces, model) -> float:
         return found.number
     if each.kind == "contact residual":
         return found.residual
-    which = found.link == model.link_names.index(each.name) if each.subject == "link" else np.ones(len(found.link), bool)
+    which = (
+        found.link == model.link_names.index(each.name) if each.subject == "link" else np.ones(len(found.link), bool)
+    )
     return part_of(found.force[which].sum(0), each.part)
 
 
@@ -186,7 +189,7 @@ def weighed(model, link, pose, frame, center) -> None:
     np.testing.assert_allclose(axes * found.principal @ axes.T, world, atol=1e-9)
     assert np.linalg.det(found.axes) == pytest.approx(1)
     seen = link_R.T @ world @ link_R
-    scale = dict(rel=6e-3, abs=2e-6 * np.abs(seen).max())
+    scale = {"rel": 6e-3, "abs": 2e-6 * np.abs(seen).max()}
     assert told["mass"] == pytest.approx([model.mass[body]], rel=1e-3)
     assert told["CoM in link, mm"] == pytest.approx(1e3 * link_R.T @ (center - pose[:3, 3]), rel=2e-3, abs=1e-3)
     assert told["I₁ I₂ I₃, kg m²"] == pytest.approx(np.linalg.eigvalsh(world), **scale)
@@ -244,10 +247,10 @@ def touching(model, rng, steps: int = 60) -> engine.Simulation:
         engine.Obstacle("box", tuple(rng.uniform(0.1, 0.4, 3)), tuple(rng.uniform(-0.5, 0.5, 3) * (1, 1, 0)))
         for _ in range(4)
     )
-    scene = engine.Scene(engine.Plane(tuple(rng.normal(0, 0.2, 3) + (0, 0, 1))), 0.7, 0.0, obstacles, True)
+    scene = engine.Scene(engine.Plane(tuple(rng.normal(0, 0.2, 3) + np.array([0, 0, 1]))), 0.7, 0.0, obstacles, True)
     start = engine.put_down(model, scene, model.random(rng))
-    made = engine.Simulation(model, 2, dt=1e-4, device="cpu", scene=scene, q=np.stack([start, start]))
-    made.v[:, :6] = rng.uniform(-0.5, 0.5, 6)
+    made = engine.Simulation(model, 2, dt=1e-4, device="cpu", scene=scene, q=np.stack([model.neutral(), start]))
+    made.v[:, :6] = rng.uniform(-0.5, 0.5, (2, 6))
     made.step(steps)
     return made
 
@@ -258,9 +261,13 @@ def test_forces_of_contacts_balance_momentum_and_each_other(chance, tmp_path):
     for _ in range(3):
         model = tangle(tmp_path, chance)
         made, quantities = touching(model, chance), catalogue(model)
+        recording = engine.Recording()
+        recording.begin(made)
         for _ in range(25):
             before = [engine.momentum(model, *(x[1] for x in made.state()))[3:], *made.state()]
+            recording.note(made)
             made.step(1)
+            recording.add(made)
             q, v = (x[1] for x in made.state())
             shown, found = contact_forces(made.contacts, made.dt, 1), contacts_of(made.contacts, made.dt, 1)
             x = States(np.zeros(1), q[None], v[None], v[None], contact=[shown])
@@ -279,6 +286,12 @@ def test_forces_of_contacts_balance_momentum_and_each_other(chance, tmp_path):
                 np.testing.assert_allclose(told, own, atol=1e-9 + 1e-9 * np.abs(shown.force).max(initial=0.0))
                 if found is not None:
                     np.testing.assert_allclose(found.on(link).sum(0), own, atol=1e-6)
+            (run,) = recording.runs
+            again = snapshot(recording.frame(run, run.last), 1)
+            assert (again.contacts is None) == (found is None)
+            if found is not None:
+                np.testing.assert_allclose(again.contacts.point, found.point)
+                np.testing.assert_allclose(again.contacts.force, found.force)
             inner += 0 if found is None else int((found.other >= 0).sum())
             outer += 0 if found is None else int((found.other < 0).sum())
     assert inner > 0 < outer

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import QPoint, Qt
 from random_robots import robot, robots
 from test_laws_of_time import batch_of, play
 from windows import wait
@@ -14,6 +16,7 @@ from windows import wait
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.joint_driving import JointDriving
+from app.features.dragging import Dragging
 from app.gl.camera import Camera
 from app.picture.studio import times
 from app.simulation import companion as beside
@@ -89,7 +92,7 @@ def test_what_is_put_by_hand_moves_nothing_else_and_a_reset_holds_all(chance, tm
         rows = [row for row in coordinates(model) if row.leader is None and row.component is None]
         row = rows[int(chance.integers(len(rows)))]
         (q, v), value = (x.copy() for x in running.simulation.state()), float(chance.normal())
-        running.place(lambda state: row.put(state, value), row.v)
+        running.place(partial(row.put, value=value), row.v)
         there, speed = running.simulation.state()
         q[:, row.q], v[:, list(row.v)] = value, 0.0
         np.testing.assert_array_equal(there, q)
@@ -100,9 +103,11 @@ def test_what_is_put_by_hand_moves_nothing_else_and_a_reset_holds_all(chance, tm
         assert not running.simulation.v.any()
         assert running.state()[0] == 0
         scalar = model.q_of_v >= 0
-        np.testing.assert_array_equal(running.simulation.target[:, scalar], np.tile(start[model.q_of_v[scalar]], (3, 1)))
+        np.testing.assert_array_equal(
+            running.simulation.target[:, scalar], np.tile(start[model.q_of_v[scalar]], (3, 1))
+        )
         put = int(model.q_of_v[scalar][0])
-        running.place(lambda state: state.__setitem__(put, 0.3), (0,))  # before any step all spread from there
+        running.place(lambda state, put=put: state.__setitem__(put, 0.3), (0,))  # before any step all spread from there
         np.testing.assert_array_equal(running.simulation.q, running._spread.poses(model, running.simulation.q[0]))
 
 
@@ -252,4 +257,19 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
             assert np.all(local[:3] > own.min(0) - 0.03)
             assert np.all(local[:3] < own.max(0) + 0.03)
             found += 1
+            if found == 1 and model.link_body[hit.link] >= 0:
+                pulled(window, qtbot, hit, QPoint(round(x), round(y)))
         assert found > 0
+
+
+def pulled(window, qtbot, hit, place: QPoint) -> None:
+    """The point that was grabbed is pulled to where the cursor is, as far away as it was."""
+    viewport, drag, right = window.viewport, window.features[Dragging], Qt.MouseButton.RightButton
+    qtbot.mousePress(viewport, right, pos=place)
+    depth = viewport.camera.depth(hit.point + viewport.center)
+    for by in (QPoint(40, 25), QPoint(-70, -30)):
+        qtbot.mouseMove(viewport, place + by)
+        at = viewport.place(drag.hold.target)
+        assert (at.x(), at.y()) == (pytest.approx((place + by).x(), abs=1), pytest.approx((place + by).y(), abs=1))
+        assert viewport.camera.depth(drag.hold.target + viewport.center) == pytest.approx(depth, rel=0.02)
+    qtbot.mouseRelease(viewport, right, pos=place)

@@ -27,7 +27,9 @@ def touched(rng, count: int = 9) -> tuple[tuple[np.ndarray, ...], Marks, float, 
     way = rng.normal(size=(count, 3))
     point, normal = rng.normal(size=(count, 3)), way / np.linalg.norm(way, axis=1, keepdims=True)
     state = rng.choice(list(COLORS), count)
-    force = np.where((state == "open")[:, None], 0.0, rng.normal(size=(count, 3)) * 10 ** rng.uniform(-1, 3, (count, 1)))
+    force = np.where(
+        (state == "open")[:, None], 0.0, rng.normal(size=(count, 3)) * 10 ** rng.uniform(-1, 3, (count, 1))
+    )
     weight, size = 10 ** rng.uniform(0, 3), rng.uniform(0.1, 5)
     return (point, normal, force, state), marks(point, normal, force, state, weight, size), weight, size
 
@@ -52,7 +54,9 @@ def test_marks_of_contacts_are_their_points_normals_and_forces(chance):
         arrow = (length / np.maximum(strength, 1e-30))[:, None] * force
         np.testing.assert_allclose(tips[1], (point + arrow)[pressing], atol=1e-5 * (1 + size))
         assert np.all(np.linalg.norm(made.rods[2 * count :, :3, 0], axis=1) <= ARROW * size * (1 + 1e-5))
-        np.testing.assert_allclose(made.ends, np.stack([point, point + np.where(pressing[:, None], arrow, 0)]), atol=1e-9)
+        np.testing.assert_allclose(
+            made.ends, np.stack([point, point + np.where(pressing[:, None], arrow, 0)]), atol=1e-9
+        )
         colors = np.array([COLORS[each] for each in state], np.float32)
         np.testing.assert_array_equal(made.rod_colors[:count], colors)
         np.testing.assert_array_equal(made.head_colors, colors[pressing])
@@ -133,7 +137,10 @@ def test_a_click_picks_the_robot_of_a_batch_that_is_there(chance):
 
 def test_each_robot_in_sight_is_drawn_once_and_near_ones_whole(chance, tmp_path):
     model = robot(tmp_path, chance)
-    tiers, poses = Tiers(Scene(model).content), np.asarray(engine.link_poses(model, model.random(chance, 30)), np.float32)
+    tiers, poses = (
+        Tiers(Scene(model).content),
+        np.asarray(engine.link_poses(model, model.random(chance, 30)), np.float32),
+    )
     for _ in range(10):
         crowd = Crowd()
         crowd.set_size(np.zeros(3), np.ones(3))
@@ -158,7 +165,8 @@ def triangles_of(content, poses):
     return np.array(sorted(corners.reshape(len(corners), 9).round(5).tolist()))
 
 
-def test_what_stands_together_is_all_that_stands_there(chance, tmp_path, qapp):
+@pytest.mark.usefixtures("qapp")
+def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
     """A robot, its ghost, another robot and obstacles in one content are the triangles of each by itself."""
     one, two = (robot(tmp_path, chance, 6) for _ in range(2))
     first, second = Scene(one).content, Scene(two).content
@@ -233,7 +241,7 @@ def test_the_lights_view_and_the_shadow_hold_all_that_is_there(chance):
         np.testing.assert_allclose(towards[:2], 0, atol=1e-12)
         assert towards[2] < 0  # nearer to the light
         assert texel == pytest.approx(2 / 1024 / np.linalg.norm(matrix[0, :3]))
-        n = chance.normal(0, 0.3, 3) + [0, 0, 1]
+        n = chance.normal(0, 0.3, 3) + np.array([0, 0, 1])
         plane = np.append(n / np.linalg.norm(n), chance.normal())
         lower, upper = frame.shaded(low, high, plane, 0.0)
         u, v = frame.directions(plane)

@@ -11,7 +11,7 @@ from random_robots import robot, robots
 
 import engine
 from app.acting.coordinates import coordinates
-from app.features.keyframes import Keyframe, Keyframes
+from app.features.keyframes import Keyframes
 from app.panels.timeline import Track, spacing
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import Probe
@@ -77,7 +77,8 @@ def test_a_replay_shows_at_each_moment_the_frame_that_is_due(chance, clock):
         assert replay.at_end
 
 
-def test_moving_and_skipping_go_by_frames_and_seconds(chance, clock):
+@pytest.mark.usefixtures("clock")
+def test_moving_and_skipping_go_by_frames_and_seconds(chance):
     recording, _ = recorded(chance)
     (run,) = recording.runs
     times = np.array([recording.frame(run, k).time for k in range(run.last + 1)])
@@ -210,36 +211,45 @@ def test_memory_is_that_of_the_frames_there_are(chance):
         assert recording.bytes == taken(recording)
 
 
-def test_keyframes_are_seen_in_their_run_and_in_what_left_it_later(chance, qapp):
-    recording, made = recorded(chance, 6)
+def lineage(run, runs) -> list[int]:
+    """The numbers of a run and of all that it goes on from."""
+    found, numbered = [run.number], {each.number: each for each in runs}
+    while (left := numbered[found[-1]].left) is not None:
+        found.append(left[0])
+    return found
+
+
+@pytest.mark.usefixtures("qapp")
+def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
+    """A branch has the frames of what it goes on from, up to where it left that, and no others."""
     for _ in range(6):
-        run = recording.runs[chance.integers(len(recording.runs))]
-        index = int(chance.integers(run.first, run.last + 1))
-        made.restore(recording.frame(run, index).checkpoint)
-        recording.branch(run, index)
-        for _ in range(3):
-            recording.note(made)
-            made.step(5)
-            recording.add(made)
-    runs, frames = recording.runs, Keyframes(None, print, print, lambda: None)
-    for run in runs:
-        own = [recording.frame(run, k) for k in range(run.first, run.last + 1)]
-        for frame in chance.choice(np.array(own, object), 2):
-            frames.add(run, frame).name = f"«{run.number}» &\n{frame.time}"
-    by_number = {run.number: run for run in runs}
-    for run in runs:
-        there, seen, until = run, [], math.inf
-        while there is not None:
-            seen += [each for each in frames.all if each.run is there and each.frame.time <= until]
-            left = there.left
-            there, until = (by_number[left[0]], min(until, left[1])) if left else (None, until)
-        assert sorted(map(id, frames.seen_in(run, runs))) == sorted(map(id, seen))
-        assert np.all(np.diff([each.frame.time for each in frames.seen_in(run, runs)]) >= 0)
-    told, again = frames.told, Keyframes(None, print, print, lambda: None)
-    again.restore(recording, told)
-    assert again.told == told
-    assert all(isinstance(each, Keyframe) and each.frame.time == time
-               for each, (_, time, _) in zip(again.all, told, strict=True))  # fmt: skip
+        recording, made = recorded(chance, 6)
+        for _ in range(8):
+            run = recording.runs[chance.integers(len(recording.runs))]
+            index = int(chance.integers(run.first, run.last + 1))
+            made.restore(recording.frame(run, index).checkpoint)
+            recording.branch(run, index)
+            for _ in range(3):
+                recording.note(made)
+                made.step(5)
+                recording.add(made)
+        runs, frames = recording.runs, Keyframes(None, print, print, lambda: None)
+        for run in runs:
+            for index in chance.choice(np.arange(run.first, run.last + 1), 4).tolist():
+                frames.add(run, recording.frame(run, index)).name = f"«{run.number}» &\n{index}"
+        for run in runs:
+            of, own = lineage(run, runs), {index: id(frame) for index, frame in enumerate(run._frames)}
+            seen = [
+                each for each in frames.all if each.run.number in of
+                and own.get(each.frame.index) == id(each.run._frames[each.frame.index])
+            ]  # fmt: skip
+            found = frames.seen_in(run, runs)
+            assert sorted(map(id, found)) == sorted(map(id, seen))
+            assert np.all(np.diff([each.frame.time for each in found]) >= 0)
+        told, again = frames.told, Keyframes(None, print, print, lambda: None)
+        again.restore(recording, told)
+        assert again.told == told
+        assert [each.frame.index for each in again.all] == [each.frame.index for each in frames.all]
 
 
 def test_a_place_on_the_track_is_the_time_that_it_seeks(chance, qtbot):
@@ -262,7 +272,8 @@ def test_series_answer_as_plain_arrays_do(chance):
     for _ in range(30):
         line, time, value = Series(), np.zeros(0), np.zeros(0)
         for _ in range(6):
-            start = chance.uniform(0, time[-1] + 0.5) if len(time) and chance.random() < 0.4 else (time[-1:].sum() + 0.1)
+            last = time[-1:].sum()
+            start = chance.uniform(0, last + 0.5) if chance.random() < 0.4 else last + 0.1
             more = start + np.cumsum(chance.uniform(0.01, 0.1, 20))
             new = chance.normal(size=20)
             line.extend(more, new)
@@ -280,6 +291,22 @@ def test_series_answer_as_plain_arrays_do(chance):
             assert line.at(t) == value[np.argmin(np.abs(time - t))]
         every = np.sort(chance.uniform(time[0] - 1, time[-1] + 1, 30))
         np.testing.assert_array_equal(line.lacks(every), (every < time[0]) | (every > time[-1]))
+
+
+def test_gaps_of_a_series_are_filled_with_what_was_worked_out(chance):
+    for _ in range(20):
+        every = np.cumsum(chance.uniform(0.01, 0.1, 120))
+        known = dict(zip(every.tolist(), chance.normal(size=120).tolist(), strict=True))
+        line, begin = Series(), 0
+        while begin < 120:
+            end = begin + int(chance.integers(2, 30))
+            if chance.random() < 0.5:
+                line.extend(every[begin:end], np.array([known[t] for t in every[begin:end].tolist()]))
+            else:
+                line.interrupt()
+            begin = end
+        filled = line.filled(every, np.array(list(known.values())))
+        assert dict(zip(filled.time.tolist(), filled.value.tolist(), strict=True)) == known
 
 
 def test_what_is_simulated_keeps_to_the_clock_at_any_speed(chance, clock):
@@ -306,7 +333,8 @@ def test_a_joint_that_comes_to_its_limit_is_told_once(chance, tmp_path):
     range_ = model.upper[one] - model.lower[one]
     q, away = model.neutral(), np.zeros(len(one), bool)  # who stood clearly off its limits since it was told
     for _ in range(200):
-        share = np.where(chance.random(len(one)) < 0.5, chance.choice([0.0, 1.0, 1.2, -0.3]), chance.uniform(0.02, 0.98, len(one)))
+        inside, beyond = chance.uniform(0.02, 0.98, len(one)), chance.choice([0.0, 1.0, 1.2, -0.3])
+        share = np.where(chance.random(len(one)) < 0.5, beyond, inside)
         q[model.q_of_v[one]] = model.lower[one] + share * range_
         there = (share <= 0) | (share >= 1)
         expected = {model.coordinate_names[v] for v in one[there & away]}
