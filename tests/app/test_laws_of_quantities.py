@@ -95,6 +95,9 @@ def test_every_quantity_is_what_its_name_says(chance, tmp_path):
         x = sampled(model, chance)
         every, evaluation = catalogue(model), Evaluation(model, coordinates(model), x)
         poses, whole = np.asarray(engine.link_poses(model, x.q)), vectors_of_the_robot(model, x)
+        assert len({each.key for each in every}) == len({each.label for each in every}) == len(every)
+        followers = {each.kind for each in every if each.name == "follower"}  # which nothing drives by itself
+        assert followers == {"position", "velocity", "acceleration"}
         for each in every:
             shown = evaluation.value(each)
             if "contact" in each.kind:

@@ -184,6 +184,8 @@ def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
     np.testing.assert_allclose(
         triangles_of(content, poses), np.array(sorted(apart_.reshape(len(apart_), 9).round(5).tolist())), atol=2e-5
     )
+    start, mesh = content.instances.start, content.instances.mesh
+    np.testing.assert_array_equal(mesh, np.repeat(np.arange(len(content.meshes)), np.diff(start)))
     alone = overlays.seen(first, here, alone=True)
     assert len(all_triangles(*alone)[0]) == sum(len(all_triangles(*parts[k])[0]) for k in (0, 3))
     lower, upper = overlays.around(first.bounds(here))
