@@ -322,8 +322,8 @@ def test_a_plots_places_are_its_times_and_values(chance, qtbot, tmp_path):
     canvas, chart, model = Canvas(), Chart(), robot(tmp_path, chance)
     for widget in (canvas, chart):
         qtbot.addWidget(widget)
-    every = [each for each in catalogue(model) if not each.unit.logarithmic and each.unit.label]
-    for k in chance.integers(0, len(every), 25):
+    every = {each.kind: each for each in catalogue(model) if not each.unit.logarithmic and each.unit.label}
+    for quantity in (*every.values(), *every.values()):
         canvas.resize(*chance.integers(200, 900, 2).tolist())
         start, low = chance.normal(size=2)
         canvas.time, canvas.values = (
@@ -339,7 +339,7 @@ def test_a_plots_places_are_its_times_and_values(chance, qtbot, tmp_path):
         canvas.curves = (curve,)
         place = QPointF(float(canvas.x_of(at[3])) + 1e-6, float(canvas.y_of(curve.value[3])) + 1)
         assert canvas.near(place) == (curve, 3)
-        quantity, line = every[int(k)], Series()
+        line = Series()
         line.extend(np.arange(5.0), chance.normal(size=5) * 10 ** chance.uniform(-4, 4))
         chart.add(quantity)
         chart.canvas.time = (0.0, 4.0)

@@ -266,6 +266,25 @@ def test_a_skeleton_joins_links_to_those_that_they_carry(chance, tmp_path):
 
 
 @pytest.mark.usefixtures("qapp")
+def test_names_stand_at_the_masses_of_their_links(chance, tmp_path):
+    for model in robots(tmp_path, chance):
+        _, poses, _, frames = explained(model, chance)
+        overlays, chosen = Overlays(), int(chance.integers(len(poses)))
+        overlays.set_robot(model, 1.0)
+        overlays.show("names", True)
+        overlays.choose(chosen)
+        told = overlays.extras(poses, MOVED).labels
+        assert sorted(name for name, *_ in told) == sorted(model.link_names)
+        assert [name for name, _, marked in told if marked] == [model.link_names[chosen]] == [told[0][0]]
+        at = {name: np.array(place) - MOVED for name, place, _ in told}
+        for body, frame in frames.items():
+            if model.mass[body]:
+                name = model.link_names[int(np.flatnonzero(model.link_body == body)[0])]
+                center = (frame @ np.append(center_of(model, body), 1))[:3]
+                np.testing.assert_allclose(at[name], center, atol=1e-9)
+
+
+@pytest.mark.usefixtures("qapp")
 def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_path):
     """Of wrenches set along either's axes and of recorded ones; also where a robot is drawn elsewhere, with words."""
     for model in robots(tmp_path, chance):

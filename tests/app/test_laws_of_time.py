@@ -56,8 +56,8 @@ def shown_at(times: np.ndarray, seconds: float) -> int:
 
 def test_a_replay_shows_at_each_moment_the_frame_that_is_due(chance, clock):
     """At any speed, however far frames stand apart and however often anybody looks."""
-    for _ in range(12):
-        recording, _ = recorded(chance)
+    for _ in range(8):
+        recording, _ = recorded(chance, 20)
         (run,) = recording.runs
         times = np.array([recording.frame(run, k).time for k in range(run.first, run.last + 1)])
         replay, speed = Replay(recording), 10 ** chance.uniform(-2, 1)
