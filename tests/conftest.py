@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import importlib.metadata
 import importlib.util
@@ -60,6 +61,14 @@ def example_robots() -> list[Path]:
 def rng() -> np.random.Generator:
     """The same numbers in every run, and for every test its own stream from the start."""
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture(params=("any day", "today"))
+def chance(request: pytest.FixtureRequest) -> np.random.Generator:
+    """For laws of any material: the same numbers in every run, and others every day, whose seed is printed."""
+    seed = SEED if request.param == "any day" else datetime.date.today().toordinal()
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
 
 
 @pytest.fixture(scope="session", autouse=True)

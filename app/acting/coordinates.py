@@ -163,7 +163,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
 def _follower(model: engine.Model, joint: engine.Joint) -> Coordinate:
     leader = model.joint(joint.leader or "")
     angular = joint.kind in ("revolute", "continuous")
-    lower, upper, limited = _span(model, leader.v.start, angular)
+    lower, upper, limited = _span(model, leader.v.start, leader.kind in ("revolute", "continuous"))
     lower, upper = sorted(joint.multiplier * end + joint.offset for end in (lower, upper))
     return Coordinate(
         joint.name, leader.q.start, (), lower, upper, angular, limited, leader.name, joint.multiplier, joint.offset

@@ -131,7 +131,7 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     if rows := _joint_state(model, link, frame):
         sections.insert(0, Section("Joint state", rows))
     if frame.contacts is not None:
-        force = frame.contacts.force[frame.contacts.link == link]
+        force = frame.contacts.on(link)
         text = _fixed(force.sum(0)) if len(force) else "none"
         points = f"{len(force)} contact point{'s' if len(force) != 1 else ''}"
         sections.append(Section("Contact", (Row("force, N", text, f"on the link, along the world's axes; {points}"),)))
@@ -179,7 +179,7 @@ def _number(value: float) -> str:
     if abs(value) < 1e-9:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
-        digits = max(0, min(4, 3 - math.floor(math.log10(abs(value)))))
+        digits = max(0, 3 - math.floor(math.log10(abs(value))))
         return f"{value:.{digits}f}"
     return re.sub(r"e([+-])0", r"e\1", f"{value:.2e}")
 

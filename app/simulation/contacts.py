@@ -12,9 +12,10 @@ import engine
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """C contacts: of the links `link` (C,); `point` (C, 3) in the world, m; `normal` (C, 3) towards the robot.
+    """C contacts: of the links `link` (C,); `point` (C, 3) in the world, m; `normal` (C, 3) towards that link.
 
-    `force` (C, 3) on the robot, N; `state` (C,) is "open", "stick" or "slip" for each.
+    `force` (C, 3) on that link, N; `state` (C,) is "open", "stick" or "slip" for each; `other` (C,) is the index of
+    another of the robot's links, on which the opposite force acts, and negative where there is none.
     """
 
     point: np.ndarray
@@ -22,6 +23,11 @@ class Contacts:
     force: np.ndarray
     state: np.ndarray
     link: np.ndarray
+    other: np.ndarray
+
+    def on(self, link: int) -> np.ndarray:
+        """(F, 3): the forces on a link, in the world, N."""
+        return np.concatenate([self.force[self.link == link], -self.force[self.other == link]])
 
 
 def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contacts | None:
@@ -35,6 +41,7 @@ def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contac
         found.impulse[0] / dt,
         np.array(found.states(0)),
         found.link[0].copy(),
+        found.other[0].copy(),
     )
 
 

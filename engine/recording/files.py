@@ -204,8 +204,8 @@ def q_names(model: Model) -> tuple[str, ...]:
     for joint in model.joints:
         if joint.leader is None:
             width = joint.q.stop - joint.q.start
-            parts = {7: ("x", "y", "z", "qx", "qy", "qz", "qw"), 4: ("qx", "qy", "qz", "qw")}.get(width)
-            names += [f"{joint.name}.{part}" for part in parts] if parts else [joint.name] * width
+            parts = ("x", "y", "z", "qx", "qy", "qz", "qw")[-width:] if width in (4, 7) else joint.type.parts
+            names += [f"{joint.name}.{part}" for part in parts] or [joint.name]
     return tuple(names)
 
 

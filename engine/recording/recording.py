@@ -128,12 +128,6 @@ class Run:
             raise IndexError(f"frame {index} is not recorded; there are {self.first} to {self.last}")
         return StoredFrame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
 
-    def _pop(self) -> int:
-        """Let the newest frame go; the bytes that are free then."""
-        shared, frame = self.last <= self._shared, self._frames.pop()
-        assert frame is not None
-        return 0 if shared else StoredFrame(*frame).bytes
-
     def _drop(self) -> int:
         """Let the oldest frame go, of the only run; the bytes that are free then."""
         frame = self._frames[self._at]
@@ -250,8 +244,15 @@ class Recording(NotCopied):
             return
         if run._stored(run.last).time == run._stored(0).time:
             while len(run):
-                self._bytes -= run._pop()
+                self._pop(run)
             self._runs.pop()
+
+    def _pop(self, run: Run) -> None:
+        """Let the newest frame of a run go, which may stay in those that share it."""
+        shared, frame = run.last <= run._shared, run._frames.pop()
+        run._shared = min(run._shared, run.last)
+        if not shared or not any(each is frame for other in self._runs for each in other._frames):
+            self._bytes -= StoredFrame(*frame).bytes  # type: ignore[misc]
 
     def branch(self, run: Run, index: int) -> Run:
         """A new run that leaves `run` at a frame; the simulation that goes on starts at that frame's checkpoint.
@@ -319,10 +320,10 @@ class Recording(NotCopied):
             if last is not None and last.setup == setup and last.steps == checkpoint.steps:
                 if same_bits(last.q, checkpoint.q) and same_bits(last.v, checkpoint.v):
                     return
-                self._bytes -= run._pop()
+                self._pop(run)
                 begins = True
             elif over and last is not None and last.setup == setup and not (last.begins or begins):
-                self._bytes -= run._pop()
+                self._pop(run)
                 self._changes = [*last.changes, *self._changes]
             if begins or last is None or self._inputs is None:
                 begins, self._inputs, self._changes = True, acting(simulation), []

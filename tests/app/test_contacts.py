@@ -10,7 +10,7 @@ from windows import wait
 import engine
 from app.features.contact_view import READ, ContactView
 from app.gl import contact_marks
-from app.gl.contact_marks import COLORS, LONGEST, apart, marks
+from app.gl.contact_marks import LONGEST, apart, marks
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.running import for_new, running_of
@@ -31,32 +31,12 @@ def corners(mesh, pose):
     return mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
 
 
-def test_an_arrow_is_as_long_as_its_force_and_ends_in_its_head():
-    quarter = made([0.0, 0.0, 25.0])
-    assert quarter.ends[1, 0] == pytest.approx(0.15 * 2.0 * UP)
-    (head,) = (corners(contact_marks.HEAD, pose) for pose in quarter.heads)
-    shaft = corners(contact_marks.ROD, quarter.rods[-1])
-    assert head[:, 2].max() == pytest.approx(0.3)
-    assert shaft[:, 2].max() == pytest.approx(head[:, 2].min(), abs=1e-6)
-    assert shaft[:, 2].min() == pytest.approx(0.0, abs=1e-6)
-    assert made([0.0, 30.0, 40.0]).ends[1, 0] == pytest.approx([0.0, 0.36, 0.48])
-
-
 def test_an_arrow_has_a_longest_and_a_short_one_keeps_its_shape():
     assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * LONGEST)
     short = made([0.0, 0.0, 0.1])
     head = corners(contact_marks.HEAD, short.heads[0])
     assert head[:, 2].min() >= 0.5 * short.ends[1, 0, 2] - 1e-9
     assert np.all(np.isfinite(short.rods))
-
-
-@pytest.mark.parametrize("state", list(COLORS))
-def test_colours_tell_the_state_and_what_does_not_press_has_no_arrow(state):
-    found = made([0.0, 0.0, 0.0 if state == "open" else 50.0], state)
-    assert tuple(found.rod_colors[0]) == pytest.approx(COLORS[state])
-    assert len(found.heads) == (state != "open")
-    disc = corners(contact_marks.ROD, found.rods[0])
-    assert np.ptp(disc[:, 2]) < 0.2 * np.ptp(disc[:, 0])
 
 
 def test_marks_are_apart_by_what_moved_or_changed():

@@ -57,13 +57,6 @@ def simulation(window) -> engine.Simulation:
     return window.workbench._worker._loop.changeover.running.simulation
 
 
-def test_waves_are_what_they_say():
-    sine = Drive("effort", 1.0, "sine", 2.0, 4.0)
-    assert [sine.at(t) for t in (0, 1, 3)] == pytest.approx([1, 3, -1])
-    step = Drive("target", 1.0, "step", 2.0, 4.0)
-    assert [step.at(t) for t in (0, 1.99, 2.01, 3.99, 4.01)] == [1, 1, 3, 3, 1]
-
-
 def test_a_velocity_is_held(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)

@@ -54,15 +54,6 @@ def test_the_spring_is_stable_however_long_a_force_is_held(h, share):
     assert np.abs(x).max() < 1e-3
 
 
-def test_a_force_at_a_point_is_a_wrench_about_the_links_origin(rng):
-    pose = np.eye(4)
-    pose[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    point, force = rng.normal(size=3), rng.normal(size=3)
-    wrench = on_link(pose, point, force)
-    np.testing.assert_allclose(pose[:3, :3] @ wrench[3:], force, atol=1e-14)
-    np.testing.assert_allclose(pose[:3, :3] @ wrench[:3], np.cross(pose[:3, :3] @ point, force), atol=1e-14)
-
-
 def test_a_pendulum_is_pulled_to_the_cursor_while_it_plays(bench):
     """At rest the spring's moment about the pivot is that of the weight."""
     opened(bench, engine.find_robot("pendulum"))

@@ -13,8 +13,7 @@ import engine
 from app.features.ground_view import GroundView
 from app.gl import frame
 from app.gl.camera import Camera
-from app.gl.scene import Scene
-from app.gl.world import FEW, beside, world_of
+from app.gl.world import FEW, world_of
 from app.simulation import grounds
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
@@ -143,23 +142,3 @@ def test_a_plane_has_directions_of_its_own(rng):
         np.testing.assert_allclose(np.cross(u, v), n, atol=1e-12)
     u, v = frame.directions(np.array([0.0, 0.0, 1.0, 0.0]))
     assert (u.tolist(), v.tolist()) == ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
-
-
-def test_a_shadow_falls_on_a_slope_along_the_light():
-    plane = np.array([*engine.slope(0.3).normal, 0.1])
-    box = np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0])
-    lower, upper = frame.shaded(*box, plane, 0.0)
-    np.testing.assert_allclose(lower, upper)
-    u, v = frame.directions(plane)
-    point = plane[3] * plane[:3] + lower[0] * u + lower[1] * v
-    np.testing.assert_allclose(np.cross(box[0] - point, frame.KEY), 0.0, atol=1e-12)
-
-
-def test_two_contents_stand_beside_each_other():
-    model = engine.load(QUADRUPED)
-    robot, world = Scene(model).content, world_of(grounds.stairs(1.0))
-    both = beside(robot, len(model.link_names), world.obstacles)
-    assert len(both.meshes) == len(robot.meshes) + len(world.obstacles.meshes)
-    assert both.instances.start[-1] == len(both.instances.mesh) == len(both.hulls)
-    assert np.all(np.diff(both.instances.mesh) >= 0)
-    assert both.parts == (len(model.link_names),) * 2

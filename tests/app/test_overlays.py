@@ -103,43 +103,6 @@ def test_glyphs_are_as_large_as_the_robot(scale):
     assert np.all((length > 0.029 * scale) & (length < 0.141 * scale))
 
 
-def test_axes_and_masses_stand_where_the_engine_has_them(rng):
-    model = engine.load(ARM)
-    q = model.random(rng)
-    poses = np.array(engine.link_poses(model, q))
-    explainer = Explainer(model, 1.0)
-    rods = explainer.glyphs(("axes",), poses)["rod"].poses
-    # A joint's axis does not move while its joint does.
-    for k in range(model.nv):
-        other = q.copy()
-        other[k] += 0.5
-        again = explainer.glyphs(("axes",), np.array(engine.link_poses(model, other)))["rod"].poses
-        np.testing.assert_allclose(again[k, :3, 3], rods[k, :3, 3], atol=1e-6)
-        np.testing.assert_allclose(again[k, :3, 2], rods[k, :3, 2], atol=1e-6)
-    # What the whole centre of mass does is momentum over mass.
-    v, dt = rng.uniform(-1, 1, model.nv), 1e-3
-    ends = [
-        explainer.glyphs(("masses",), np.array(engine.link_poses(model, q + sign * dt * v)))["ball"].poses[-1, :3, 3]
-        for sign in (-1.0, 1.0)
-    ]
-    assert len(explainer.glyphs(("masses",), poses)["ball"].poses) == 1 + np.count_nonzero(model.mass)
-    moved = (ends[1].astype(float) - ends[0]) / (2 * dt)
-    expected = engine.momentum(model, q, v)[3:] / model.mass.sum()
-    np.testing.assert_allclose(moved, expected, atol=1e-4)
-
-
-def test_an_ellipsoid_has_the_moments_of_its_body():
-    model = engine.load(ARM)
-    poses = np.array(engine.link_poses(model, model.neutral()))
-    balls = Explainer(model, 1e-9).glyphs(("inertias",), poses)["ball"].poses.astype(float)
-    for k, body in enumerate(np.flatnonzero(model.mass > 0)):
-        mass, center = model.mass[body], model.first_moment[body] / model.mass[body]
-        about = model.inertia[body] - mass * (center @ center * np.eye(3) - np.outer(center, center))
-        squares = np.sort(np.linalg.norm(balls[k, :3, :3], axis=0) ** 2)
-        moments = np.sort(mass / 5 * (squares.sum() - squares))
-        np.testing.assert_allclose(moments, np.linalg.eigvalsh(about), rtol=1e-5)
-
-
 def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     actions = arm.features[OverlayView].actions
     choose(qtbot, arm, actions["frames"])

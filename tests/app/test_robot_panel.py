@@ -12,7 +12,6 @@ from windows import press, wait
 import engine
 from app.features.robot_view import RobotView
 from app.features.time_view import TimeView
-from app.panels.inspection import fixed_facts, mass_of, roll_pitch_yaw
 from app.panels.robot_tree import entries
 
 ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
@@ -155,28 +154,6 @@ def _depths(under: list[int]) -> list[int]:
     for above in under:
         depth.append(0 if above < 0 else depth[above] + 1)
     return depth
-
-
-def test_masses_are_about_the_centre_of_mass_and_in_the_links_frame(rng):
-    model = engine.load(ARM)
-    for link in range(1, len(model.link_names)):
-        found, body = mass_of(model, link), model.link_body[link]
-        assert found.mass == model.mass[body]
-        R, p = model.link_rotation[link], model.link_position[link]
-        center = R @ found.center + p
-        np.testing.assert_allclose(center * found.mass, model.first_moment[body], atol=1e-12)
-        shift = found.mass * (center @ center * np.eye(3) - np.outer(center, center))
-        np.testing.assert_allclose(R @ found.inertia @ R.T + shift, model.inertia[body], atol=1e-12)
-        again = found.axes @ np.diag(found.principal) @ found.axes.T
-        np.testing.assert_allclose(again, found.inertia, atol=1e-12)
-    assert mass_of(model, 0) is None
-    assert "fixed to the world" in fixed_facts(model, 0)[0].rows[0].text
-    angles = rng.uniform(-1.5, 1.5, 3)
-    c, s = np.cos(angles), np.sin(angles)
-    X = np.array([[1, 0, 0], [0, c[0], -s[0]], [0, s[0], c[0]]])
-    Y = np.array([[c[1], 0, s[1]], [0, 1, 0], [-s[1], 0, c[1]]])
-    Z = np.array([[c[2], -s[2], 0], [s[2], c[2], 0], [0, 0, 1]])
-    np.testing.assert_allclose(roll_pitch_yaw(Z @ Y @ X), angles, atol=1e-12)
 
 
 def test_the_drives_torque_of_a_held_arm_is_its_weight(qtbot, arm):

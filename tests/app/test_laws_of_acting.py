@@ -1,0 +1,366 @@
+"""What acts on random robots, how they differ and where they are put down, against mechanics' own words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from random_robots import about_center, jacobians, robot, robots
+
+import engine
+from app.acting.coordinates import coordinates
+from app.acting.drives import MODES, WAVES, Drive, Drives
+from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
+from app.acting.joint_driving import JointDriving, within
+from app.simulation import grounds
+from app.simulation.messages import Settings
+from app.simulation.running import Running, gains_of
+from app.simulation.spread import Spread, deviations
+from app.workbench import Workbench
+
+DT = 1e-4
+
+
+def frictionless(model: engine.Model) -> engine.Model:
+    """With nothing but what acts from outside."""
+    nothing, unlimited = np.zeros(model.nv), np.full(model.nv, np.inf)
+    return replace(
+        model, friction=nothing, damping=nothing, lower=-unlimited, upper=unlimited, velocity_limit=unlimited,
+        effort_limit=unlimited,
+    )  # fmt: skip
+
+
+def running_at(model, rng, batch: int = 3, **settings) -> Running:
+    """A batch in states of their own."""
+    q, v = model.random(rng, batch), rng.uniform(-0.5, 0.5, (batch, model.nv))
+    made = engine.Simulation(model, batch, dt=DT, device="cpu", q=q, v=v, **settings)
+    return Running(made, Spread(batch))
+
+
+def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
+    """Jᵀ of what was set, by differences of poses, gives forward dynamics the acceleration that a step has."""
+    for model in map(frictionless, robots(tmp_path, chance, plain=True)):
+        running, forces = running_at(model, chance), Forces()
+        running.take_wrenches()
+        moving = np.flatnonzero(model.link_body >= 0)
+        for link in chance.choice(moving, 3, replace=False).tolist():
+            forces.set[link] = SetWrench(link, chance.normal(0, 3, 6), bool(chance.random() < 0.6))
+        link, robot_ = int(chance.choice(moving)), int(chance.integers(3))
+        size, mass = chance.uniform(0.5, 2), model.mass.sum()
+        spring = Spring(robot_, link, chance.normal(0, 0.1, 3), chance.normal(0, 0.5, 3), mass, size)
+        for pulled in (False, True):
+            forces.spring = spring if pulled else None
+            q, v = (x.copy() for x in running.present())
+            assert forces.before(running, 1)
+            running.advance(1)
+            forces.after(running, 1)
+            for k in range(3):
+                J, poses = jacobians(model, q[k]), engine.link_poses(model, q[k])
+                tau = np.zeros(model.nv)
+                for at, each in forces.set.items():
+                    turn = np.eye(3) if each.world else poses[at, :3, :3]
+                    tau += J[at, :3].T @ (turn @ each.wrench[:3]) + J[at, 3:].T @ (turn @ each.wrench[3:])
+                if pulled and k == robot_:
+                    arm = poses[link, :3, :3] @ spring.point
+                    tau += (J[link, 3:] + np.cross(J[link, :3], arm, axisa=0, axisb=0, axisc=0)).T @ forces._force
+                expected = engine.forward_dynamics(model, q[k], v[k], tau)
+                found = (running.present()[1][k] - v[k]) / DT
+                np.testing.assert_allclose(found, expected, atol=5e-4 * (1 + np.abs(expected).max()))
+
+
+def test_the_spring_pulls_the_point_to_the_cursor_against_its_motion(chance, tmp_path):
+    """A light hand: k (x* − x) − d ẋ for a force that is held for no time, and no more than the size stretches it."""
+    for model in robots(tmp_path, chance, plain=True):
+        q, v, link = model.random(chance), chance.uniform(-1, 1, model.nv), len(model.link_names) - 1
+        point, target, size = chance.normal(0, 0.1, 3), chance.normal(0, 0.6, 3), chance.uniform(0.2, 0.8)
+        spring = Spring(0, link, point, target, float(model.mass.sum()), size)
+        force, pose = spring.force(model, q, v, 1e-12)
+        J, poses = jacobians(model, q)[link], np.asarray(engine.link_poses(model, q))
+        np.testing.assert_array_equal(pose, poses[link])
+        arm = pose[:3, :3] @ point
+        Jx = J[3:] + np.cross(J[:3], arm, axisa=0, axisb=0, axisc=0)
+        away, moving = target - pose[:3, 3] - arm, Jx @ v
+        away *= min(1.0, size / np.linalg.norm(away))
+        mobility = Jx @ np.linalg.solve(engine.mass_matrix(model, q), Jx.T)
+        mass = min(model.mass.sum(), 3 / np.trace(mobility))
+        k = model.mass.sum() * EARTH / (0.25 * size)
+        np.testing.assert_allclose(force, k * away - 2 * math.sqrt(k * mass) * moving, rtol=1e-4, atol=1e-4)
+        wrench = on_link(pose, point, force)
+        np.testing.assert_allclose(J[:3].T @ pose[:3, :3] @ wrench[:3] + J[3:].T @ pose[:3, :3] @ wrench[3:],
+                                   Jx.T @ force, atol=1e-5 * (1 + np.abs(force).max()))  # fmt: skip
+
+
+def a_drive(rng) -> Drive:
+    return Drive(
+        MODES[rng.integers(3)], rng.normal(0, 2), WAVES[rng.integers(3)], rng.normal(0, 2), rng.uniform(0.01, 3),
+        bool(rng.random() < 0.5),
+    )  # fmt: skip
+
+
+def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
+    for model in robots(tmp_path, chance, plain=True):
+        kd = chance.uniform(0.5, 2, model.nv) * model.constrained
+        running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
+        running.simulation.reset(*running.present())
+        drives.jumped(running)
+        rows = [row for row in coordinates(model) if row.holdable]
+        asked = {row.effort_v: a_drive(chance) for row in rows}
+        for v, drive in asked.items():
+            drives.set(v, drive, running)
+        t = checked = 0.0
+        for _ in range(60):
+            count = min(int(chance.integers(1, 40)), drives.most(running) or 10**9)
+            fresh = not drives._left
+            q, time = running.present()[0][0].copy(), t
+            assert drives.before(running, count)
+            if fresh:
+                held_to(model, running, asked, q, time)
+                checked += 1
+            running.advance(count)
+            drives.after(running, count)
+            t += count * DT
+        assert checked > 5
+
+
+def held_to(model, running, asked, q, t) -> None:
+    """What acts now on every robot of the batch is what the drives say at that time."""
+    load = engine.inverse_dynamics(model, q, np.zeros(model.nv), np.zeros(model.nv))
+    kd = running.simulation.settings.kd[0]
+    for v, drive in asked.items():
+        turn = (t / drive.period) % 1.0
+        late = drive.amplitude if turn >= 0.5 else 0.0
+        wave = {"constant": 0.0, "sine": drive.amplitude * math.sin(2 * math.pi * turn), "step": late}[drive.wave]
+        value = drive.value + wave
+        effort = {"target": 0.0, "velocity": kd[v] * value, "effort": value}[drive.mode] + drive.weight * load[v]
+        near_edge = drive.wave == "step" and min(abs(turn - 0.5), turn, 1 - turn) < 1e-6
+        if not near_edge:
+            assert running.simulation.tau[:, v] == pytest.approx(effort, rel=1e-6, abs=1e-7)
+            if drive.mode == "target":
+                assert running.simulation.target[:, v] == pytest.approx(value, rel=1e-6, abs=1e-7)
+
+
+class Known(dict):
+    """As `DriveControls` knows drives: None for what is plain."""
+
+    def __getitem__(self, v):
+        return self.get(v)
+
+    def drop(self, v):
+        self.pop(v, None)
+
+    def set(self, v, drive):
+        self[v] = drive
+
+
+class Bench(JointDriving):
+    """The part of a workbench that knows how joints are driven."""
+
+    floats = False
+
+    def __init__(self, model, settings):
+        self.model, self.settings, self.coordinates = model, settings, coordinates(model)
+        self.drives, self.newest, self._grabbed = Known(), None, None
+        self._worker = SimpleNamespace(change=lambda _: None)
+
+    def _configure(self, settings):
+        self.settings = settings
+
+
+def some_settings(model, rng) -> Settings:
+    rows = [row.effort_v for row in coordinates(model) if row.holdable]
+    driven, by_velocity = (frozenset(v for v in rows if rng.random() < 0.3) for _ in range(2))
+    gains = tuple((v, float(rng.uniform(1, 9)), float(rng.uniform(1, 9))) for v in sorted(rows) if rng.random() < 0.4)
+    dt, integrator = float(rng.uniform(1e-4, 2e-3)), str(rng.choice(engine.INTEGRATORS))
+    held, gravity = bool(rng.random() < 0.8), bool(rng.random() < 0.5)
+    return Settings(dt, integrator, gravity, held=held, gains=gains, by_velocity=by_velocity, driven=driven)
+
+
+def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
+    """A target has both gains, a velocity kd alone, an effort neither; those typed are those taken."""
+    for model in robots(tmp_path, chance):
+        for _ in range(8):
+            settings = some_settings(model, chance)
+            bench, (kp, kd) = Bench(model, settings), gains_of(model, settings)
+            bench.newest = SimpleNamespace(target=chance.normal(size=model.nv), tau=chance.normal(size=model.nv))
+            for k, row in enumerate(bench.coordinates):
+                pair = (kp[row.effort_v] > 0, kd[row.effort_v] > 0)
+                said = {"": None, "target": (True, True), "velocity": (False, True), "effort": (False, False)}
+                mode = bench.mode(k)
+                assert (mode == "") == (not row.driveable)
+                assert not mode or pair == said[mode], row
+                assert bench.is_held(k) == (mode == "target")
+                own = {v: each for v, *each in settings.gains}.get(row.effort_v)
+                if mode == "target" and own is not None:
+                    assert bench.gains(k) == tuple(own) == (kp[row.effort_v], kd[row.effort_v])
+                drive, bounds = a_drive(chance), {
+                    "target": (row.lower, row.upper) if row.limited else (-np.inf, np.inf),
+                    "velocity": (-row.velocity, row.velocity), "effort": (-row.effort, row.effort),
+                }  # fmt: skip
+                low, high = bounds[drive.mode]
+                kept = within(row, drive)
+                assert kept == replace(drive, value=float(np.clip(drive.value, low, high)))
+                plain = bench.drive_of(k)
+                shown = {"target": bench.newest.target, "effort": bench.newest.tau}.get(mode)
+                assert plain == Drive(mode or "effort", 0.0 if shown is None else shown[row.effort_v])
+
+
+def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path):
+    for model in robots(tmp_path, chance):
+        bench = Bench(model, some_settings(model, chance))
+        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        for _ in range(25):
+            k, asked = int(chance.choice(rows)), a_drive(chance)
+            before, row = [bench.mode(j) for j in rows], bench.coordinates[k]
+            if asked.mode != "effort" and not row.holdable:
+                with pytest.raises(ValueError, match="no drive"):
+                    bench.set_joint_drive(k, asked)
+            else:
+                bench.set_joint_drive(k, asked)
+                assert bench.mode(k) == asked.mode
+                assert bench.drives[row.effort_v] == within(row, asked)
+                before[rows.index(k)] = asked.mode
+            assert [bench.mode(j) for j in rows] == before
+
+
+def test_joints_that_are_too_weak_for_their_weight_are_told(chance, tmp_path):
+    for model in robots(tmp_path, chance)[:1]:
+        model = replace(model, effort_limit=chance.exponential(1.0, model.nv))
+        bench = Bench(model, replace(some_settings(model, chance), gravity=True, held=True))
+        bench.newest = SimpleNamespace(q=model.random(chance))
+        load = np.abs(engine.inverse_dynamics(model, bench.newest.q, np.zeros(model.nv), np.zeros(model.nv)))
+        heavy = [row.name for k, row in enumerate(bench.coordinates)
+                 if bench.mode(k) == "target" and load[row.effort_v] > model.effort_limit[row.effort_v]]  # fmt: skip
+        assert list(Workbench._overloaded(bench)) == heavy
+
+
+def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
+    """Masses differ, centres of mass and radii of gyration do not; robot 0 is the robot itself."""
+    for model in robots(tmp_path, chance):
+        spread = Spread(40, *chance.uniform(0.1, 0.9, 3).tolist(), seed=int(chance.integers(1 << 20)))
+        made = spread.parameters(model)
+        made.check()
+        heavy = np.flatnonzero(model.mass > 0)
+        shares = made.mass[:, heavy] / model.mass[heavy]
+        assert np.all(shares[0] == 1)
+        assert np.abs(shares - 1).max() <= spread.mass + 1e-12
+        assert np.abs(shares - 1).max() > 0.9 * spread.mass
+        assert len(np.unique(shares[1:])) == shares[1:].size  # each body of each by itself
+        for k in chance.integers(0, 40, 3).tolist():
+            other = made.robot(k)
+            for body in heavy:
+                c = other.first_moment[body] / other.mass[body]
+                np.testing.assert_allclose(c, model.first_moment[body] / model.mass[body], atol=1e-12)
+                np.testing.assert_allclose(
+                    about_center(other, body) / other.mass[body],
+                    about_center(model, body) / model.mass[body],
+                    atol=1e-12,
+                )
+            rubs = np.stack([other.damping * model.friction, other.friction * model.damping])
+            np.testing.assert_allclose(rubs[0], rubs[1], atol=1e-12)
+            for name in ("gravity", "effort_limit"):
+                np.testing.assert_array_equal(getattr(other, name), getattr(model, name))
+        rub = model.friction > 0
+        if np.any(rub):
+            differ = np.abs(made.friction[:, rub] / model.friction[rub] - 1)
+            assert 0.8 * spread.friction < differ.max() <= spread.friction + 1e-12
+            assert not differ[0].any()
+
+
+def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
+    for model in robots(tmp_path, chance):
+        q, spread = model.random(chance), Spread(60, float(chance.uniform(0.1, 2)), seed=int(chance.integers(99)))
+        poses = spread.poses(model, q)
+        np.testing.assert_array_equal(poses[0], q)
+        one = np.flatnonzero(model.q_of_v >= 0)
+        at, rest = model.q_of_v[one], np.setdiff1d(np.arange(model.nq), model.q_of_v[one])
+        np.testing.assert_array_equal(poses[:, rest], np.broadcast_to(q[rest], (60, len(rest))))
+        assert np.abs(poses[:, at] - q[at]).max() <= spread.pose + 1e-12
+        assert np.all((poses[:, at] >= model.lower[one]) & (poses[:, at] <= model.upper[one]))
+        free = ~np.isfinite(model.lower[one])
+        assert np.all(np.ptp(poses[1:, at[free]], axis=0) > spread.pose)  # to both sides
+        links = np.asarray(engine.link_poses(model, poses))
+        apart = np.linalg.norm(links[:, :, :3, 3] - links[0, :, :3, 3], axis=2).max(1)
+        np.testing.assert_allclose(deviations(links), apart, atol=1e-12)
+
+
+def lowest(model, q, n) -> float:
+    """How far along n any collision shape reaches down, by its support."""
+    poses, found = np.asarray(engine.link_poses(model, q)), np.inf
+    for shape in model.collisions:
+        pose = poses[shape.link] @ shape.pose
+        down = pose[:3, :3].T @ -n  # in the shape's frame
+        if shape.shape == "box":
+            reach = max(np.dot(np.array(signs) * shape.size / 2, down) for signs in product((-1, 1), repeat=3))
+        elif shape.shape == "sphere":
+            reach = shape.size[0]
+        else:
+            radius, length = shape.size
+            round_ = radius * (1.0 if shape.shape == "capsule" else np.hypot(down[0], down[1]))
+            reach = abs(down[2]) * length / 2 + round_
+        found = min(found, pose[:3, 3] @ n - reach)
+    return found
+
+
+def test_a_robot_that_is_put_down_just_touches_the_ground(chance, tmp_path):
+    """Whatever way its free joint is turned against the world; nothing of it but its place changes."""
+    for _ in range(4):
+        model = robot(tmp_path, chance, turned=bool(chance.random() < 0.7), free=False)
+        model = model if model.joints[0].kind == "floating" else robot(tmp_path, chance, free=True)
+        q, n = model.random(chance), chance.normal(0, 0.5, 3) + np.array([0, 0, 1])
+        ground = engine.Plane(tuple(n), float(chance.normal()))
+        put = engine.put_down(model, engine.Scene(ground), q)
+        assert lowest(model, put, np.array(ground.normal)) == pytest.approx(ground.offset, abs=1e-9)
+        np.testing.assert_array_equal(put[3:], q[3:])
+        before, after = (np.asarray(engine.link_poses(model, x)) for x in (q, put))
+        step = after[-1, :3, 3] - before[-1, :3, 3]
+        np.testing.assert_allclose(np.cross(step, ground.normal), 0, atol=1e-9)  # along the normal
+        corners = robot(tmp_path, chance, turned=True, shapes=("box",))
+        field = engine.HeightField(chance.uniform(0, 0.3, (12, 12)), 1.0)
+        put = engine.put_down(corners, engine.Scene(field), corners.random(chance))
+        links = np.asarray(engine.link_poses(corners, put))
+        points = np.concatenate([
+            np.array(list(product((-0.5, 0.5), repeat=3))) * each.size @ (links[each.link] @ each.pose)[:3, :3].T
+            + (links[each.link] @ each.pose)[:3, 3] for each in corners.collisions
+        ])  # fmt: skip
+        assert (points[:, 2] - field.height(points[:, :2])).min() == pytest.approx(0, abs=1e-9)
+
+
+def test_grounds_are_as_large_as_the_robot_asks_for(chance):
+    size = float(chance.uniform(0.1, 5))
+    boxes = grounds.stairs(size).obstacles
+    lower, upper = (np.array([each.pose[:3, 3] + s * np.array(each.size) / 2 for each in boxes]) for s in (-1, 1))
+    np.testing.assert_allclose(lower[:, 2], 0, atol=1e-12)  # they stand on the ground, beside one another
+    np.testing.assert_allclose(lower[1:, 0], upper[:-1, 0])
+    rise, depth = np.diff(upper[:, 2], prepend=0), (upper - lower)[:, 0]
+    np.testing.assert_allclose(rise / size, rise[0] / size)
+    assert 0 < rise[0] < depth[0] < size
+    n = np.array(grounds.sloping(size).ground.normal)
+    assert np.degrees(np.arccos(n[2])) == pytest.approx(grounds.SLOPE)
+    assert n[0] > 0
+    field, unit = grounds.rough(size).ground, grounds.rough(1.0).ground
+    np.testing.assert_allclose(field.heights, size * unit.heights)
+    assert field.cell == pytest.approx(size * unit.cell)
+    middle = field.heights.shape[0] // 2
+    near = np.abs(field.heights[middle - 6 : middle + 7, middle - 6 : middle + 7]).max()
+    assert near < 0.7 * np.abs(field.heights).max()
+
+
+def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):
+    box = engine.Obstacle("box", (1.0, 1.0, 1.0))
+    for on, itself, obstacles in product((False, True), (False, True), ((), (box,))):
+        scene = engine.Scene(engine.Plane(offset=float(chance.normal())), obstacles=obstacles, self_collision=itself)
+        settings = Settings(ground=on, scene=scene)
+        found = settings.touched
+        if on:
+            assert found is scene
+        elif itself:
+            assert (found.ground, found.obstacles, found.self_collision) == (None, (), True)
+        else:
+            assert found is None
+        for other in (True, False):
+            again = replace(settings, ground=other).touching(found)
+            assert (again.touched, again.scene) == (found, replace(scene, self_collision=itself))
