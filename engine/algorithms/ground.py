@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.algorithms.convex_pairs import Place, Standing, corners, tangents
+from engine.algorithms.convex import Place, Standing, corners, tangents
 from engine.lie import Array
 from engine.scene import HeightField, Plane
 

@@ -30,7 +30,7 @@ import numpy as np
 from engine import lie
 from engine.algorithms import contact_law, touching
 from engine.algorithms.contact_law import Rows
-from engine.algorithms.convex_pairs import tangents
+from engine.algorithms.convex import tangents
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.algorithms.touching import Contact, body_of
 from engine.lie import Array

@@ -2,7 +2,7 @@
 
 In come a `Model`, its `Motion`, a `Scene` and dt; out come `Contact`s as docs/contact.md has them under *Geometry*:
 which shapes may touch, which places take part, and which four of them are kept. Where a shape touches is for
-`algorithms.ground` and `algorithms.convex_pairs`. Corners of meshes are read from their files by `engine.scene.hull`.
+`algorithms.ground` and `algorithms.pair_places`. Corners of meshes are read from their files by `engine.scene.hull`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.algorithms.convex_pairs import Place, Solid, Standing, least_distance, pair_places, signed_distance
+from engine.algorithms.convex import Place, Solid, Standing, least_distance, signed_distance
 from engine.algorithms.ground import ground_places
 from engine.algorithms.motion import Motion, frame_of_link, motion
+from engine.algorithms.pair_places import pair_places
 from engine.lie import Array
 from engine.model import FREE, WORLD, Collision, Model
 from engine.scene import Obstacle, Scene

@@ -21,8 +21,9 @@ import numpy as np
 
 import engine
 from engine.algorithms import contact_law, step, touching
-from engine.algorithms.convex_pairs import gap_along, places_along, signed_distance
+from engine.algorithms.convex import Solid, Standing, gap_along, signed_distance
 from engine.algorithms.motion import Motion, frame_of_link, motion
+from engine.algorithms.pair_places import places_along
 from engine.algorithms.step import Acting, Problem, Settings
 from engine.algorithms.touching import Contact
 from engine.lie import Array
@@ -74,6 +75,15 @@ def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: 
             where = f"step {number + 1}, robot {robot}: "
             found += [where + x for x in _of_robot(given, after[0][robot], after[1][robot], told, wrench[robot], exact)]
     return found
+
+
+def served(case: Case, device: str, dtype: str) -> bool:
+    """Whether a device takes the case; what it refuses it refuses in one sentence."""
+    try:
+        case.simulation(device, dtype)
+    except ValueError:
+        return False
+    return True
 
 
 def _inputs(simulation: engine.Simulation) -> tuple[Array, Array, Array | None]:
@@ -189,7 +199,7 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
                 f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
             )
         slack = exact.searched if near.pair else exact.place
-        if found and min(x.gap for x in found.values()) > min(x.gap for x in near.contacts) + slack:
+        if found and min(told.gap[0, c] for c in found) > min(x.gap for x in near.contacts) + slack:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
     faults += [
@@ -232,7 +242,16 @@ def _by_their_normals(
             places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
             left = [k for k in own if k not in found]
             found |= _matched(places, told, left, exact._replace(place=exact.searched))
+            if c not in found and abs(told.gap[0, c] - gap) <= exact.searched and _holds(near, told, c, n, exact):
+                found[c] = law
     return found
+
+
+def _holds(near: touching.Near, told: engine.scene.Touches, c: int, n: Array, exact: Precision) -> bool:
+    """Whether a contact is where two solids are closest: half its gap away on either side there is a point of each."""
+    x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
+    points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
+    return all(signed_distance(*pair) <= 10 * exact.searched for pair in zip(points, near.pair, strict=True))
 
 
 def _moves(robot: Robot, x: Contact) -> bool:

@@ -1,8 +1,8 @@
-"""Where two convex solids touch or nearly touch, by trying all their faces, edges and corners.
+"""Convex solids and how far two of them are apart, by trying all their faces, edges and corners.
 
-In come two `Standing` solids; out come places (x, n, gap): x midway between the surfaces, n from the second to the
-first. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a box and a hull their
-corners. Of a cylinder, whose mantle has no faces, directions are searched instead.
+In come two `Standing` solids; out come the unit vector n from the second to the first along which they are farthest
+apart, and the gap along it. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a box
+and a hull their corners. Of a cylinder, whose mantle has no faces, directions are searched instead.
 
 For a unit vector n, ``gap(n) = min over the first of n·x − max over the second of n·x``; the signed distance of two
 convex solids is its maximum over all n, whether they overlap or not. It lies at a normal of a face, at a product of two
@@ -12,7 +12,7 @@ edges, or between the closest points of solids that are apart.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +20,7 @@ from scipy.spatial import ConvexHull
 
 from engine import lie
 from engine.lie import Array
-
-ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
-PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
-STANDS = 0.5  # the squared cosine between a cylinder's axis and n, from which on its end touches
-BESIDE = 1e-5  # of the smaller solid: what lies so near is in one place
-RIM = 8  # corners of the polygon that stands for a cylinder's end
+from engine.model.model import Indices
 
 
 class Solid(NamedTuple):
@@ -86,7 +81,7 @@ class Faces(NamedTuple):
 
     normals: Array
     loops: tuple[tuple[int, ...], ...]
-    edges: Array
+    edges: Indices
 
 
 def faces(one: Standing) -> Faces:
@@ -143,11 +138,12 @@ def gap_along(one: Standing, other: Standing, n: Array) -> float:
 
 def least_distance(one: Standing, other: Standing) -> float:
     """No more than their distance: that of the balls around them."""
-    (a, r), (b, s) = _ball(one), _ball(other)
+    (a, r), (b, s) = ball(one), ball(other)
     return float(np.linalg.norm(a - b)) - r - s
 
 
-def _ball(one: Standing) -> tuple[Array, float]:
+def ball(one: Standing) -> tuple[Array, float]:
+    """The middle and the radius of a ball around a solid."""
     if one.solid.kind == "cylinder":
         return one.p, float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
     points = corners(one)
@@ -189,7 +185,11 @@ def _perpendicular(one: Standing, other: Standing) -> list[Array]:
 def _between_closest(one: Standing, other: Standing) -> Array | None:
     """The direction between the closest points of two polytopes that are apart: of edges, and corners and faces."""
     best, least = None, np.inf
-    for x, y in (*_corners_and_faces(one, other, 1.0), *_corners_and_faces(other, one, -1.0), *_edges(one, other)):
+    for x, y in (
+        *_corners_and_faces(one, other, 1.0),
+        *_corners_and_faces(other, one, -1.0),
+        *closest_of_edges(one, other),
+    ):
         length = float(np.linalg.norm(x - y))
         if 0 < length < least:
             best, least = (x - y) / length, length
@@ -209,11 +209,20 @@ def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tupl
     return found
 
 
-def _edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
-    """The closest points of each edge of one and each of the other, where a point counts as an edge without length."""
-    a, b = corners(one), corners(other)
-    A = faces(one).edges if len(a) > 1 else np.array([[0, 0]])
-    B = faces(other).edges if len(b) > 1 else np.array([[0, 0]])
+def closest_of_edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
+    """The closest points of the edges of one and those of the other."""
+    return _closest_of(corners(one), faces(one).edges, corners(other), faces(other).edges)
+
+
+def closest_of(a: Array, b: Array) -> list[tuple[Array, Array]]:
+    """The closest points of all segments between points a (k, 3) and of all between b."""
+    A, B = (np.array([*combinations(range(len(points)), 2)], np.int64).reshape(-1, 2) for points in (a, b))
+    return _closest_of(a, A, b, B)
+
+
+def _closest_of(a: Array, A: Indices, b: Array, B: Indices) -> list[tuple[Array, Array]]:
+    """The closest points of edges A (e, 2) between points a and B between b, where a point counts as an edge."""
+    A, B = (edges if len(points) > 1 else np.zeros((1, 2), int) for edges, points in ((A, a), (B, b)))
     pairs = np.array(list(product(range(len(A)), range(len(B)))))
     p, u = a[A[pairs[:, 0], 0]], a[A[pairs[:, 0], 1]] - a[A[pairs[:, 0], 0]]
     q, w = b[B[pairs[:, 1], 0]], b[B[pairs[:, 1], 1]] - b[B[pairs[:, 1], 0]]
@@ -273,178 +282,3 @@ def _across(n: Array, t: Array | None = None) -> Array:
         t = np.where(np.abs(n[:, :1]) > 0.9, [0.0, 1.0, 0.0], [1.0, 0.0, 0.0])
     x = np.cross(n, t)
     return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
-
-
-def pair_places(one: Standing, other: Standing) -> list[Place]:
-    """The places where two solids touch or nearly touch; of a pair with a sphere there is one."""
-    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
-    a, b = (other, one) if swapped else (one, other)
-    n, gap = separation(a, b)
-    found = _places(a, b, n, gap)
-    return [place._replace(n=-place.n) for place in found] if swapped else found
-
-
-def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
-    """The same if n is the normal, where several directions are as good."""
-    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
-    a, b, m = (other, one, -n) if swapped else (one, other, n)
-    found = _places(a, b, m, gap_along(a, b, m))
-    return [place._replace(n=n) for place in found]
-
-
-def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
-    if a.solid.kind == "sphere":
-        found = [Place(a.p - (radius(a) + gap / 2) * n, n, gap)]
-    elif b.solid.kind == "capsule":
-        found = _capsules(a, b, n, gap)
-    else:
-        found = _manifold(a, b, n, gap)
-    return found
-
-
-def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
-    """One place; side by side both ends of the stretch that they share, and the closest place where that is nearer."""
-    (p, p_end), (q, q_end) = corners(a), corners(b)
-    u, w = p_end - p, q_end - q
-    ((x, y),) = _edges(a, b)
-    closest = [Place(x - (radius(a) + gap / 2) * n, n, gap)]
-    if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w):
-        return closest
-    span = sorted(float((end - p) @ u) / float(u @ u) for end in (q, q_end))
-    low, high = max(span[0], 0.0), min(span[1], 1.0)
-    if high - low <= 0:
-        return closest
-    ends = []
-    for s, own in ((low, low == 0.0), (high, high == 1.0)):
-        x = p + s * u
-        y = (
-            q + np.clip((x - q) @ w / (w @ w), 0, 1) * w
-            if own
-            else min((q, q_end), key=lambda end: abs((end - p) @ u / (u @ u) - s))
-        )
-        away = x - y
-        length = float(np.linalg.norm(away))
-        m = away / length
-        ends.append(
-            Place(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
-        )
-    nearest = min(place.gap for place in ends)
-    return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
-
-
-class Polygon(NamedTuple):
-    """The face, edge or corner of a solid that touches, seen along n: `corners` (k, 3) along t₁, t₂ and n.
-
-    `normal` (3,) is the face's outward one in the same axes; `round` its radius if it is a disc's.
-    """
-
-    corners: Array
-    normal: Array
-    round: float
-
-
-def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
-    """What of a solid looks along e."""
-    kind, size = one.solid.kind, one.solid.size
-    if kind == "cylinder":
-        axis = one.R[:, 2]
-        if (axis @ e) ** 2 >= STANDS:
-            end = 1.0 if axis @ e >= 0 else -1.0
-            turns = end * np.arange(RIM) * np.pi / 4
-            ring = np.stack([size[0] * np.cos(turns), size[0] * np.sin(turns), np.full(RIM, end * size[1] / 2)], 1)
-            return Polygon((ring @ one.R.T + one.p) @ axes.T, axes @ (end * axis), size[0])
-        across = e - (e @ axis) * axis
-        foot = one.p + size[0] * across / np.linalg.norm(across)
-        return Polygon(np.array([foot - size[1] / 2 * axis, foot + size[1] / 2 * axis]) @ axes.T, axes @ e, 0.0)
-    points = corners(one)
-    if kind == "capsule":
-        return Polygon((points + radius(one) * e) @ axes.T, axes @ e, 0.0)
-    own, best = faces(one), int(np.argmax(points @ e))
-    at = [k for k, loop in enumerate(own.loops) if best in loop]
-    face = max(at, key=lambda k: float(own.normals[k] @ e))
-    return Polygon(points[list(own.loops[face])] @ axes.T, axes @ own.normals[face], 0.0)
-
-
-def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
-    """The corners of the area that the touching faces share, seen along n; and the closest place if none is as near."""
-    axes = np.stack([*tangents(n), n])
-    A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
-    small = min(_ball(a)[1], _ball(b)[1])
-    shared = [x[:2] for x in A.corners if _inside(B, x, BESIDE * small)]
-    shared += [x[:2] for x in B.corners if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]
-    shared += _crossings(A.corners, B.corners, BESIDE * small)
-    found = []
-    for x in shared:
-        above, below = _height(A, x), _height(B, x)
-        if above is not None and below is not None:
-            found.append(Place(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
-    if all(place.gap > gap + 1e-8 * small for place in found):
-        found.append(Place(_closest(a, b, n, gap), n, gap))
-    return found
-
-
-def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
-    """The middle of the closest points, or, of solids that overlap, of the two that are deepest in each other."""
-    x, y = farthest(a, -n[None])[0], farthest(b, n[None])[0]
-    if gap > 0 and "cylinder" not in (a.solid.kind, b.solid.kind):
-        found = (*_corners_and_faces(a, b, 1.0), *_corners_and_faces(b, a, -1.0), *_edges(a, b))
-        x, y = min(found, key=lambda pair: float(np.sum((pair[0] - pair[1]) ** 2)))
-        x, y = x - radius(a) * n, y + radius(b) * n
-    return np.asarray((x + y) / 2)
-
-
-def _known(x: Array, points: Array, beside: float) -> bool:
-    return bool(np.any(np.hypot(*(points[:, :2] - x[:2]).T) <= beside))
-
-
-def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
-    """Whether a place, seen along n, is in a polygon, or beside it."""
-    points = polygon.corners[:, :2]
-    if polygon.round > 0:
-        middle = polygon.corners.mean(0)
-        d = x[:2] - middle[:2]
-        dz = -(polygon.normal[:2] @ d) / polygon.normal[2]
-        return bool(d @ d + dz * dz <= (polygon.round + beside) ** 2)
-    along = np.roll(points, -1, 0) - points
-    if len(points) == 2:
-        share = np.clip((x[:2] - points[0]) @ along[0] / (along[0] @ along[0]), 0, 1)
-        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= beside)
-    turn = np.sign(polygon.normal[2])
-    side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
-    return bool(np.all(side >= -beside * np.hypot(*along.T)))
-
-
-def _height(polygon: Polygon, x: Array) -> float | None:
-    """Where a polygon is along n at a place; None where it is too steep to say."""
-    points = polygon.corners
-    if len(points) == 2:
-        along = points[1] - points[0]
-        share = np.clip((x - points[0, :2]) @ along[:2] / (along[:2] @ along[:2]), 0, 1)
-        return float(points[0, 2] + share * along[2])
-    if abs(polygon.normal[2]) < 1e-3:
-        return None
-    return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])
-
-
-def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
-    """Where edges of two polygons cross, seen along n, away from their ends."""
-    found = []
-    for p, p_end in _sides(a):
-        for q, q_end in _sides(b):
-            u, w = p_end - p, q_end - q
-            lengths = np.hypot(*u), np.hypot(*w)
-            across = (u[0] * w[1] - u[1] * w[0]) / (lengths[0] * lengths[1])
-            if abs(across) < 1e-6:
-                continue
-            d = (q - p) / across
-            s = (d[0] * w[1] - d[1] * w[0]) / lengths[1]
-            t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
-            if beside < s < lengths[0] - beside and beside < t < lengths[1] - beside:
-                found.append(p + s / lengths[0] * u)
-    return found
-
-
-def _sides(polygon: Array) -> list[tuple[Array, Array]]:
-    points = polygon[:, :2]
-    pairs = list(zip(points, np.roll(points, -1, 0), strict=True))
-    return pairs if len(points) > 2 else pairs[:1]

@@ -1,0 +1,224 @@
+"""The contacts of two convex solids that touch or nearly touch.
+
+In come two `Standing` solids; out come places (x, n, gap): x midway between the surfaces, n from the second to the
+first. With n known, the face, edge or corner with which each touches is seen along it; the places that they share are
+the corners of one in the other, and crossings of their edges.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.algorithms.convex import (
+    Place,
+    Standing,
+    ball,
+    closest_of,
+    closest_of_edges,
+    corners,
+    faces,
+    gap_along,
+    radius,
+    separation,
+    tangents,
+)
+from engine.lie import Array
+
+ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
+PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
+STANDS = 0.5  # the squared cosine between a cylinder's axis and n, from which on its end touches
+BESIDE = 1e-5  # of the smaller solid: what lies so near is in one place
+SUPPORTS = 1e-6  # of a solid, or the sine of an angle: what is this near to being farthest is
+RIM = 8  # corners of the polygon that stands for a cylinder's end
+
+
+def pair_places(one: Standing, other: Standing) -> list[Place]:
+    """The places where two solids touch or nearly touch; of a pair with a sphere there is one."""
+    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
+    a, b = (other, one) if swapped else (one, other)
+    n, gap = separation(a, b)
+    found = _places(a, b, n, gap)
+    return [place._replace(n=-place.n) for place in found] if swapped else found
+
+
+def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
+    """The same if n is the normal, where several directions are as good."""
+    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
+    a, b, m = (other, one, -n) if swapped else (one, other, n)
+    found = _places(a, b, m, gap_along(a, b, m))
+    return [place._replace(n=n) for place in found]
+
+
+def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    if a.solid.kind == "sphere":
+        found = [Place(a.p - (radius(a) + gap / 2) * n, n, gap)]
+    elif b.solid.kind == "capsule":
+        found = _capsules(a, b, n, gap)
+    else:
+        found = _manifold(a, b, n, gap)
+    return found
+
+
+def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    """One place; side by side both ends of the stretch that they share, and the closest place where that is nearer."""
+    (p, p_end), (q, q_end) = corners(a), corners(b)
+    u, w = p_end - p, q_end - q
+    ((x, y),) = closest_of_edges(a, b)
+    closest = [Place(x - (radius(a) + gap / 2) * n, n, gap)]
+    if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w):
+        return closest
+    span = sorted(float((end - p) @ u) / float(u @ u) for end in (q, q_end))
+    low, high = max(span[0], 0.0), min(span[1], 1.0)
+    if high - low <= 0:
+        return closest
+    ends = []
+    for s, own in ((low, low == 0.0), (high, high == 1.0)):
+        x = p + s * u
+        y = (
+            q + np.clip((x - q) @ w / (w @ w), 0, 1) * w
+            if own
+            else min((q, q_end), key=lambda end: abs((end - p) @ u / (u @ u) - s))
+        )
+        away = x - y
+        length = float(np.linalg.norm(away))
+        m = away / length
+        ends.append(
+            Place(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
+        )
+    nearest = min(place.gap for place in ends)
+    return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
+
+
+class Polygon(NamedTuple):
+    """The face, edge or corner of a solid that touches, seen along n: `corners` (k, 3) along t₁, t₂ and n.
+
+    `normal` (3,) is the face's outward one in the same axes; `round` its radius if it is a disc's.
+    """
+
+    corners: Array
+    normal: Array
+    round: float
+
+
+def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
+    """What of a solid looks along e."""
+    kind, size = one.solid.kind, one.solid.size
+    if kind == "cylinder":
+        axis = one.R[:, 2]
+        if (axis @ e) ** 2 >= STANDS:
+            end = 1.0 if axis @ e >= 0 else -1.0
+            turns = end * np.arange(RIM) * np.pi / 4
+            ring = np.stack([size[0] * np.cos(turns), size[0] * np.sin(turns), np.full(RIM, end * size[1] / 2)], 1)
+            return Polygon((ring @ one.R.T + one.p) @ axes.T, axes @ (end * axis), size[0])
+        across = e - (e @ axis) * axis
+        foot = one.p + size[0] * across / np.linalg.norm(across)
+        return Polygon(np.array([foot - size[1] / 2 * axis, foot + size[1] / 2 * axis]) @ axes.T, axes @ e, 0.0)
+    points = corners(one)
+    if kind == "capsule":
+        return Polygon((points + radius(one) * e) @ axes.T, axes @ e, 0.0)
+    own, best = faces(one), int(np.argmax(points @ e))
+    at = [k for k, loop in enumerate(own.loops) if best in loop]
+    face = max(at, key=lambda k: float(own.normals[k] @ e))
+    return Polygon(points[list(own.loops[face])] @ axes.T, axes @ own.normals[face], 0.0)
+
+
+def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+    """The corners of the area that the touching faces share, seen along n; and the closest place if none is as near."""
+    axes = np.stack([*tangents(n), n])
+    A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
+    small = min(ball(a)[1], ball(b)[1])
+    shared = [x[:2] for x in A.corners if _inside(B, x, BESIDE * small)]
+    shared += [x[:2] for x in B.corners if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]
+    shared += _crossings(A.corners, B.corners, BESIDE * small)
+    found = []
+    for x in shared:
+        above, below = _height(A, x), _height(B, x)
+        if above is not None and below is not None:
+            found.append(Place(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
+    if all(place.gap > gap + 1e-8 * small for place in found):
+        found.append(Place(_closest(a, b, n, gap), n, gap))
+    return found
+
+
+def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
+    """The middle of the closest points: of what each has farthest towards the other, the two places nearest."""
+    apart = (gap + radius(a) + radius(b)) * n
+    ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + apart)
+    return np.asarray((x + y - apart + (radius(b) - radius(a)) * n) / 2)
+
+
+def _farthest_towards(one: Standing, n: Array) -> Array:
+    """(k, 3): the corners of the face or edge of a solid, without its radius, that is farthest along n."""
+    if one.solid.kind == "cylinder":
+        r, length = one.solid.size
+        local = one.R.T @ n
+        across = float(np.hypot(local[0], local[1]))
+        ends = np.array([-length / 2, length / 2]) if abs(local[2]) < SUPPORTS else [np.sign(local[2]) * length / 2]
+        if across < SUPPORTS:
+            turns = np.arange(RIM) * np.pi / 4
+            ring = np.stack([r * np.cos(turns), r * np.sin(turns), np.full(RIM, ends[0])], 1)
+        else:
+            ring = np.array([[r * local[0] / across, r * local[1] / across, z] for z in ends])
+        return np.asarray(ring @ one.R.T + one.p)
+    points = corners(one)
+    height = points @ n
+    return np.asarray(points[height > np.max(height) - SUPPORTS * max(float(np.max(np.ptp(points, axis=0))), 1e-9)])
+
+
+def _known(x: Array, points: Array, beside: float) -> bool:
+    return bool(np.any(np.hypot(*(points[:, :2] - x[:2]).T) <= beside))
+
+
+def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
+    """Whether a place, seen along n, is in a polygon, or beside it."""
+    points = polygon.corners[:, :2]
+    if polygon.round > 0:
+        middle = polygon.corners.mean(0)
+        d = x[:2] - middle[:2]
+        dz = -(polygon.normal[:2] @ d) / polygon.normal[2]
+        return bool(d @ d + dz * dz <= (polygon.round + beside) ** 2)
+    along = np.roll(points, -1, 0) - points
+    if len(points) == 2:
+        share = np.clip((x[:2] - points[0]) @ along[0] / (along[0] @ along[0]), 0, 1)
+        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= beside)
+    turn = np.sign(polygon.normal[2])
+    side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
+    return bool(np.all(side >= -beside * np.hypot(*along.T)))
+
+
+def _height(polygon: Polygon, x: Array) -> float | None:
+    """Where a polygon is along n at a place; None where it is too steep to say."""
+    points = polygon.corners
+    if len(points) == 2:
+        along = points[1] - points[0]
+        share = np.clip((x - points[0, :2]) @ along[:2] / (along[:2] @ along[:2]), 0, 1)
+        return float(points[0, 2] + share * along[2])
+    if abs(polygon.normal[2]) < 1e-3:
+        return None
+    return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])
+
+
+def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
+    """Where edges of two polygons cross, seen along n, away from their ends."""
+    found = []
+    for p, p_end in _sides(a):
+        for q, q_end in _sides(b):
+            u, w = p_end - p, q_end - q
+            lengths = np.hypot(*u), np.hypot(*w)
+            across = (u[0] * w[1] - u[1] * w[0]) / (lengths[0] * lengths[1])
+            if abs(across) < 1e-6:
+                continue
+            d = (q - p) / across
+            s = (d[0] * w[1] - d[1] * w[0]) / lengths[1]
+            t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
+            if beside < s < lengths[0] - beside and beside < t < lengths[1] - beside:
+                found.append(p + s / lengths[0] * u)
+    return found
+
+
+def _sides(polygon: Array) -> list[tuple[Array, Array]]:
+    points = polygon[:, :2]
+    pairs = list(zip(points, np.roll(points, -1, 0), strict=True))
+    return pairs if len(points) > 2 else pairs[:1]

@@ -1,0 +1,98 @@
+"""One step of every kind of robot, scene and setting is that of the reference text, `engine.algorithms.step`.
+
+Each run takes some cases of a seed that never changes and as many of the day's. A disagreement is shrunk to a small
+case, which is written to a file that the failure names: `Case.load(FILE)` gives it back.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.differential import differences
+from tests.differential.cases import Case, case, shrink
+from tests.differential.families import FAMILIES, Family
+from tests.engine.cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
+
+MANY = 5  # cases of a family for each of the two seeds
+DAY = datetime.datetime.now(datetime.UTC).date().toordinal()
+NAMES = [str(family) for family in FAMILIES]
+
+
+def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64") -> None:
+    """Fail with the sentences, and with a file of the smallest case that is found, where a step is not the text's."""
+    said = differences.differences(found, device, dtype)
+    if not said:
+        return
+
+    def fails(smaller: Case) -> bool:
+        return bool(differences.differences(smaller, device, dtype))
+
+    path = folder / "case.json"
+    smallest = shrink(found, fails, seconds=20)
+    smallest.save(path)
+    said = differences.differences(smallest, device, dtype) or said
+    pytest.fail("\n".join([f"the smallest case is in {path}:", *said[:6]]), pytrace=False)
+
+
+def seeds(first: int, many: int) -> list[int]:
+    """Seeds of the suite, and of the day."""
+    return [first + k for k in range(many)] + [DAY * 1000 + first + k for k in range(many)]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+def test_on_the_cpu(family: Family, tmp_path: Path):
+    before = differences.seen.copy()
+    for seed in seeds(0, MANY):
+        hold(case(seed, family), tmp_path)
+    looked_at = differences.seen - before
+    assert looked_at["steps with contact"] + looked_at["steps without"] >= MANY
+    assert looked_at["not solved by the text"] <= 1
+    assert looked_at["contacts"] or family.ground == "none"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_on_the_cpu_by_the_thousand(part: int, tmp_path: Path):
+    for seed in seeds(100 + 100 * part, 50):
+        hold(case(seed), tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+def test_on_the_gpu(family: Family, dtype: str, tmp_path: Path):
+    for seed in seeds(50, MANY):
+        found = case(seed, family)
+        if differences.served(found, "cuda", dtype):
+            hold(found, tmp_path, "cuda", dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("family", FAMILIES[::5], ids=NAMES[::5])
+@pytest.mark.usefixtures("cuda_on_host")
+def test_the_gpus_text_on_the_host(family: Family, tmp_path: Path):
+    for seed in seeds(70, 2):
+        found = case(seed, family)
+        if differences.served(found, "cuda", "float64"):
+            hold(found, tmp_path, "cuda")
+
+
+def test_a_wrong_step_is_found(monkeypatch, tmp_path: Path):
+    """The comparison sees a fault: here forces that are a millionth too great. It ends with a case that is a file."""
+    family = next(x for x in FAMILIES if x.ground == "none")
+    right = differences.step.equations_of_motion
+
+    def wrong(model, at, wrench=None):
+        M, h = right(model, at, wrench)
+        return M, h * (1 + 1e-6)
+
+    monkeypatch.setattr(differences.step, "equations_of_motion", wrong)
+    found = next(x for x in (case(seed, family) for seed in range(20)) if differences.differences(x))
+    with pytest.raises(pytest.fail.Exception, match="the smallest case is in"):
+        hold(found, tmp_path)
+    assert isinstance(Case.load(tmp_path / "case.json").model().nv, int)
+    assert np.isfinite(Case.load(tmp_path / "case.json").state["q"]).all()
