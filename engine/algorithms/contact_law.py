@@ -137,7 +137,8 @@ def _newton(rows: Rows, G: Array, impulses: Array, tolerance: float) -> Array:
             break
         size = float(np.linalg.norm(F))
         while damping < 1e6:
-            normal = slope.T @ slope + max(damping * min(1.0, size) ** 2, 1e-15) * np.eye(len(F))
+            square = slope.T @ slope
+            normal = square + max(damping * min(1.0, size) ** 2, 1e-15 * np.trace(square)) * np.eye(len(F))
             step = np.linalg.solve(normal, -slope.T @ F)
             F_new, slope_new = _equation(rows, G, impulses + step / _scale(rows, G))
             if np.linalg.norm(F_new) < size:

@@ -95,13 +95,18 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     triangles = np.concatenate([squares[:, [0, 1, 3]], squares[:, [0, 3, 2]]])
     nearest = on_triangles(triangles, x)
     distance = np.linalg.norm(nearest - x, axis=1)
+    middle = triangles.mean(1)
+    size = np.max(np.linalg.norm(triangles - middle[:, None], axis=2), 1)
     found: list[Place] = []
     for k in np.argsort(distance, kind="stable"):
         place = nearest[k]
-        if distance[k] > far or any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in found):
+        if distance[k] > far:
+            break
+        if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in found):
             continue
-        around = np.linalg.norm(on_triangles(triangles, place) - place, axis=1) < 1e-9 * ground.cell
-        if distance[k] <= np.min(distance[around]) * (1 + 1e-9):
+        beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
+        holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
+        if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
             found.append(Place(place, (x - place) / distance[k], float(distance[k]) - radius))
     return [Place(x - radius * n, n, gap) for _, n, gap in found[:AROUND]]
 

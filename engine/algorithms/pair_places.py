@@ -181,11 +181,17 @@ def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
         return bool(d @ d + dz * dz <= (polygon.round + beside) ** 2)
     along = np.roll(points, -1, 0) - points
     if len(points) == 2:
-        share = np.clip((x[:2] - points[0]) @ along[0] / (along[0] @ along[0]), 0, 1)
+        share = _share(x[:2] - points[0], along[0])
         return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= beside)
     turn = np.sign(polygon.normal[2])
     side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
     return bool(np.all(side >= -beside * np.hypot(*along.T)))
+
+
+def _share(x: Array, along: Array) -> float:
+    """How far along an edge from its first end x is next to it, 0 to 1; an edge seen end on is its first end."""
+    square = float(along @ along)
+    return min(max(float(x @ along) / square, 0.0), 1.0) if square > 1e-20 else 0.0
 
 
 def _height(polygon: Polygon, x: Array) -> float | None:
@@ -193,7 +199,7 @@ def _height(polygon: Polygon, x: Array) -> float | None:
     points = polygon.corners
     if len(points) == 2:
         along = points[1] - points[0]
-        share = np.clip((x - points[0, :2]) @ along[:2] / (along[:2] @ along[:2]), 0, 1)
+        share = _share(x - points[0, :2], along[:2])
         return float(points[0, 2] + share * along[2])
     if abs(polygon.normal[2]) < 1e-3:
         return None
@@ -206,7 +212,7 @@ def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
     for p, p_end in _sides(a):
         for q, q_end in _sides(b):
             u, w = p_end - p, q_end - q
-            lengths = np.hypot(*u), np.hypot(*w)
+            lengths = max(float(np.hypot(*u)), 1e-10), max(float(np.hypot(*w)), 1e-10)
             across = (u[0] * w[1] - u[1] * w[0]) / (lengths[0] * lengths[1])
             if abs(across) < 1e-6:
                 continue

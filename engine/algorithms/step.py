@@ -294,18 +294,18 @@ def way_of(model: Model, q: Array, problem: Problem, v: Array, settings: Setting
 
 def taken_back(problem: Problem) -> Array:
     """(nv,): the displacement that takes half of what overlaps back, and closes no gap, (7)."""
-    rows, back = _overlap(problem)
+    rows, back = overlap(problem)
     return np.asarray(back @ contact_law.solve(rows, rows.J @ back))
 
 
 def overlap_left(problem: Problem) -> float:
     """The residual of (7), which has no solution where taking one overlap back would shut another gap."""
-    rows, back = _overlap(problem)
+    rows, back = overlap(problem)
     G = rows.J @ back
     return contact_law.residual(rows, G, contact_law.solve(rows, G))
 
 
-def _overlap(problem: Problem) -> tuple[Rows, Array]:
+def overlap(problem: Problem) -> tuple[Rows, Array]:
     """The rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
