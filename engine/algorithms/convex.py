@@ -22,6 +22,8 @@ from engine import lie
 from engine.lie import Array
 from engine.model.model import Indices
 
+SEARCH = 200  # turns of a search for a normal, of ever smaller angles
+
 
 class Solid(NamedTuple):
     """A convex solid about the origin of its frame; a hull has `vertices` (k, 3), m, and no size."""
@@ -262,16 +264,18 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     own = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
     tried = np.concatenate([spread, own])
     n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
-    gap, angle, turn = gaps_along(one, other, n), np.full(6, 0.1), 0
-    while np.any(angle > 1e-9):  # each turn tries other ways, since the gap has ridges
+    gap, angle = gaps_along(one, other, n), np.full(6, 0.1)
+    for turn in range(SEARCH):  # each tries other ways, since the gap has ridges
         ways = np.arange(24) * np.pi / 12 + turn
         aside = np.cos(ways)[:, None, None] * _across(n) + np.sin(ways)[:, None, None] * _across(n, _across(n))
         around = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
         gaps = gaps_along(one, other, around.reshape(-1, 3)).reshape(24, 6)
-        best, turn = np.argmax(gaps, 0), turn + 1
+        best = np.argmax(gaps, 0)
         better = gaps[best, range(6)] > gap + 1e-14
         n = np.where(better[:, None], around[best, range(6)], n)
         gap, angle = np.where(better, gaps[best, range(6)], gap), np.where(better, angle, angle / 1.5)
+        if np.all(angle < 1e-9):
+            break
     first = int(np.argmax(gap))
     return n[first] / np.linalg.norm(n[first]), float(gap[first])
 

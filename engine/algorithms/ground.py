@@ -100,7 +100,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     found: list[Place] = []
     for k in np.argsort(distance, kind="stable"):
         place = nearest[k]
-        if distance[k] > far:
+        if distance[k] > far or len(found) == AROUND:
             break
         if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in found):
             continue
@@ -108,7 +108,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
         holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
         if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
             found.append(Place(place, (x - place) / distance[k], float(distance[k]) - radius))
-    return [Place(x - radius * n, n, gap) for _, n, gap in found[:AROUND]]
+    return [Place(x - radius * n, n, gap) for _, n, gap in found]
 
 
 def on_triangles(triangles: Array, x: Array) -> Array:
