@@ -6,6 +6,7 @@ import gc
 import importlib.metadata
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -60,6 +61,14 @@ def example_robots() -> list[Path]:
 def rng() -> np.random.Generator:
     """The same numbers in every run, and for every test its own stream from the start."""
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Here, and in the programs that the test starts: a script's background job is born with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
