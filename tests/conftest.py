@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SEED = 20160501
 PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
+SLOW = 4 * 3600  # s that a slow test has; others have pyproject.toml's
 UNREADABLE = {"ur3.urdf"}
 """Files of example-robot-data that are broken, and which Pinocchio does not read either."""
 
@@ -223,7 +224,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why."""
+    """Skip what this machine cannot run, and say why; give slow tests their time."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW))
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     with_window = [item for item in items if _uses_windows(item)]
     for group, reason_against in ((on_gpu, _reason_against_gpu), (with_window, _reason_against_windows)):
