@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 if sys.platform.startswith("linux"):
     os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
+# A test process per core has none to spare for NumPy's threads, which wait for one another by spinning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
