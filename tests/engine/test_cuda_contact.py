@@ -14,6 +14,7 @@ from beside_cpu import (
     NO_GAP,
     SAME,
     SHAPES,
+    TRIPOD,
     alike,
     apart,
     beside,
@@ -39,7 +40,7 @@ def body(tmp_path_factory) -> Callable[[str], Model]:
     @cache
     def load(shape: str) -> Model:
         path = tmp_path_factory.mktemp("bodies") / f"{shape}.urdf"
-        path.write_text(BODY.format(SHAPES[shape]))
+        path.write_text(BODY.format((SHAPES | {"tripod": TRIPOD})[shape]))
         return engine.load(path, floating=True)
 
     return load
