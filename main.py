@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 HEADLESS = ("run", "repeat", "info", "check", "bench", "compare", "paper", "generate", "render", "-h", "--help")
@@ -16,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
     _have_standard_streams()
     try:
         return _carry_out(sys.argv[1:] if argv is None else argv)
-    except KeyboardInterrupt:  # while libraries are loaded; commands hear it themselves
+    except KeyboardInterrupt:  # before a command, which hears it itself
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # nobody reads what is told any more
@@ -26,8 +30,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _carry_out(words: list[str]) -> int:
     if words and (words[0] in HEADLESS or not _is_for_the_window(words[0])):
-        from app.picture import render
-        from engine import cli
+        with _ctrl_c_ends_at_once():
+            from app.picture import render
+            from engine import cli
 
         return cli.main(words, extend=render.add_parser)
     from app import run_app, view
@@ -35,6 +40,26 @@ def _carry_out(words: list[str]) -> int:
     if words and words[0] == "view":
         return view(words[1:])
     return run_app(words)
+
+
+@contextmanager
+def _ctrl_c_ends_at_once() -> Iterator[None]:
+    """While libraries are loaded. An exception would get lost in what Python calls back as it gives a lock free."""
+
+    def end(*_: object) -> None:
+        with suppress(OSError):
+            os.write(2, b"interrupted\n")
+        os._exit(INTERRUPTED)
+
+    by_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not by_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _have_standard_streams() -> None:

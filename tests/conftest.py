@@ -7,6 +7,7 @@ import gc
 import importlib.metadata
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING
 if sys.platform.startswith("linux"):
     os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
+# A test process per core has none to spare for NumPy's threads, which wait for one another by spinning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 SEED = 20160501
 PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
+SLOW = 4 * 3600  # s that a slow test has; others have pyproject.toml's
 UNREADABLE = {"ur3.urdf"}
 """Files of example-robot-data that are broken, and which Pinocchio does not read either."""
 
@@ -69,6 +73,14 @@ def chance(request: pytest.FixtureRequest) -> np.random.Generator:
     seed = SEED if request.param == "any day" else datetime.date.today().toordinal()
     print(f"seed {seed}")
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Here, and in the programs that the test starts: a script's background job is born with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -223,7 +235,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why."""
+    """Skip what this machine cannot run, and say why; give slow tests their time."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW))
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     with_window = [item for item in items if _uses_windows(item)]
     for group, reason_against in ((on_gpu, _reason_against_gpu), (with_window, _reason_against_windows)):

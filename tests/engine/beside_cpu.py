@@ -22,6 +22,12 @@ SHAPES = {
 <collision><origin xyz="0 0.1 0" rpy="1 0 0"/><geometry><cylinder radius="0.05" length="0.2"/></geometry>
 </collision>""",
 }
+TRIPOD = "".join(
+    f'<collision><origin xyz="{place} -0.05"/><geometry><sphere radius="0.02"/></geometry></collision>'
+    for place in ("0.15 0.02", "-0.12 0.1", "-0.1 -0.11")
+)
+"""Three feet: a box that lies and slides has more corners than its law needs. Several velocities obey it, and rounding
+decides which is found."""
 
 
 SAME, NEAR = 1e-7, 1e-5

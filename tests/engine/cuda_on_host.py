@@ -9,10 +9,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -25,6 +30,8 @@ COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++, to compile kernels for the host")
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 OPTIONS = ("-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-I{compiler.FOLDER}")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+KEPT = 7 * 24 * 3600  # s that compiled sources are kept for which no test asks
 CHIP = {
     "major": 9, "minor": 0, "multiProcessorCount": 1, "sharedMemPerBlockOptin": 232448,
     "sharedMemPerMultiprocessor": 233472,
@@ -120,11 +127,33 @@ def text(source: str, kernels, preamble: str) -> str:
     return f'#include "{SHIM.as_posix()}"\n{header.text()}\n{preamble}\n#include "{place}"\n{launches}\n'
 
 
+def whole(text: str) -> str:
+    """A text with all that it includes of ours."""
+    parts, ahead, at_hand = [], [text], set()
+    while ahead:
+        parts.append(ahead.pop())
+        for name in INCLUDE.findall(parts[-1]):
+            if name not in at_hand and (path := compiler.FOLDER / name).exists():
+                at_hand.add(name)
+                ahead.append(path.read_text("utf-8"))
+    return "\n".join(parts)
+
+
+@cache
+def _compiler() -> str:
+    words = [str(COMPILER), "--version"]
+    version = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return "\n".join((version, platform.machine(), *OPTIONS))
+
+
 def load(folder: Path, source: str, kernels, preamble: str = "") -> Module:
-    """`compiler.load` for the host, into a folder in which each text is compiled once."""
+    """`compiler.load` for the host, into a folder in which each text with what it includes is compiled once."""
     written = text(source, kernels, preamble)
-    library = folder / f"{hashlib.sha256(written.encode()).hexdigest()[:16]}.so"
-    if not library.exists():
+    key = f"{_compiler()}\n{whole(written)}"
+    library = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
+    try:
+        os.utime(library)
+    except FileNotFoundError:
         with tempfile.TemporaryDirectory(dir=folder) as own:  # another process may want the same
             file, made = Path(own, "kernels.cpp"), Path(own, "kernels.so")
             file.write_text(written)
@@ -170,8 +199,15 @@ def _cupy() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def compiled_for_host(tmp_path_factory):
-    """Where compiled sources are kept for all tests of a run, in all its processes."""
+def compiled_for_host(request, tmp_path_factory):
+    """Where compiled sources are kept for all tests of a run, in all its processes, and for later runs."""
+    if getattr(request.config, "cache", None):
+        folder = request.config.cache.mkdir("host")
+        for library in folder.glob("*.so"):
+            with suppress(FileNotFoundError):  # another process may have been first
+                if library.stat().st_mtime < time.time() - KEPT:
+                    library.unlink()
+        return folder
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host"
     folder.mkdir(exist_ok=True)

@@ -159,6 +159,7 @@ def test_first_calls_may_come_from_many_threads_at_once(rng):
     assert threading.active_count() <= before + 3
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_a_run_that_is_interrupted_ends_before_it_raises(rng, monkeypatch):
     """No thread goes on behind the caller's back, and all robots have come equally far."""
     model = engine.load("robots/arm7.urdf")

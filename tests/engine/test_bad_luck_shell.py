@@ -17,6 +17,7 @@ import main
 from engine.cpu.stepping.stepper import Stepper
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 unix = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these signals nor these streams")
 
 
@@ -54,6 +55,31 @@ def test_ctrl_c_while_libraries_are_loaded_ends_in_a_word():
     assert (victim.returncode, out) == (130, "")
     assert "Traceback" not in told
     assert told.splitlines()[-1] == "interrupted"
+
+
+IN_A_CALLBACK = """import signal, sys, main
+
+class Gone:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "engine.cli":
+            Gone()
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main.main(["info", "arm7"]))
+"""
+
+
+@unix
+def test_ctrl_c_where_python_drops_exceptions_ends_in_a_word_too():
+    """As a lock of an import is given free, for one; its callback often is the first to run after a library's own."""
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_A_CALLBACK], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
 
 
 @unix

@@ -14,6 +14,7 @@ from beside_cpu import (
     NO_GAP,
     SAME,
     SHAPES,
+    TRIPOD,
     alike,
     apart,
     beside,
@@ -39,7 +40,7 @@ def body(tmp_path_factory) -> Callable[[str], Model]:
     @cache
     def load(shape: str) -> Model:
         path = tmp_path_factory.mktemp("bodies") / f"{shape}.urdf"
-        path.write_text(BODY.format(SHAPES[shape]))
+        path.write_text(BODY.format((SHAPES | {"tripod": TRIPOD})[shape]))
         return engine.load(path, floating=True)
 
     return load
@@ -131,10 +132,13 @@ def test_every_integrator_touches_as_on_the_cpu(integrator, rng):
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize(("restitution", "friction"), [(0.5, 0.8), (1.0, 0.3), (0.0, 0.0)])
-def test_a_box_springs_back_and_slides_as_on_the_cpu(body, restitution, friction, rng):
+@pytest.mark.parametrize(
+    ("shape", "restitution", "friction"),
+    [("tripod", 0.5, 0.8), ("tripod", 1.0, 0.3), ("box", 0.5, 0.0), ("box", 0.0, 0.0)],
+)
+def test_what_springs_back_and_slides_does_so_as_on_the_cpu(body, shape, restitution, friction, rng):
     scene = engine.Scene(ground=engine.slope(0.3), restitution=restitution, friction=friction)
-    run(*thrown(body("box"), scene, rng), 300)
+    run(*thrown(body(shape), scene, rng), 300)
 
 
 @pytest.mark.usefixtures("cuda")

@@ -15,6 +15,7 @@ import pytest
 import engine
 from engine.cpu.stepping import stepper, stretches
 
+pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 unix = pytest.mark.skipif(os.name == "nt", reason="a signal cannot be sent to oneself there")
 
 

@@ -251,6 +251,7 @@ def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     assert [row["host"] for row in results] == [row["results"][0]["host"] for row in read(path)[1].values()]
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_has(path, tmp_path, capsys):
     mine, table = tmp_path / "mine.py", tmp_path / "table.csv"
     mine.write_text(

@@ -139,7 +139,7 @@ private:
         atomicExch(&lock, 0);
     }
     __device__ __forceinline__ static void wait() {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) || defined(WAITS_ON_HOST)
         __nanosleep(300);
 #endif
     }
