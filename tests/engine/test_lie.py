@@ -73,7 +73,10 @@ def test_rotations_and_their_coordinates(rng):
     np.testing.assert_allclose(lie.rotation_from_quaternion(lie.quaternion_from_rotation(R)), R, atol=1e-14)
 
 
-@pytest.mark.parametrize("axis", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0, 1, 0), (0.6, 0, -0.8), (1e-9, 0, -1), (1e-5, -2e-5, -1)])
+AXES = [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0, 1, 0), (0.6, 0, -0.8), (1e-9, 0, -1), (1e-5, -2e-5, -1)]
+
+
+@pytest.mark.parametrize("axis", AXES)
 def test_rotation_to_turns_z_onto_the_axis(axis):
     R = lie.rotation_to(axis)
     np.testing.assert_allclose(R[:, 2], axis, atol=1e-15)
