@@ -161,10 +161,8 @@ def free_velocity(
     M = M + np.diag(share)
     free = v + settings.dt * np.linalg.solve(M, force - h)
     for joint in _free_joints(model):
-        angular, linear = v[joint.v][:3], v[joint.v][3:]
-        free[joint.v.start + 3 : joint.v.stop] += settings.dt * np.cross(
-            angular, linear
-        )  # v̇'s share of turning is −ω × v
+        turning = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ has −ω × v, which is the frame's turning
+        free[joint.v.start + 3 : joint.v.stop] += settings.dt * turning
     return M, free
 
 
