@@ -253,10 +253,13 @@ def _by_their_normals(
             places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
             left = [k for k in own if k not in found]
             found |= _matched(places, told, left, exact._replace(place=exact.searched))
-            twice = any(np.linalg.norm(told.point[0, c] - told.point[0, k]) < 10 * exact.searched for k in found)
             closest = abs(told.gap[0, c] - gap) <= exact.searched and _holds(near, told, c, n, exact)
-            if c not in found and (closest or twice):
+            if c not in found and closest:
                 found[c] = law
+    for c in own:  # a place that a corner and a search both find counts twice
+        here = told.link[0, c] == law.link and told.other[0, c] == law.other and c not in found
+        if here and any(np.linalg.norm(told.point[0, c] - told.point[0, k]) < 10 * exact.searched for k in found):
+            found[c] = law
     return found
 
 
