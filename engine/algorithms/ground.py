@@ -17,6 +17,7 @@ from engine.scene import HeightField, Plane
 
 FLAT = 1e-3  # the sine of a rim's tilt, below which its three points keep their places
 SAME = 1e-5  # cells: places of a height field this near are one
+FAR = 4.0  # cells that a sphere looks ahead, at most
 AROUND = 4  # places in which a sphere is held by a height field
 
 
@@ -88,7 +89,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     above = under(ground, x)
     if above.gap <= 0:
         return [Place(x - radius * above.n, above.n, above.gap - radius)]
-    far = radius + reach
+    far = radius + min(reach, FAR * ground.cell)
     low, high = (np.floor((x[:2] + side * far - ground.corner[:2]) / ground.cell).astype(int) for side in (-1, 1))
     cells = product(range(low[1], high[1] + 1), range(low[0], high[0] + 1))
     squares = np.array([[_corner(ground, i + k, j + m) for k, m in product((0, 1), repeat=2)] for i, j in cells])

@@ -197,7 +197,7 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
     for near in groups:
         here = [c for c in own if c not in matched]
         found = _matched(near.contacts, told, here, exact)
-        if near.pair is not None and len(found) < len(near.contacts):
+        if near.pair is not None and near.contacts and len(found) < _of_the_same_two(near.contacts[0], told, here):
             found = max(found, _by_their_normals(near, told, here, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
         expected = len(certain) if near.all else min(len(certain), touching.KEPT)
@@ -222,6 +222,11 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
     seen["contacts"] += len(matched)
     return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
             for c, x in sorted(matched.items())], faults  # fmt: skip
+
+
+def _of_the_same_two(x: Contact, told: engine.scene.Touches, own: list[int]) -> int:
+    """How many of the told contacts are of that link and what it touches there."""
+    return sum(bool(told.link[0, c] == x.link and told.other[0, c] == x.other) for c in own)
 
 
 def _matched(
