@@ -210,7 +210,7 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
         deepest = min((x.gap for x in near.contacts), default=0.0)
         if found and near.pair is not None:  # along the normal that is told, which may be better than the text's
             deepest = gap_along(*near.pair, told.normal[0, next(iter(found))].astype(float))
-        if found and min(told.gap[0, c] for c in found) > deepest + slack:
+        if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.NEAR:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
     faults += [
