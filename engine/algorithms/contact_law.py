@@ -83,7 +83,7 @@ def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
         slip: Array = x
         for _ in range(ROUNDS):
             if left <= tolerance:
-                return best
+                return _newton(rows, G, best, 0.0)  # to the last digits
             x, dual = _alternate(rows, G, slip, x, dual, penalty)
             slip = _slip(rows, G, x)
             found = _newton(rows, G, x / _scale(rows, G), tolerance)

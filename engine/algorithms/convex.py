@@ -163,6 +163,8 @@ def separation(one: Standing, other: Standing) -> tuple[Array, float]:
     if "cylinder" in (one.solid.kind, other.solid.kind):
         return _searched(one, other)
     directions = [_between_closest(one, other), *_perpendicular(one, other)]
+    axes = [x.R[:, 2] for x in (one, other) if x.solid.kind == "capsule"]
+    directions += [tangents(e)[0] for e in axes or [one.R[:, 2]]]  # where axes meet in line
     tried = np.array([n for n in directions if n is not None])
     a, b = corners(one), corners(other)
     gaps = np.min(a @ tried.T, 0) - np.max(b @ tried.T, 0)
@@ -276,8 +278,27 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
         gap, angle = np.where(better, gaps[best, range(6)], gap), np.where(better, angle, angle / 1.5)
         if np.all(angle < 1e-9):
             break
+    n = np.concatenate([n / np.linalg.norm(n, axis=1, keepdims=True), *_across_mantles(one, other)])
+    gap = gaps_along(one, other, n)
     first = int(np.argmax(gap))
-    return n[first] / np.linalg.norm(n[first]), float(gap[first])
+    return n[first], float(gap[first])
+
+
+def _across_mantles(one: Standing, other: Standing) -> list[Array]:
+    """The best direction across the axis of each cylinder, where the gap has a ridge; and those across both."""
+    found, axes = list[Array](), [x.R[:, 2] for x in (one, other) if x.solid.kind == "cylinder"]
+    for e in axes:
+        t1, t2 = tangents(e)
+        centre, width = np.zeros(1), np.pi
+        while width > 1e-12:
+            angles = centre + width * np.linspace(-1, 1, 721)
+            around = np.cos(angles)[:, None] * t1 + np.sin(angles)[:, None] * t2
+            best = int(np.argmax(gaps_along(one, other, around)))
+            centre, width = angles[best], width / 60
+        found.append(around[best : best + 1])
+    if len(axes) == 2 and (size := np.linalg.norm(both := np.cross(axes[0], axes[1]))) > 1e-9:
+        found += [both[None] / size, -both[None] / size]
+    return found
 
 
 def _across(n: Array, t: Array | None = None) -> Array:

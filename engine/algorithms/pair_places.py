@@ -67,7 +67,7 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     u, w = p_end - p, q_end - q
     ((x, y),) = closest_of_edges(a, b)
     closest = [Place(x - (radius(a) + gap / 2) * n, n, gap)]
-    if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w):
+    if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w) or 0.0 in (u @ u, w @ w):
         return closest
     span = sorted(float((end - p) @ u) / float(u @ u) for end in (q, q_end))
     low, high = max(span[0], 0.0), min(span[1], 1.0)
@@ -83,7 +83,7 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
         )
         away = x - y
         length = float(np.linalg.norm(away))
-        m = away / length
+        m = away / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
         ends.append(
             Place(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
         )
@@ -129,12 +129,12 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
     small = min(ball(a)[1], ball(b)[1])
-    shared = [x[:2] for x in A.corners if _inside(B, x, BESIDE * small)]
-    shared += [x[:2] for x in B.corners if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]
+    shared = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, BESIDE * small)]
+    shared += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
+               if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]  # fmt: skip
     shared += _crossings(A.corners, B.corners, BESIDE * small)
     found = []
-    for x in shared:
-        above, below = _height(A, x), _height(B, x)
+    for x, above, below in shared:
         if above is not None and below is not None:
             found.append(Place(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
     if all(place.gap > gap + 1e-8 * small for place in found):
@@ -206,13 +206,13 @@ def _height(polygon: Polygon, x: Array) -> float | None:
     return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])
 
 
-def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
-    """Where edges of two polygons cross, seen along n, away from their ends."""
+def _crossings(a: Array, b: Array, beside: float) -> list[tuple[Array, float, float]]:
+    """Where edges of two polygons cross, seen along n, away from their ends; and how high each of them is there."""
     found = []
     for p, p_end in _sides(a):
         for q, q_end in _sides(b):
             u, w = p_end - p, q_end - q
-            lengths = max(float(np.hypot(*u)), 1e-10), max(float(np.hypot(*w)), 1e-10)
+            lengths = max(float(np.hypot(*u[:2])), 1e-10), max(float(np.hypot(*w[:2])), 1e-10)
             across = (u[0] * w[1] - u[1] * w[0]) / (lengths[0] * lengths[1])
             if abs(across) < 1e-6:
                 continue
@@ -220,11 +220,11 @@ def _crossings(a: Array, b: Array, beside: float) -> list[Array]:
             s = (d[0] * w[1] - d[1] * w[0]) / lengths[1]
             t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
             if beside < s < lengths[0] - beside and beside < t < lengths[1] - beside:
-                found.append(p + s / lengths[0] * u)
+                x, y = p + s / lengths[0] * u, q + t / lengths[1] * w
+                found.append((x[:2], float(x[2]), float(y[2])))
     return found
 
 
 def _sides(polygon: Array) -> list[tuple[Array, Array]]:
-    points = polygon[:, :2]
-    pairs = list(zip(points, np.roll(points, -1, 0), strict=True))
-    return pairs if len(points) > 2 else pairs[:1]
+    pairs = list(zip(polygon, np.roll(polygon, -1, 0), strict=True))
+    return pairs if len(polygon) > 2 else pairs[:1]

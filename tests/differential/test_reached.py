@@ -1,0 +1,66 @@
+"""What the random cases and the corners reach of the kernels' text, and that corners are stepped as the text says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.differential import reached
+from tests.differential.as_python import as_python
+from tests.differential.cases import Case, case
+from tests.differential.corners import CORNERS, FAULTS, corner
+from tests.differential.test_steps import hold
+
+LEAST = 0.97
+SEEDS = 5  # cases of a corner: always the same, since some stand exactly where rounding decides
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_corners_on_the_cpu(name: str, tmp_path: Path):
+    for seed in range(SEEDS):
+        hold(corner(name, seed), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORNERS)
+def test_many_corners_on_the_cpu(name: str, tmp_path: Path):
+    for seed in range(100, 120):
+        hold(corner(name, seed), tmp_path)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.xfail(strict=True, reason="what the kernels are known to do otherwise, see corners.FAULTS")
+def test_known_faults(name: str, tmp_path: Path):
+    hold(corner(name, 0), tmp_path)
+
+
+@pytest.mark.parametrize("found", [case(3), case(12), corner("stacked", 1), corner("tree_on_threads", 0)])
+def test_kernels_as_python_step_as_compiled(found: Case):
+    simulations = [found.simulation(), found.simulation()]
+    simulations[0].step()
+    with as_python():
+        simulations[1].step()
+    for x, y in zip(*(simulation.state() for simulation in simulations), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_kernels_are_reached():
+    found = reached.measured(250, 0, 30)
+    there, got = found.counts(found.texts)
+    assert got >= LEAST * there, reached.report(found)
+    new = reached.unlisted(found.missed(), reached.listed())
+    assert len(new) <= (1 - LEAST) * there, reached.report(found)
+
+
+def test_what_is_not_reached_is_still_there():
+    """Each entry of unreached.toml names lines of a kernel, and says why."""
+    for entry in reached.listed():
+        source = (reached.ROOT / entry["file"]).read_text("utf-8")
+        assert f"def {entry['function']}(" in source, entry
+        assert entry["reason"], entry
+        for line in entry["lines"]:
+            text = line.split(" in ", 1)[1] if line.startswith(("(", "not (")) else line.split(" -> ")[0]
+            assert text in source, line
