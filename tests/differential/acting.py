@@ -1,29 +1,27 @@
-"""What acts on the robots of a case, and how fast they are: velocities, efforts, targets, wrenches, gains, parameters."""
+"""What acts on the robots of a case: velocities, efforts, targets, wrenches, gains and parameters."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from engine import lie
-from engine.holding import carried, static_loads
-from engine.model import WORLD, Model
-from engine.model.poses import body_poses, link_poses, link_twists
+from engine.holding import static_loads
+from engine.model import PRISMATIC, WORLD, Model
+from engine.model.poses import link_poses, link_twists
+from tests.differential.chances import Rng, chance, log_uniform, one_of, pick
 from tests.differential.families import Family
 from tests.differential.placing import Placing
-from tests.differential.robots import G, chance, log_uniform
+from tests.differential.robots import G
 
-Rng = np.random.Generator
+_ENDLESS = 1e25
+"""N m or N: with it a robot diverges in one step, where no effort limit holds it back."""
 
 
-def settings(rng: Rng, family: Family, algorithm: str, model: Model, q: np.ndarray) -> dict:
+def settings(rng: Rng, family: Family, algorithm: str, placing: Placing) -> dict:
     """How the robots are stepped."""
-    dt = (
-        float(rng.choice([1e-4, 5e-4, 1e-3, 2e-3, 5e-3]))
-        if chance(rng, 0.7)
-        else round(log_uniform(rng, 1e-4, 5e-3), 7)
-    )
-    kp, kd = _gains(rng, family.own, model, q)
-    own = family.own and (_alike(kp) and _alike(kd) or chance(rng, 0.7))
+    dt = one_of(rng, (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)) if chance(rng, 0.7) else round(log_uniform(rng, 1e-4, 5e-3), 7)
+    kp, kd = _gains(rng, family.own, placing)
+    own = family.own and ((_alike(kp) and _alike(kd)) or chance(rng, 0.7))
     return {
         "integrator": family.integrator,
         "algorithm": algorithm,
@@ -32,7 +30,7 @@ def settings(rng: Rng, family: Family, algorithm: str, model: Model, q: np.ndarr
         "on_divergence": "freeze" if family.freezes else "raise",
         "kp": kp,
         "kd": kd,
-        "parameters": _parameters(rng, algorithm, model, len(q)) if own else None,
+        "parameters": _parameters(rng, algorithm, placing) if own else None,
     }
 
 
@@ -40,35 +38,36 @@ def _alike(gain: float | list | None) -> bool:
     return not isinstance(gain, list) or not isinstance(gain[0], list) or len(gain) == 1
 
 
-def _gains(rng: Rng, own: bool, model: Model, q: np.ndarray) -> tuple:
+def _gains(rng: Rng, own: bool, placing: Placing) -> tuple:
     """kp and kd: None, a number for all, one for each velocity, or one for each of each robot."""
+    model, batch = placing.model, placing.batch
     if not chance(rng, 0.6) or not model.nv:
         return None, None
-    inertia, _ = carried(model, q[0])
+    inertia, _ = placing.carried
     rate = log_uniform(rng, 1, 60)
     kp = np.where(model.q_of_v >= 0, inertia * rate**2, 0.0)
     kd = np.where(model.constrained, inertia * rate * rng.uniform(0, 2), 0.0)
-    way = str(rng.choice(["number", "each", "rows", "kd"], p=[0.2, 0.4, 0.3, 0.1]))
+    way = pick(rng, {"number": 0.2, "each": 0.4, "rows": 0.3, "kd": 0.1})
     if way == "number":
         return float(np.median(kp)), float(np.median(kd))
     if way == "kd":
         return None, kd.tolist()
-    if way == "rows" and own and len(q) > 1:
-        factor = rng.uniform(0, 2, (len(q), 1))
-        return (kp * factor).tolist(), (kd * rng.uniform(0, 2, (len(q), 1))).tolist()
+    if way == "rows" and own and batch > 1:
+        factor = rng.uniform(0, 2, (batch, 1))
+        return (kp * factor).tolist(), (kd * rng.uniform(0, 2, (batch, 1))).tolist()
     return (kp * (rng.random(model.nv) < 0.8)).tolist(), (kd * (rng.random(model.nv) < 0.8)).tolist()
 
 
-def _parameters(rng: Rng, algorithm: str, model: Model, batch: int) -> dict:
+def _parameters(rng: Rng, algorithm: str, placing: Placing) -> dict:
     """Some of what may differ from robot to robot; None in effort_limit is no limit."""
-    made: dict = {}
+    model, batch, made = placing.model, placing.batch, dict[str, list]()
     if chance(rng, 0.7):
         factor = rng.uniform(0.5, 2, (batch, 1 if algorithm == "dca" else len(model.parent)))
         made |= _bodies(rng, model, factor, batch)
     if chance(rng, 0.3):
         gravity = model.gravity + rng.uniform(-3, 3, (batch, 3))
         made["gravity"] = np.where(rng.random((batch, 1)) < 0.3, 0.0, gravity).tolist()
-    scale = carried(model, model.neutral())[0]
+    scale = placing.carried[0]
     for name, size in (("damping", scale), ("friction", 5 * scale)):
         if chance(rng, 0.4):
             made[name] = (size * rng.uniform(0, 2, (batch, model.nv)) * (rng.random((batch, model.nv)) < 0.7)).tolist()
@@ -99,14 +98,13 @@ def velocities(rng: Rng, placing: Placing, scene: dict | None) -> np.ndarray:
     below = scene and scene["ground"]
     n = np.array(below["normal"]) if below and below["kind"] == "plane" else np.array([0.0, 0.0, 1.0])
     v = np.zeros((placing.batch, model.nv))
-    slides = np.repeat(model.kind == 1, 1)[_first_body(model)]
+    slides, frames = (model.kind == PRISMATIC)[_first_body(model)], placing.frames()
     for row, mode in enumerate(placing.modes):
-        size = float(rng.choice([0.0, 0.01, 0.5, 3.0, 6.0], p=[0.25, 0.1, 0.35, 0.25, 0.05]))
+        size = pick(rng, {0.0: 0.25, 0.01: 0.1, 0.5: 0.35, 3.0: 0.25, 6.0: 0.04, 100.0: 0.01})
         v[row] = size * rng.standard_normal(model.nv) * np.where(slides, 0.3, 1.0) * (rng.random(model.nv) < 0.8)
-        frames = body_poses(model, placing.q[row : row + 1])[0]
         for root in placing.roots:
             start = int(model.coupling.v_index[model.v_start[root]])
-            v[row, start : start + 6] = _free(rng, mode, n, frames[root, :3, :3])
+            v[row, start : start + 6] = _free(rng, mode, n, frames[row, root, :3, :3])
         if mode == "approach" and chance(rng, 0.8) and _lowest_rises(placing, row, v[row], n):
             v[row, model.constrained] *= -1
     return v
@@ -130,7 +128,7 @@ def _free(rng: Rng, mode: str, n: np.ndarray, R: np.ndarray) -> np.ndarray:
     across = np.cross(n, rng.standard_normal(3))
     across /= np.linalg.norm(across)
     ways = {"rest": 0.25, "slip": 0.25, "spin": 0.15, "tumble": 0.25, "creep": 0.1}
-    way = str(rng.choice([*ways], p=[*ways.values()]))
+    way = pick(rng, ways)
     omega, v = np.zeros(3), np.zeros(3)
     if way in ("slip", "creep"):
         v = across * (rng.uniform(0.1, 3) if way == "slip" else 1e-3)
@@ -162,8 +160,9 @@ def state(rng: Rng, family: Family, placing: Placing, v: np.ndarray) -> dict:
     """What a simulation holds as it begins."""
     model, q = placing.model, placing.q
     tau, target = (np.zeros((placing.batch, model.nv)) for _ in range(2))
-    held = str(rng.choice(["nothing", "weight", "within friction", "any", "far"], p=[0.25, 0.15, 0.2, 0.3, 0.1]))
-    load = carried(model, q[0])[1] + carried(model, q[0])[0]
+    ways = {"nothing": 0.25, "weight": 0.15, "within friction": 0.2, "any": 0.3, "far": 0.1}
+    held = pick(rng, ways)
+    load = sum(placing.carried)
     for row in range(placing.batch):
         if held in ("weight", "within friction"):
             tau[row] = static_loads(model, q[row])
@@ -174,12 +173,14 @@ def state(rng: Rng, family: Family, placing: Placing, v: np.ndarray) -> dict:
         target[row] = _target(rng, model, q[row])
     if chance(rng, 0.3):
         tau[:, ~model.constrained] += rng.standard_normal((placing.batch, int((~model.constrained).sum())))
+    if family.freezes and chance(rng, 0.08):
+        tau[int(rng.integers(placing.batch))] = _ENDLESS
     wrench = _wrench(rng, model, placing.batch) if family.wrenches else None
     return {"q": q.tolist(), "v": v.tolist(), "tau": tau.tolist(), "target": target.tolist(), "wrench": wrench}
 
 
 def _target(rng: Rng, model: Model, q: np.ndarray) -> np.ndarray:
-    far = float(rng.choice([0.0, 0.02, 0.3, 3.0]))
+    far = one_of(rng, (0.0, 0.02, 0.3, 3.0))
     here = np.where(model.q_of_v >= 0, q[np.maximum(model.q_of_v, 0)], 0.0)
     return np.asarray(here + far * rng.standard_normal(model.nv) * (model.q_of_v >= 0))
 
@@ -187,6 +188,6 @@ def _target(rng: Rng, model: Model, q: np.ndarray) -> np.ndarray:
 def _wrench(rng: Rng, model: Model, batch: int) -> list:
     """Wrenches on some links, those of the world among them."""
     weight = max(float(model.mass.sum()), 0.01) * G
-    wrench = rng.standard_normal((batch, len(model.link_names), 6)) * weight * float(rng.choice([0.01, 0.3, 2]))
+    wrench = rng.standard_normal((batch, len(model.link_names), 6)) * weight * one_of(rng, (0.01, 0.3, 2))
     wrench[..., :3] *= 0.2
     return (wrench * (rng.random((batch, len(model.link_names), 1)) < rng.uniform(0.2, 1))).tolist()

@@ -28,6 +28,7 @@ import engine
 from engine.cpu.stepping.stepper import Code
 from engine.model import WORLD
 from tests.differential import acting, families, robots, scenes
+from tests.differential.chances import Rng, chance, pick
 from tests.differential.families import Family
 from tests.differential.placing import Placing
 from tests.differential.urdf_text import load
@@ -111,7 +112,8 @@ class Case:
 def _readable(value: Any, indent: str = "") -> str:
     """JSON with a line for each entry, and what fits into a line in one."""
     text = json.dumps(value)
-    if len(text) + len(indent) <= 110 or not isinstance(value, dict | list):
+    numbers = isinstance(value, list) and not any(isinstance(entry, dict | list) for entry in value)
+    if len(text) + len(indent) <= 110 or numbers or not isinstance(value, dict | list):
         return text
     deeper = indent + " "
     if isinstance(value, dict):
@@ -131,10 +133,10 @@ def case(seed: int, family: Family | None = None) -> Case:
     raise RuntimeError(f"seed {seed} gives no case of family {family} in {ATTEMPTS} attempts")
 
 
-def _drawn(rng: np.random.Generator, family: Family) -> Case | str:
+def _drawn(rng: Rng, family: Family) -> Case | str:
     """A case of the family, or why there is none this time."""
-    follows = family.algorithm == "jsiia" and robots.chance(rng, 0.5)
-    apart = family.pairs and family.algorithm != "cfa" and robots.chance(rng, 0.5)
+    follows = family.algorithm == "jsiia" and chance(rng, 0.5)
+    apart = family.pairs and family.algorithm != "cfa" and chance(rng, 0.5)
     demands = robots.Demands(family.algorithm == "cfa", follows, family.ground != "none", apart)
     robot = robots.robot(rng, demands)
     model = load(robot)
@@ -143,24 +145,22 @@ def _drawn(rng: np.random.Generator, family: Family) -> Case | str:
         return f"{family.algorithm} does not serve the robot"
     if demands.touches and all(model.link_body[shape.link] == WORLD for shape in model.collisions):
         return "no shape moves"
-    algorithm = (
-        "dca" if family.algorithm == "abia" and "dca" in serving and robots.chance(rng, 0.3) else family.algorithm
-    )
+    algorithm = "dca" if family.algorithm == "abia" and "dca" in serving and chance(rng, 0.3) else family.algorithm
     placing = Placing(rng, robot, model, _batch(rng, family))
     apart = apart and sum(len(placing.points(int(root)).link) > 0 for root in placing.roots) > 1
     scene = scenes.scene(rng, family, placing, apart)
-    settings = acting.settings(rng, family, algorithm, placing.model, placing.q)
+    settings = acting.settings(rng, family, algorithm, placing)
     v = acting.velocities(rng, placing, scene)
     return Case(placing.robot, scene, settings, acting.state(rng, family, placing, v))
 
 
-def _batch(rng: np.random.Generator, family: Family) -> int:
+def _batch(rng: Rng, family: Family) -> int:
     """1 to 9 robots; blocks of eight want more than three, and where they could be and are not there are fewer."""
     if family.eight:
-        return int(rng.choice([4, 5, 7, 8, 9], p=[0.15, 0.15, 0.15, 0.25, 0.3]))
+        return pick(rng, {4: 0.15, 5: 0.15, 7: 0.15, 8: 0.25, 9: 0.3})
     if family.algorithm == "abia" and family.ground == "none" and not family.own:
         return int(rng.integers(1, 4))
-    return int(rng.choice(np.arange(1, 10), p=[0.25, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.05, 0.06]))
+    return pick(rng, {1: 0.25, 2: 0.2, 3: 0.15, 4: 0.1, 5: 0.08, 6: 0.06, 7: 0.05, 8: 0.05, 9: 0.06})
 
 
 def shrink(found: Case, fails: Callable[[Case], bool], seconds: float = 60) -> Case:

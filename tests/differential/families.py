@@ -18,7 +18,7 @@ from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
 
-import numpy as np
+from tests.differential.chances import Rng, chance, one_of, pick
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
 ALGORITHMS = ("abia", "jsiia", "cfa")
@@ -79,11 +79,11 @@ def covering() -> tuple[Family, ...]:
 FAMILIES = covering()
 
 
-def drawn(rng: np.random.Generator) -> Family:
+def drawn(rng: Rng) -> Family:
     """A family at random: six of ten with something to touch, four of these with pairs."""
-    ground = str(rng.choice(GROUNDS, p=(0.3, 0.45, 0.25)))
-    algorithm = str(rng.choice(ALGORITHMS, p=(0.45, 0.4, 0.15)))
-    own, wrenches, freezes = (bool(rng.random() < share) for share in (0.4, 0.45, 0.4))
-    eight = algorithm == "abia" and ground == "none" and not own and bool(rng.random() < 0.7)
-    pairs = ground != "none" and bool(rng.random() < 0.6)
-    return Family(str(rng.choice(INTEGRATORS)), algorithm, ground, pairs, own, wrenches, freezes, eight)
+    ground = pick(rng, {"none": 0.3, "plane": 0.45, "field": 0.25})
+    algorithm = pick(rng, {"abia": 0.45, "jsiia": 0.4, "cfa": 0.15})
+    own, wrenches, freezes = (chance(rng, share) for share in (0.4, 0.45, 0.4))
+    eight = algorithm == "abia" and ground == "none" and not own and chance(rng, 0.7)
+    pairs = ground != "none" and chance(rng, 0.6)
+    return Family(one_of(rng, INTEGRATORS), algorithm, ground, pairs, own, wrenches, freezes, eight)

@@ -1,16 +1,18 @@
-"""Where the robots of a case stand: at limits and between them, on the ground, near it, in it, and beside each other."""
+"""Where the robots of a case stand: at limits, on the ground, near it or in it, and beside each other."""
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import pairwise, product
+
 import numpy as np
 
-from engine import lie
+from engine import holding, lie
 from engine.model import FREE, WORLD, Model
 from engine.model.poses import body_poses, link_poses
-from tests.differential.robots import chance, log_uniform
+from tests.differential.chances import Rng, chance, log_uniform, one_of, pick, unit
 from tests.differential.solids import Cloud, cloud, support
 
-Rng = np.random.Generator
 MODES = {"touch": 0.2, "overlap": 0.26, "near": 0.15, "approach": 0.2, "air": 0.14, "deep": 0.05}
 _SCAN = np.linspace(-1, 1, 21)
 
@@ -23,13 +25,18 @@ class Placing:
         self.tree = _trees(model)
         self.take(robot, model)
         self.q = np.array([_coordinates(rng, model) for _ in range(batch)])
-        self.modes = [str(mode) for mode in rng.choice([*MODES], batch, p=[*MODES.values()])]
+        self.modes = [self._mode() for _ in range(batch)]
 
     def take(self, robot: dict, model: Model) -> None:
         """The same robot with other shapes."""
         self.robot, self.model = robot, model
         found = cloud(robot, model)
         self.cloud = found.of(model.link_body[found.link] != WORLD)
+
+    @cached_property
+    def carried(self) -> tuple[np.ndarray, np.ndarray]:
+        """The inertias and the weights, (nv,) each, that each velocity carries in the neutral pose."""
+        return holding.carried(self.model, self.model.neutral())
 
     @property
     def roots(self) -> np.ndarray:
@@ -48,7 +55,7 @@ class Placing:
         """How far apart what stands so is, m."""
         rng = self.rng
         return {
-            "touch": lambda: float(rng.choice([0.0, 0.0, 1e-9, -1e-9, 1e-3])),
+            "touch": lambda: one_of(rng, (0.0, 0.0, 1e-9, -1e-9, 1e-3)),
             "overlap": lambda: -log_uniform(rng, 1e-4, 5e-3),
             "near": lambda: rng.uniform(0, 1e-3),
             "approach": lambda: rng.uniform(0, 4e-3),
@@ -65,61 +72,70 @@ class Placing:
         """Where a coordinate of the tree stands in q: before it there may be some that follow others."""
         return int(self.model.coupling.q_index[start])
 
-    def align(self, row: int, root: int, n: np.ndarray) -> None:
-        """Turn a tree so that an axis of one of its shapes is along n, as what lies flat."""
-        axis = self._axis(row, root)
+    def align(self, row: int, root: int, n: np.ndarray, frames: np.ndarray) -> None:
+        """Turn a tree so that an axis of one of its shapes is along n, as what lies flat; `frames` are the bodies'."""
+        axis = self.axis(frames, root)
         if axis is None:
             return
-        body = body_poses(self.model, self.q[row : row + 1])[0, root, :3, :3]
-        home = self.model.home_rotation[root]
+        body, home = frames[root, :3, :3], self.model.home_rotation[root]
         at = self._owned(int(self.model.q_start[root])) + 3
         self.q[row, at : at + 4] = lie.quaternion_from_rotation(home.T @ _least_turn(axis, n) @ body)
 
-    def _axis(self, row: int, tree: int) -> np.ndarray | None:
-        """An axis of a shape of a tree, in the world."""
-        names = self.model.link_names
-        links = {names[k] for k in set(self.points(tree).link.tolist())}
-        shapes = [
-            (link["name"], shape) for link in self.robot["links"] if link["name"] in links for shape in link["shapes"]
-        ]
-        if not shapes:
+    def axis(self, frames: np.ndarray, tree: int) -> np.ndarray | None:
+        """An axis of a shape that moves with a tree, in the world where bodies are at `frames` (n, 4, 4)."""
+        links = self.points(tree).link
+        if not len(links):
             return None
-        name, shape = shapes[int(self.rng.integers(len(shapes)))]
-        pose = link_poses(self.model, self.q[row : row + 1])[0, names.index(name), :3, :3]
-        columns = pose @ lie.rotation_from_rpy(shape["rpy"])
-        return np.asarray(columns[:, int(self.rng.integers(3))] * self.rng.choice([-1, 1]))
+        link = int(one_of(self.rng, links))
+        name, body = self.model.link_names[link], int(self.model.link_body[link])
+        shapes = next(entry["shapes"] for entry in self.robot["links"] if entry["name"] == name)
+        shape = shapes[int(self.rng.integers(len(shapes)))]
+        R = frames[body, :3, :3] @ self.model.link_rotation[link] @ lie.rotation_from_rpy(shape["rpy"])
+        return np.asarray(R[:, int(self.rng.integers(3))] * one_of(self.rng, (-1, 1)))
+
+    def frames(self) -> np.ndarray:
+        """(batch, n, 4, 4): the bodies' frames."""
+        return body_poses(self.model, self.q)
 
     def normal(self) -> np.ndarray:
         """The direction of a plane: up, a slope, any, or along an axis of what stands on a fixed base."""
         rng, up = self.rng, np.array([0.0, 0.0, 1.0])
         draw = rng.random()
-        axis = self._axis(0, WORLD) if draw > 0.7 else None
+        axis = self.axis(self.frames()[0], WORLD) if draw > 0.7 else None
         if axis is not None:
             return axis
         if draw < 0.4:
             return up
-        tilt = rng.standard_normal(3)
-        n = up + rng.uniform(0.05, 0.7) * tilt / np.linalg.norm(tilt) if draw < 0.85 else tilt
+        tilt = unit(rng)
+        n = up + rng.uniform(0.05, 0.7) * tilt if draw < 0.85 else tilt
         return np.asarray(n / np.linalg.norm(n))
 
     def settle(self, gaps: Gaps, n: np.ndarray) -> None:
-        """Every tree of every row at its distance from the ground; what hangs on a fixed base goes there by its joints."""
+        """Every tree of every row at its distance from the ground; those on a fixed base go there by their joints."""
         held = self.points(WORLD)
         if len(held.link):
             self._scan(held, gaps)
-        for row, mode in enumerate(self.modes):
-            for root in self.roots:
-                found = self.points(int(root))
-                if not len(found.link):
-                    continue
-                if chance(self.rng, 0.4):
-                    self.align(row, int(root), n)
-                here = mode if chance(self.rng, 0.7) else str(self.rng.choice([*MODES], p=[*MODES.values()]))
-                far = gaps(self.world(found, row), found.radius).min()
-                self.shift(row, int(root), n * (self.gap(here) - far))
+        standing = [int(root) for root in self.roots if len(self.points(int(root)).link)]
+        if not standing:
+            return
+        frames = self.frames()
+        for row, root in product(range(self.batch), standing):
+            if chance(self.rng, 0.5):
+                self.align(row, root, n, frames[row])
+        poses = link_poses(self.model, self.q)
+        for root in standing:
+            found = self.points(root)
+            x = found.world(poses)
+            far = gaps(x.reshape(-1, 3), np.tile(found.radius, self.batch)).reshape(self.batch, -1).min(1)
+            for row, mode in enumerate(self.modes):
+                here = mode if chance(self.rng, 0.7) else self._mode()
+                self.shift(row, root, n * (self.gap(here) - far[row]))
+
+    def _mode(self) -> str:
+        return pick(self.rng, MODES)
 
     def _scan(self, held: Cloud, gaps: Gaps) -> None:
-        """Rows after the first take the coordinates of the first, moved along a line until they are where they shall."""
+        """Rows after the first take the coordinates of the first, moved along a line to where they shall be."""
         if self.batch == 1:
             return
         scalar = self.model.q_of_v >= 0
@@ -142,19 +158,21 @@ class Placing:
         self.q[1:] = q[np.arange(rows), best]
 
     def stack(self, n: np.ndarray) -> bool:
-        """Put one tree beside or upon another, in all rows; whether there are two."""
+        """Put trees beside or upon each other, in all rows; whether there are two."""
         roots = [int(root) for root in self.roots if len(self.points(int(root)).link)]
         if len(roots) < 2:
             return False
         order = [roots[int(k)] for k in self.rng.permutation(len(roots))]
-        for below, above in zip(order, order[1 : 2 + int(self.rng.integers(len(order)))], strict=False):
+        frames = self.frames()
+        for below, above in list(pairwise(order))[: 1 + int(self.rng.integers(len(order)))]:
             lower, upper = self.points(below), self.points(above)
             for row, mode in enumerate(self.modes):
                 u = n.copy() if chance(self.rng, 0.5) else _upwards(self.rng, n)
                 if chance(self.rng, 0.5):
-                    self.align(row, below, u) if chance(self.rng, 0.3) else self.align(row, above, u)
-                a = support(self.world(lower, row), lower.radius, u)
-                b = support(self.world(upper, row), upper.radius, -u)
+                    self.align(row, above, u, frames[row])
+                poses = link_poses(self.model, self.q[row : row + 1])[0]
+                a = support(lower.world(poses), lower.radius, u)
+                b = support(upper.world(poses), upper.radius, -u)
                 self.shift(row, above, a + u * self.gap(mode) - b)
         return True
 
@@ -162,7 +180,7 @@ class Placing:
         """Rows after the first next to it, so that they meet what it meets."""
         for row in range(1, self.batch):
             if chance(self.rng, 0.6):
-                moved = self.rng.standard_normal(self.model.nq) * float(self.rng.choice([0.0, 1e-5, 1e-3]))
+                moved = self.rng.standard_normal(self.model.nq) * one_of(self.rng, (0.0, 1e-5, 1e-3))
                 self.q[row] = self.q[0] + moved
                 for _, quaternion in self.model.quaternions:
                     self.q[row, quaternion] /= np.linalg.norm(self.q[row, quaternion])
@@ -192,8 +210,7 @@ def _trees(model: Model) -> np.ndarray:
 
 
 def _upwards(rng: Rng, n: np.ndarray) -> np.ndarray:
-    u = rng.standard_normal(3)
-    u /= np.linalg.norm(u)
+    u = unit(rng)
     return np.asarray(u if u @ n > 0 else -u)
 
 
@@ -230,6 +247,6 @@ def _coordinate(rng: Rng, lower: float, upper: float, span: float) -> float:
         return float(rng.uniform(low, min(upper, max(span, lower + span))))
     end = ends[int(rng.integers(len(ends)))]
     outward = 1.0 if end == upper else -1.0
-    way = str(rng.choice(["at", "beyond", "inside", "next"], p=[0.3, 0.25, 0.3, 0.15]))
+    way = pick(rng, {"at": 0.3, "beyond": 0.25, "inside": 0.3, "next": 0.15})
     size = {"at": 0.0, "beyond": log_uniform(rng, 1e-6, 2e-2), "inside": -log_uniform(rng, 1e-5, 1e-2)}
-    return end + outward * size.get(way, float(rng.choice([-1e-9, 1e-9, -1e-8, 1e-7])))
+    return end + outward * size.get(way, one_of(rng, (-1e-9, 1e-9, -1e-8, 1e-7)))

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tests.differential.chances import Rng, chance, log_uniform, one_of, pick, rounded, unit
 from tests.differential.solids import shape
 
-Rng = np.random.Generator
 SCALAR = ("revolute", "continuous", "prismatic")
 _KINDS = {
     "revolute": 0.36, "continuous": 0.16, "prismatic": 0.18, "planar": 0.1, "spherical": 0.17, "floating": 0.03,
 }  # fmt: skip
+_SIZES = {1: 1.5, 2: 2, 3: 2.5, 4: 2, 5: 1.5, 6: 1.2, 7: 1, 8: 0.8, 9: 0.6, 10: 0.6}
 _UNLIMITED = 1e10
 G = 9.81
 
@@ -32,33 +33,8 @@ class Demands(NamedTuple):
 
 def robot(rng: Rng, demands: Demands) -> dict:
     """A robot of 1 to 10 moving bodies."""
-    count = int(rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], p=_sizes(demands)))
-    made = _Maker(rng, demands, count)
-    return made.robot()
-
-
-def _sizes(demands: Demands) -> np.ndarray:
-    weights = np.array([1.2, 2, 2.5, 2, 1.5, 1.2, 1, 0.8, 0.6, 0.6])
-    if demands.apart or demands.follows:
-        weights[0] = 0
-    return weights / weights.sum()
-
-
-def rounded(values: np.ndarray | float, digits: int = 4) -> list | float:
-    """Numbers of so many significant digits, which files are easier to read with."""
-    x = np.asarray(values, float)
-    with np.errstate(divide="ignore"):
-        place = np.where(x == 0, 0, np.floor(np.log10(np.abs(np.where(x == 0, 1, x)))))
-    found = [float(f"{value:.{digits}g}") for value in x.ravel()] if place.size else []
-    return found[0] if x.ndim == 0 else np.reshape(found, x.shape).tolist()
-
-
-def chance(rng: Rng, share: float) -> bool:
-    return bool(rng.random() < share)
-
-
-def log_uniform(rng: Rng, least: float, most: float) -> float:
-    return float(np.exp(rng.uniform(np.log(least), np.log(most))))
+    sizes = {n: weight for n, weight in _SIZES.items() if n > 1 or not (demands.apart or demands.follows)}
+    return _Maker(rng, demands, pick(rng, sizes)).robot()
 
 
 def angles(rng: Rng, turned: float = 0.7) -> list:
@@ -66,17 +42,16 @@ def angles(rng: Rng, turned: float = 0.7) -> list:
     if not chance(rng, turned):
         return [0.0, 0.0, 0.0]
     if chance(rng, 0.2):
-        return [float(x) for x in rng.choice([-np.pi / 2, 0.0, np.pi / 2, np.pi], 3)]
+        return [one_of(rng, (-np.pi / 2, 0.0, np.pi / 2, np.pi)) for _ in range(3)]
     return rounded(rng.uniform(-3, 3, 3))
 
 
 def _axis(rng: Rng) -> list:
     if chance(rng, 0.3):
         axis = [0.0, 0.0, 0.0]
-        axis[int(rng.integers(3))] = float(rng.choice([-1, 1]))
+        axis[int(rng.integers(3))] = one_of(rng, (-1.0, 1.0))
         return axis
-    x = rng.standard_normal(3)
-    return rounded(x / np.linalg.norm(x))
+    return rounded(unit(rng))
 
 
 def _inertial(rng: Rng, mass: float, size: float) -> dict:
@@ -104,9 +79,9 @@ class _Maker:
         self.joints: list[dict] = []
         self.fixed = 0
         self.touching = demands.touches or chance(rng, 0.3)
-        self.shape_share = float(rng.choice([0.3, 0.6, 0.9]))
-        self.surface_share = float(rng.choice([0.0, 0.3, 0.8]))
-        self.branching = float(rng.choice([0.0, 0.3, 0.7]))
+        self.shape_share = one_of(rng, (0.3, 0.6, 0.9))
+        self.surface_share = one_of(rng, (0.0, 0.3, 0.8))
+        self.branching = one_of(rng, (0.0, 0.3, 0.7))
 
     def robot(self) -> dict:
         rng, masses = self.rng, self._masses()
@@ -144,7 +119,7 @@ class _Maker:
         rng = self.rng
         if self.demands.serial:
             return "fixed", set()
-        kind = str(rng.choice(["fixed", "free", "loaded free", "several"], p=[0.42, 0.18, 0.15, 0.25]))
+        kind = pick(rng, {"fixed": 0.42, "free": 0.18, "loaded free": 0.15, "several": 0.25})
         if self.demands.apart and not chance(rng, 0.4):
             kind = "several"
         if kind == "free":
@@ -156,7 +131,7 @@ class _Maker:
 
     def _masses(self) -> list[float]:
         rng, n = self.rng, self.count
-        way = str(rng.choice(["alike", "any", "falling", "rising"], p=[0.45, 0.3, 0.15, 0.1]))
+        way = pick(rng, {"alike": 0.45, "any": 0.3, "falling": 0.15, "rising": 0.1})
         if way == "alike":
             return [log_uniform(rng, 0.4, 2) for _ in range(n)]
         if way == "any":
@@ -169,23 +144,22 @@ class _Maker:
         moving = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"] or ["base"]
         if self.demands.serial or not chance(self.rng, self.branching):
             return moving[-1]
-        return str(self.rng.choice(["base", *moving]))
+        return one_of(self.rng, ["base", *moving])
 
     def _kind(self, base: str) -> str:
         kinds = {key: p for key, p in _KINDS.items() if key in SCALAR or not self.demands.serial}
         if base == "loaded free":
             kinds.pop("floating", None)
-        p = np.array([*kinds.values()])
-        return str(self.rng.choice([*kinds], p=p / p.sum()))
+        return pick(self.rng, kinds)
 
     def _between(self, parent: str, kind: str, name: str, mass: float) -> None:
         """A moving link, now and then with one between that is fixed to the parent."""
         rng = self.rng
         if chance(rng, 0.12):
             parent = self._fixed(parent)
-        if chance(rng, 0.02) and kind in SCALAR and not self.demands.serial:
+        if chance(rng, 0.04) and kind in SCALAR and not self.demands.serial:
             self._link(f"{name}_light", None)
-            self._join(name + "_light", str(rng.choice(["revolute", "prismatic"])), parent)
+            self._join(name + "_light", one_of(rng, ("revolute", "prismatic")), parent)
             parent = f"{name}_light"
         self._link(name, mass)
         self._join(name, kind, parent)
@@ -198,18 +172,18 @@ class _Maker:
         return name
 
     def _leaves(self) -> None:
-        for _ in range(int(self.rng.choice([0, 1, 2], p=[0.75, 0.15, 0.1]))):
-            self._fixed(str(self.rng.choice([link["name"] for link in self.links])))
+        for _ in range(pick(self.rng, {0: 0.75, 1: 0.15, 2: 0.1})):
+            self._fixed(one_of(self.rng, self.links)["name"])
 
     def _link(self, name: str, mass: float | None) -> None:
         rng, size = self.rng, log_uniform(self.rng, 0.05, 0.3)
         shapes: list[dict] = []
         if self.touching and chance(rng, self.shape_share):
-            shapes = [shape(rng, size) for _ in range(int(rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1])))]
+            shapes = [shape(rng, size) for _ in range(pick(rng, {1: 0.7, 2: 0.2, 3: 0.1}))]
         said = chance(rng, self.surface_share)
-        friction = float(rng.choice([0.0, 0.1, 0.5, 1.5])) if said and chance(rng, 0.8) else None
-        restitution = float(rng.choice([0.0, 0.2, 0.7, 1.0])) if said and chance(rng, 0.5) else None
-        way = str(rng.choice(["gazebo", "bullet"])) if friction is not None or restitution is not None else None
+        friction = one_of(rng, (0.0, 0.1, 0.5, 1.5)) if said and chance(rng, 0.8) else None
+        restitution = one_of(rng, (0.0, 0.2, 0.7, 1.0)) if said and chance(rng, 0.5) else None
+        way = one_of(rng, ("gazebo", "bullet")) if friction is not None or restitution is not None else None
         inertial = None if mass is None else _inertial(rng, mass, size)
         self.links.append(
             {
@@ -242,11 +216,10 @@ class _Maker:
         )
 
     def _require_shapes(self) -> None:
-        """At least one shape that moves, or two where shapes must meet."""
+        """At least one shape that moves, or one on each free body where such must meet."""
         if not self.demands.touches:
             return
-        movers = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"]
-        movers += ["base"] if not movers or not self.demands.serial and self.count == 1 else []
+        movers = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"] or ["base"]
         if self.demands.apart:
             roots = [joint["child"] for joint in self.joints if joint["kind"] == "floating"]
             movers = roots or movers
@@ -272,7 +245,7 @@ class _Maker:
         for k in range(leaders, min(len(order), leaders + int(rng.integers(1, 4)))):
             before = order[: k if chance(rng, 0.25) else leaders]
             leader = before[int(rng.integers(len(before)))]
-            multiplier = float(rng.choice([1.0, -1.0, 0.5, -0.7, 2.0, rounded(rng.uniform(-2, 2))]))
+            multiplier = one_of(rng, (1.0, -1.0, 0.5, -0.7, 2.0, rounded(rng.uniform(-2, 2))))
             offset = 0.0 if chance(rng, 0.4) else rounded(rng.uniform(-0.5, 0.5))
             order[k]["mimic"] = {"joint": leader["name"], "multiplier": multiplier, "offset": offset}
 
@@ -283,7 +256,7 @@ class _Maker:
         for joint in reversed(self.joints):
             if joint["parent"] in carried and joint["kind"] != "floating":
                 carried[joint["parent"]] += carried[joint["child"]]
-        limited, resisted = (float(rng.choice([0.0, 0.4, 0.9])) for _ in range(2))
+        limited, resisted = (one_of(rng, (0.0, 0.4, 0.9)) for _ in range(2))
         for joint in self.joints:
             if joint["kind"] in ("fixed", "floating", "planar"):
                 continue
@@ -305,11 +278,7 @@ class _Maker:
             lower, upper = rounded(-rng.uniform(0.1, 2) * scale), rounded(rng.uniform(0.1, 2) * scale)
             if not chance(rng, max(share, 0.1)):
                 lower, upper = -_UNLIMITED, _UNLIMITED
-            way = str(
-                rng.choice(
-                    ["both", "lower", "upper", "no upper", "no lower", "shut"], p=[0.6, 0.1, 0.1, 0.1, 0.08, 0.02]
-                )
-            )
+            ways = {"both": 0.6, "lower": 0.1, "upper": 0.1, "no upper": 0.1, "no lower": 0.08, "shut": 0.02}
             ends = {
                 "both": {"lower": lower, "upper": upper},
                 "lower": {"lower": lower, "upper": _UNLIMITED},
@@ -317,7 +286,7 @@ class _Maker:
                 "no upper": {"lower": lower, "upper": None},
                 "no lower": {"lower": None, "upper": upper},
                 "shut": {"lower": 0.1 * scale, "upper": 0.1 * scale},
-            }[way]
+            }[pick(rng, ways)]
         effort = rounded(weight * G * 0.2 * log_uniform(rng, 0.05, 5)) if chance(rng, share) else _UNLIMITED
         velocity = rounded(log_uniform(rng, 0.1, 6) * scale) if chance(rng, share) else _UNLIMITED
         return ends | {"velocity": velocity, "effort": effort}

@@ -14,13 +14,12 @@ import numpy as np
 import engine
 from engine import lie
 from engine.model import WORLD
+from engine.model.poses import link_poses
 from tests.differential import solids
+from tests.differential.chances import Rng, chance, log_uniform, one_of, pick, unit
 from tests.differential.families import Family
 from tests.differential.placing import Gaps, Placing
-from tests.differential.robots import chance, log_uniform
 from tests.differential.urdf_text import load, mesh_file
-
-Rng = np.random.Generator
 
 
 def made(scene: dict | None) -> engine.Scene | None:
@@ -31,12 +30,11 @@ def made(scene: dict | None) -> engine.Scene | None:
 @lru_cache(maxsize=512)
 def _made(text: str) -> engine.Scene:
     scene = json.loads(text)
-    obstacles = tuple(
-        engine.Obstacle(
-            entry["kind"], tuple(entry["size"]), entry["pose"], str(mesh_file(entry)) if entry["kind"] == "mesh" else None
-        )
-        for entry in scene["obstacles"]
-    )  # fmt: skip
+    files = [str(mesh_file(entry)) if entry["kind"] == "mesh" else None for entry in scene["obstacles"]]
+    obstacles = [
+        engine.Obstacle(entry["kind"], tuple(entry["size"]), entry["pose"], file)
+        for entry, file in zip(scene["obstacles"], files, strict=True)
+    ]
     return engine.Scene(
         ground(scene["ground"]), scene["friction"], scene["restitution"], obstacles, scene["self_collision"]
     )
@@ -49,6 +47,11 @@ def ground(entry: dict | None) -> engine.Plane | engine.HeightField | None:
         return engine.Plane(tuple(entry["normal"]), entry["offset"])
     origin = entry["origin"]
     return engine.HeightField(np.array(entry["heights"]), entry["cell"], None if origin is None else tuple(origin))
+
+
+def without(entries: list, k: int) -> list:
+    """The list without entry k."""
+    return [entry for j, entry in enumerate(entries) if j != k]
 
 
 def scene(rng: Rng, family: Family, placing: Placing, apart: bool) -> dict | None:
@@ -72,7 +75,7 @@ def scene(rng: Rng, family: Family, placing: Placing, apart: bool) -> dict | Non
     if family.pairs and chance(rng, 0.7):
         placing.jitter()
     least = 0 if own and apart else 1
-    count = int(rng.choice([least, 1, 2, 3], p=[0.3, 0.4, 0.2, 0.1])) if family.pairs else 0
+    count = one_of(rng, (least, least, least, 1, 1, 1, 1, 2, 2, 3)) if family.pairs else 0
     obstacles = [_obstacle(rng, placing) for _ in range(count)]
     if own and not obstacles:
         placing.take(placing.robot | {"disabled": []}, load(placing.robot | {"disabled": []}))
@@ -80,8 +83,8 @@ def scene(rng: Rng, family: Family, placing: Placing, apart: bool) -> dict | Non
 
 
 def _laws(rng: Rng) -> dict:
-    friction = float(rng.choice([0.0, 0.3, 0.8, 2.0], p=[0.15, 0.25, 0.45, 0.15]))
-    return {"friction": friction, "restitution": float(rng.choice([0.0, 0.5, 1.0], p=[0.55, 0.3, 0.15]))}
+    friction = pick(rng, {0.0: 0.15, 0.3: 0.25, 0.8: 0.45, 2.0: 0.15})
+    return {"friction": friction, "restitution": pick(rng, {0.0: 0.55, 0.5: 0.3, 1.0: 0.15})}
 
 
 def _field(rng: Rng) -> dict:
@@ -89,7 +92,7 @@ def _field(rng: Rng) -> dict:
     rows, columns = (int(x) for x in rng.choice(np.arange(2, 15), 2, replace=False))
     cell, high = round(log_uniform(rng, 0.05, 0.5), 3), log_uniform(rng, 0.01, 0.3)
     i, j = np.mgrid[:rows, :columns]
-    way = str(rng.choice(["smooth", "rough", "steps", "flat"], p=[0.4, 0.35, 0.15, 0.1]))
+    way = pick(rng, {"smooth": 0.4, "rough": 0.35, "steps": 0.15, "flat": 0.1})
     a, b, c, d = rng.uniform(-0.6, 0.6, 4)
     heights = {
         "smooth": high * np.sin(a * i + b * j + 3 * c) * np.cos(c * i + d * j),
@@ -127,13 +130,13 @@ def _obstacle(rng: Rng, placing: Placing) -> dict:
     local, radius = solids.points(made)
     row, found = int(rng.integers(placing.batch)), placing.points()
     if small:
-        found = found.of(found.shape == int(rng.choice(found.shape)))
-    u = rng.standard_normal(3)
-    u /= np.linalg.norm(u)
+        found = found.of(found.shape == int(one_of(rng, found.shape)))
+    u = unit(rng)
     R = lie.rotation_from_rpy(rng.uniform(-3, 3, 3) if chance(rng, 0.7) else np.zeros(3))
     if chance(rng, 0.4):
-        link = int(rng.choice(found.link))
-        u = _axis_of(rng, placing, row, link)
+        tree = int(one_of(rng, placing.tree[placing.model.link_body[found.link]]))
+        axis = placing.axis(placing.frames()[row], tree)
+        u = u if axis is None else axis
         R = lie.rotation_to(u)
     here = solids.support(placing.world(found, row), found.radius, u)
     mode = placing.modes[row]
@@ -142,17 +145,6 @@ def _obstacle(rng: Rng, placing: Placing) -> dict:
     pose[:3, :3] = R
     pose[:3, 3] = there - solids.support(local @ R.T, radius, -u)
     return made | {"pose": pose.tolist()}
-
-
-def _axis_of(rng: Rng, placing: Placing, row: int, link: int) -> np.ndarray:
-    """An axis of a shape of a link, in the world."""
-    from engine.model.poses import link_poses
-
-    name = placing.model.link_names[link]
-    shapes = next(entry["shapes"] for entry in placing.robot["links"] if entry["name"] == name)
-    shape = shapes[int(rng.integers(len(shapes)))]
-    pose = link_poses(placing.model, placing.q[row : row + 1])[0, link, :3, :3]
-    return np.asarray((pose @ lie.rotation_from_rpy(shape["rpy"]))[:, int(rng.integers(3))] * rng.choice([-1, 1]))
 
 
 def _meet(rng: Rng, placing: Placing) -> None:
@@ -167,11 +159,8 @@ def _meet(rng: Rng, placing: Placing) -> None:
         return
     i, j = pairs[int(rng.integers(len(pairs)))]
     one, other = (found.of(found.shape == shapes[k]) for k in (i, j))
-    u = rng.standard_normal(3)
-    u /= np.linalg.norm(u)
+    u = unit(rng)
     a, b = (solids.support(placing.world(x, 0), x.radius, way) for x, way in ((one, u), (other, -u)))
-    from engine.model.poses import link_poses
-
     R = link_poses(model, placing.q[:1])[0, other.link[0], :3, :3]
     move = R.T @ (a + u * placing.gap(placing.modes[0]) - b)
     if np.linalg.norm(move) > 0.8:

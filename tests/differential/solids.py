@@ -9,8 +9,8 @@ import numpy as np
 
 from engine import lie
 from engine.model import Model
+from tests.differential.chances import Rng, chance, pick
 
-Rng = np.random.Generator
 _KINDS = {"sphere": 0.22, "box": 0.26, "cylinder": 0.18, "capsule": 0.16, "mesh": 0.18}
 _RIM = 48
 _CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
@@ -21,20 +21,19 @@ _CIRCLE = np.stack([np.cos(_ANGLE), np.sin(_ANGLE), np.zeros(_RIM)], -1)
 def shape(rng: Rng, size: float) -> dict:
     """A shape somewhere about the origin, within about that size."""
     made = solid(rng, size)
-    centred, straight = rng.random(2)
-    xyz = np.zeros(3) if centred < 0.35 else rng.uniform(-0.5, 0.5, 3) * size
-    rpy = np.zeros(3) if straight < 0.4 else rng.uniform(-3, 3, 3)
-    return made | {"xyz": np.round(xyz, 4).tolist(), "rpy": np.round(rpy, 3).tolist()}
+    xyz = [0.0] * 3 if chance(rng, 0.35) else np.round(rng.uniform(-0.5, 0.5, 3) * size, 4).tolist()
+    rpy = [0.0] * 3 if chance(rng, 0.4) else np.round(rng.uniform(-3, 3, 3), 3).tolist()
+    return made | {"xyz": xyz, "rpy": rpy}
 
 
 def solid(rng: Rng, size: float) -> dict:
     """The kind and the size of a shape, and of a mesh its parts and its kind of file."""
-    kind = str(rng.choice([*_KINDS], p=[*_KINDS.values()]))
+    kind = pick(rng, _KINDS)
     edges = np.round(size * rng.uniform(0.3, 1, 3), 4).tolist()
     if kind == "mesh":
         parts = [_hull(rng, size * 0.5)]
         if rng.random() < 0.25:
-            moved = np.array(_hull(rng, size * 0.4)) + [size * 1.2, 0, 0]
+            moved = np.add(_hull(rng, size * 0.4), [size * 1.2, 0, 0])
             parts.append(np.round(moved, 4).tolist())
         file = "stl" if rng.random() < 0.5 else "obj"
         scale = [1.0] * 3 if rng.random() < 0.7 else np.round(rng.uniform(0.5, 1.5, 3), 2).tolist()
@@ -89,23 +88,22 @@ def points(solid: dict) -> tuple[np.ndarray, float]:
         return _CORNERS * size, 0.0
     if kind == "cylinder":
         rim = _CIRCLE * size[0]
-        return np.concatenate([rim + [0, 0, z] for z in (-size[1] / 2, size[1] / 2)]), 0.0
+        return np.concatenate([np.add(rim, [0, 0, z]) for z in (-size[1] / 2, size[1] / 2)]), 0.0
     return np.concatenate([np.array(part) for part in solid["parts"]]) * size, 0.0
 
 
 def cloud(robot: dict, model: Model) -> Cloud:
     """The points of all shapes of a robot."""
     number = {name: k for k, name in enumerate(model.link_names)}
-    found: list[tuple] = []
-    shapes = ((number[link["name"]], solid) for link in robot["links"] for solid in link["shapes"])
-    for k, (link, solid) in enumerate(shapes):
-        local, radius = points(solid)
-        place = local @ lie.rotation_from_rpy(solid["rpy"]).T + solid["xyz"]
-        count = len(place)
-        found.append((place, np.full(count, radius), np.full(count, link), np.full(count, k)))
-    if not found:
+    shapes = [(number[link["name"]], solid) for link in robot["links"] for solid in link["shapes"]]
+    if not shapes:
         return Cloud(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int), np.zeros(0, int))
-    return Cloud(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    R = lie.rotation_from_rpy(np.array([solid["rpy"] for _, solid in shapes]))
+    balls = [points(solid) for _, solid in shapes]
+    places = [x @ R[k].T + shapes[k][1]["xyz"] for k, (x, _) in enumerate(balls)]
+    shape = np.repeat(np.arange(len(shapes)), [len(x) for x in places])
+    link, radius = np.array([link for link, _ in shapes]), np.array([radius for _, radius in balls], float)
+    return Cloud(np.concatenate(places), radius[shape], link[shape], shape)
 
 
 def support(position: np.ndarray, radius: np.ndarray | float, u: np.ndarray) -> np.ndarray:

@@ -28,6 +28,8 @@ import numpy as np
 
 import engine
 
+_MEMORY = Path("/dev/shm")
+"""A folder in memory, on Linux: thousands of small files are written."""
 _SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
@@ -56,7 +58,7 @@ def folder() -> Path:
 
 @cache
 def _folder(_process: int) -> Path:
-    made = Path(tempfile.mkdtemp(prefix="catena-cases-"))
+    made = Path(tempfile.mkdtemp(prefix="catena-cases-", dir=_MEMORY if _MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
