@@ -10,6 +10,7 @@ failure tells:
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -88,6 +89,19 @@ def chances(found: Case, *more: int) -> np.random.Generator:
     return np.random.default_rng([len(found.robot["links"]), *q.shape, *more])
 
 
+def of_robots(found: Case, chosen: list[int]) -> Case:
+    """The case of some of its robots."""
+    state = {name: None if x is None else [x[k] for k in chosen] for name, x in found.state.items()}
+    settings = dict(found.settings)
+    for name in ("kp", "kd"):
+        gain = settings[name]
+        if isinstance(gain, list) and gain and isinstance(gain[0], list) and len(gain) > 1:
+            settings[name] = [gain[k] for k in chosen]
+    if settings["parameters"] is not None:
+        settings["parameters"] = {name: [x[k] for k in chosen] for name, x in settings["parameters"].items()}
+    return dataclasses.replace(found, state=state, settings=settings)
+
+
 def told(simulation: engine.Simulation) -> dict[str, Any]:
     """All that a simulation tells of itself and of its last step, but for how long that took."""
     reader = simulation.frames(simulation.batch)
@@ -112,11 +126,11 @@ _NAMES = (
 )  # fmt: skip
 
 
-def contacts(touches: engine.Touches | None, steps_only: bool = False) -> dict[str, Any]:
+def contacts(touches: engine.Touches | None) -> dict[str, Any]:
     """What a simulation, or a frame of a recording, tells of contacts."""
     if touches is None or not np.any(touches.number):
         numbers = {} if touches is None else {"residual": touches.residual, "worst": touches.worst}
-        return {} if steps_only else {f"contacts {name}": np.array(x) for name, x in numbers.items()}
+        return {f"contacts {name}": np.array(x) for name, x in numbers.items()}
     there = np.arange(touches.link.shape[1]) < touches.number[:, None]
     rows = {name: np.array(x if x.ndim == 1 else x[there]) for name, x in touches._asdict().items()}
     states = [touches.states(robot) for robot in range(len(touches.number))]
