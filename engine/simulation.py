@@ -114,7 +114,7 @@ class Simulation:
         self.threads = threads
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
-            *(np.array(gains(model, batch, name, gain)) for name, gain in (("kp", kp), ("kd", kd))),
+            np.array(gains(model, batch, "kp", kp)), np.array(gains(model, batch, "kd", kd)),
             self.parameters, on_divergence == "freeze", scene,
             NO_PAIRS if scene is None or self.device == "cpu" else touching_pairs(model, scene)[0],
         )  # fmt: skip
@@ -262,9 +262,8 @@ class Simulation:
             raise ValueError(
                 "the checkpoint was made in another scene, or on another device; make this simulation as that one was"
             )
-        divergences = checkpoint.divergences
-        if divergences is None:
-            divergences = np.stack([np.where(checkpoint.frozen, UNKNOWN, 0), fastest(checkpoint.v)])
+        unknown = np.where(checkpoint.frozen, UNKNOWN, 0), fastest(checkpoint.v)
+        divergences = np.stack(unknown) if checkpoint.divergences is None else checkpoint.divergences
         self._stepper.resume(checkpoint.q, checkpoint.v, divergences, checkpoint.contact)
         self.tau[:], self.target[:] = self.array(checkpoint.tau), self.array(checkpoint.target)
         if checkpoint.wrench is not None:

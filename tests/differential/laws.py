@@ -5,7 +5,7 @@ fixed, and on as many that are others every day; one that fails is made simpler 
 failure tells:
 
     from tests.differential.cases import Case
-    law(Case.load("/tmp/catena-law-….json"))
+    law(Case.load("catena-law-….json"))
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from tests.differential.laws import (
     told,
 )
 
-MANY = [pytest.param(3, id="some"), pytest.param(80, id="many", marks=pytest.mark.slow)]
+MANY = [pytest.param(2, id="some"), pytest.param(80, id="many", marks=pytest.mark.slow)]
 STEPS = 4
 
 
