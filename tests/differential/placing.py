@@ -79,7 +79,7 @@ class Placing:
             return
         body, home = frames[root, :3, :3], self.model.home_rotation[root]
         at = self._owned(int(self.model.q_start[root])) + 3
-        self.q[row, at : at + 4] = lie.quaternion_from_rotation(home.T @ _least_turn(axis, n) @ body)
+        self.q[row, at : at + 4] = lie.quaternion_from_rotation(home.T @ _turn(axis, n) @ body)
 
     def axis(self, frames: np.ndarray, tree: int) -> np.ndarray | None:
         """An axis of a shape that moves with a tree, in the world where bodies are at `frames` (n, 4, 4)."""
@@ -214,10 +214,16 @@ def _upwards(rng: Rng, n: np.ndarray) -> np.ndarray:
     return np.asarray(u if u @ n > 0 else -u)
 
 
-def _least_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The rotation that brings the unit vector a to b."""
-    Ra, Rb = lie.rotation_to(a), lie.rotation_to(b)
-    return np.asarray(Rb @ Ra.T)
+def frame_along(u: np.ndarray) -> np.ndarray:
+    """A rotation whose third column is the unit vector u; to the last digit, as `lie.rotation_to` is not near −z."""
+    x = np.cross(u, np.eye(3)[np.argmin(np.abs(u))])
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(u, x), u], -1)
+
+
+def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A rotation that brings the unit vector a to b."""
+    return np.asarray(frame_along(b) @ frame_along(a).T)
 
 
 def _coordinates(rng: Rng, model: Model) -> np.ndarray:

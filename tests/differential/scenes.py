@@ -18,7 +18,7 @@ from engine.model.poses import link_poses
 from tests.differential import solids
 from tests.differential.chances import Rng, chance, log_uniform, one_of, pick, unit
 from tests.differential.families import Family
-from tests.differential.placing import Gaps, Placing
+from tests.differential.placing import Gaps, Placing, frame_along
 from tests.differential.urdf_text import load, mesh_file
 
 
@@ -137,7 +137,7 @@ def _obstacle(rng: Rng, placing: Placing) -> dict:
         tree = int(one_of(rng, placing.tree[placing.model.link_body[found.link]]))
         axis = placing.axis(placing.frames()[row], tree)
         u = u if axis is None else axis
-        R = lie.rotation_to(u)
+        R = frame_along(u)
     here = solids.support(placing.world(found, row), found.radius, u)
     mode = placing.modes[row]
     there = here + u * placing.gap(mode if mode != "air" or chance(rng, 0.5) else "touch")
