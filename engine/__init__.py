@@ -47,10 +47,11 @@ from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.recording import RecordedFrame, Recording, Run, Setup
-from engine.recording.files import SavedRun, read_run, recording_of, save_csv, save_run
+from engine.recording.files import SavedRun, read_run, recording_of, save_run
 from engine.recording.files import trajectory as recorded_trajectory
 from engine.recording.parts import recording_of_parts, save_part
 from engine.recording.robot_text import robot_as_text, robot_of_text
+from engine.recording.tables import save_csv
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.mesh_files import open_mesh

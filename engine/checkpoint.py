@@ -15,8 +15,9 @@ class Checkpoint(NamedTuple):
 
     `steps` are counted from the last reset. q (batch, nq) and v (batch, nv) are the state; tau and target (batch, nv)
     and wrench (batch, links, 6) act in the next step, where `wrench` is None if it was never asked for. `frozen`
-    (batch,), bool, are the robots that diverged. `contact` is what the next step under contacts starts its solver
-    from, as the device keeps it; empty where there is no scene.
+    (batch,), bool, are the robots that diverged and stay. `contact` is what the next step under contacts starts its
+    solver from, as the device keeps it; empty where there is no scene. `divergences` (2, batch) tell after how many
+    steps each robot diverged, 0 where it did not, and in which velocity first; None where nobody kept it.
     """
 
     steps: int
@@ -27,3 +28,4 @@ class Checkpoint(NamedTuple):
     wrench: Array | None
     frozen: NDArray[np.bool_]
     contact: tuple[Array, ...]
+    divergences: NDArray[np.int64] | None = None

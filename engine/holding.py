@@ -140,8 +140,10 @@ def mobility(model: Model) -> Array:
     """An upper bound of the diagonal of M⁻¹, (nv,), at any pose: what a unit effort at one joint accelerates it by.
 
     Were the two bodies at a joint free of all others, a unit effort between them would accelerate it by the sum of
-    both bodies' inverse inertias; further joints can only take mobility away (Gauss's principle). Where a body has no
-    inertia of its own it moves with all that it carries. 0 for free joints.
+    both bodies' inverse inertias; further joints can only take mobility away (Gauss's principle). Two that slide turn
+    together, as far as their centres of mass are beside each other: with d between these and a the axis that adds
+    (d × a)ᵀ (I₁ + I₂)⁻¹ (d × a). Where a body has no inertia of its own it is taken to move with all that it carries,
+    which is an estimate, and no bound. 0 for free joints.
     """
     center = model.first_moment / np.where(model.mass > 0, model.mass, 1.0)[:, None]
     C = lie.skew(center)
@@ -153,13 +155,27 @@ def mobility(model: Model) -> Array:
     ball = model.kind[body] == SPHERICAL
     other = _inverse(model.mass[above], central[above], turned, slides)
     other[ball] = _largest_inverse(central[above[ball]])  # its axes may point anywhere in the body before
-    result = np.zeros(model.nv)
-    G = np.where(model.coupling.v_scale[at] != 0, np.abs(model.coupling.v_scale[at]), 1.0)
-    both = own + np.where(model.parent[body] >= 0, other, 0.0)
-    np.maximum.at(result, model.coupling.v_index[at], both / G**2)
+    other = np.where(slides, other + _turning(model, center, central, body, axis), other)
+    both, G = own + np.where(model.parent[body] >= 0, other, 0.0), model.coupling.v_scale[at]
+    result = np.full(model.nv, np.inf)  # of joints that move together any one bounds all
+    np.minimum.at(result, model.coupling.v_index[at], np.where(G != 0, both / np.where(G != 0, G, 1.0) ** 2, np.inf))
     composite, _ = carried(model, model.neutral())
     rigid = 1 / np.where(composite > 0, composite, np.inf)
-    return np.where(np.isfinite(result), result, rigid)
+    return np.where(np.isfinite(result), result, np.where(model.constrained, rigid, 0.0))
+
+
+def _turning(model: Model, center: Array, central: Array, body: Indices, axis: Array) -> Array:
+    """(d × a)ᵀ (I₁ + I₂)⁻¹ (d × a) of two bodies that slide along a, see `mobility`, in the frames of those given."""
+    above, R = np.maximum(model.parent, 0)[body], model.home_rotation[body]
+    d = center[body] - np.einsum("nji,nj->ni", R, center[above] - model.home_position[body])
+    both = central[body] + np.swapaxes(R, 1, 2) @ central[above] @ R
+    arm = np.cross(d, axis)
+    length = np.linalg.norm(arm, axis=1)
+    beside = length > 1e-12
+    unit = np.where(beside[:, None], arm / np.where(beside, length, 1.0)[:, None], axis)
+    turning = _inverse(np.ones(len(body)), both, unit, np.zeros(len(body), bool))
+    added: Array = length**2 * np.where(beside, turning, 0.0)
+    return added
 
 
 def _inverse(mass: Array, inertia: Array, axis: Array, slides: NDArray[np.bool_]) -> Array:

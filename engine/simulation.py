@@ -31,7 +31,7 @@ from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, choice, touching
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
-from engine.stepper import Stepper
+from engine.stepper import UNKNOWN, Stepper, fastest
 from engine.validation import Array
 
 __all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
@@ -114,7 +114,8 @@ class Simulation:
         self.threads = threads
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
-            gains(model, batch, "kp", kp), gains(model, batch, "kd", kd), parameters, on_divergence == "freeze", scene,
+            np.array(gains(model, batch, "kp", kp)), np.array(gains(model, batch, "kd", kd)),
+            self.parameters, on_divergence == "freeze", scene,
             NO_PAIRS if scene is None or self.device == "cpu" else touching_pairs(model, scene)[0],
         )  # fmt: skip
         self._stepper: Stepper = (
@@ -240,7 +241,8 @@ class Simulation:
         q, v, tau, target = (np.array(arrays.to_host(x)) for x in (self.q, self.v, self.tau, self.target))
         wrench = np.array(arrays.to_host(self.wrench)) if self.takes_wrenches else None
         frozen = np.array(arrays.to_host(self.diverged), bool)
-        return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory())
+        divergences = np.array(self._stepper.divergences())
+        return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory(), divergences)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this simulation, or of one that was made with the same arguments.
@@ -260,7 +262,9 @@ class Simulation:
             raise ValueError(
                 "the checkpoint was made in another scene, or on another device; make this simulation as that one was"
             )
-        self._stepper.resume(checkpoint.q, checkpoint.v, checkpoint.frozen, checkpoint.contact)
+        unknown = np.where(checkpoint.frozen, UNKNOWN, 0), fastest(checkpoint.v)
+        divergences = np.stack(unknown) if checkpoint.divergences is None else checkpoint.divergences
+        self._stepper.resume(checkpoint.q, checkpoint.v, divergences, checkpoint.contact)
         self.tau[:], self.target[:] = self.array(checkpoint.tau), self.array(checkpoint.target)
         if checkpoint.wrench is not None:
             self.wrench[:] = self.array(checkpoint.wrench)

@@ -167,7 +167,7 @@ def _bars(parent: np.ndarray, p: np.ndarray) -> tuple[Visual, ...]:
             pose = np.eye(4)
             pose[:3, :3], pose[:3, 3] = lie.rotation_to(p[i] / length), p[i] / 2
             visuals.append(Visual(int(above) + 1, "cylinder", (0.014, length), pose, _COLORS[above % 2]))
-    return tuple(visuals)
+    return tuple(sorted(visuals, key=lambda visual: visual.link))
 
 
 def _numbers(values: np.ndarray | tuple[float, ...]) -> str:

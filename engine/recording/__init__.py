@@ -1,6 +1,7 @@
 """Recordings: what simulations did and what acted on them, in bounded memory and in files."""
 
-from engine.recording.recording import BUDGET, RecordedFrame, Recording, Run
+from engine.recording.frames import RecordedFrame
+from engine.recording.recording import BUDGET, Recording, Run
 from engine.recording.setup import Setup
 
 __all__ = ["BUDGET", "RecordedFrame", "Recording", "Run", "Setup"]

@@ -1,4 +1,4 @@
-"""Runs in files: an .npz that `Trajectory` and `Recording` both read, checked before it is believed; and CSV.
+"""Runs in files: an .npz that `Trajectory` and `Recording` both read, checked before it is believed.
 
 Beside what `engine.rollout.save` writes, time, q, v, tau, names and settings, the file of a recorded run holds all
 that takes it on to the same bits: in `setups`, as JSON text, how its simulations were made, and in arrays whose
@@ -8,8 +8,6 @@ many rows of an array are each frame's.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import operator
 import zipfile
@@ -26,13 +24,15 @@ import numpy as np
 from engine import array_files, files, validation
 from engine.model import Model
 from engine.recording import setup_text
+from engine.recording.frames import StoredFrame
 from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
-from engine.recording.recording import Recording, Run, StoredFrame
+from engine.recording.recording import Recording, Run
 from engine.recording.setup import Setup
 from engine.rollout import FORMAT, Trajectory
 from engine.scene import Touches
 from engine.simulation import Simulation
+from engine.stepper import UNKNOWN, fastest
 
 LARGEST = 4 * 2**30
 """Bytes that the arrays of a file take at most."""
@@ -118,7 +118,10 @@ def write_frames(
         wrenches = [each[2] for each in inputs]
         arrays[f"{name}_wrench"] = np.array([each is not None for each in wrenches], bool)
         _put_packed(arrays, f"{name}_wrench", [each for each in wrenches if each is not None])
-    arrays["frame_frozen"] = np.array([np.zeros(batch, bool) if f.frozen is None else f.frozen for f in frames])
+    none = np.zeros((2, batch), np.int64)
+    diverged = np.array([none if f.divergences is None else f.divergences for f in frames])
+    freezes = np.array([setups[frame.setup].settings.freezes for frame in frames])
+    arrays |= {"frame_frozen": (diverged[:, 0] != 0) & freezes[:, None], "frame_diverged": diverged}
     for setup in range(used):
         mine = [frame.contact for frame in frames if frame.setup == setup]
         for k in range(len(shapes_of[setup])):  # by setup, since the types of numbers depend on the device
@@ -182,31 +185,6 @@ def _put_packed(arrays: dict[str, Any], name: str, packed: list[tuple[Array, Arr
     arrays[f"{name}_rows"] = np.concatenate(rows)
     arrays[f"{name}_numbers"] = np.concatenate([np.zeros(0, np.int32), *(numbers for _, numbers in packed)])
     arrays[f"{name}_count"] = np.array([len(numbers) for _, numbers in packed], np.int64)
-
-
-def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
-    """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates."""
-    q, v, tau = (x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau))
-    names = ["time_s", *(f"q:{name}" for name in q_names(model))]
-    names += [f"{kind}:{name}" for kind in ("v", "tau") for name in model.coordinate_names]
-    with files.replacing(path) as file:
-        text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-        table = csv.writer(text)
-        table.writerow(names)
-        for row in np.concatenate([run.time[:, None], q, v, tau], 1).tolist():
-            table.writerow(row)
-        text.detach()
-
-
-def q_names(model: Model) -> tuple[str, ...]:
-    """(nq,): a name for each coordinate: the joint's, with the component where it has several."""
-    names: list[str] = []
-    for joint in model.joints:
-        if joint.leader is None:
-            width = joint.q.stop - joint.q.start
-            parts = ("x", "y", "z", "qx", "qy", "qz", "qw")[-width:] if width in (4, 7) else joint.type.parts
-            names += [f"{joint.name}.{part}" for part in parts] or [joint.name]
-    return tuple(names)
 
 
 def read_run(path: str | Path) -> SavedRun:
@@ -346,19 +324,32 @@ def _recorded(
         contact |= zip(mine, zip(*columns, strict=True), strict=False)
     touching = _touches(arrays, [setups[k] for k in of_frame[arrays["frame_touched"]]])
     touches = iter(touching)
-    every_frozen = arrays["frame_frozen"].reshape(number, len(q)).astype(bool)
-    freezes = np.any(every_frozen, axis=1)
+    divergences = _divergences(arrays, v)
     frames = [
         StoredFrame(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
-            tuple(changed[ends[k] : ends[k + 1]]), every_frozen[k] if freezes[k] else None, contact.get(k, ()),
-            next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
+            tuple(changed[ends[k] : ends[k + 1]]), divergences[k] if divergences[k, 0].any() else None,
+            contact.get(k, ()), next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
         )
         for k in range(number)
     ]  # fmt: skip
     _require_order(frames, [setup.settings.dt for setup in setups])
     return setups, shapes, frames
+
+
+def _divergences(arrays: dict[str, Array], v: Array) -> Array:
+    """(number, 2, batch), see `Checkpoint`; older files tell of frozen robots alone, and not when."""
+    batch, number, nv = v.shape
+    frozen = arrays["frame_frozen"].reshape(number, batch).astype(bool)
+    told = arrays.get("frame_diverged")
+    if told is None:
+        return np.stack([[np.where(frozen[k], UNKNOWN, 0), fastest(v[:, k])] for k in range(number)])
+    if told.shape != (number, 2, batch) or told.dtype.kind != "i":
+        raise ValueError(f"frame_diverged has shape {told.shape} and type {told.dtype}")
+    if told.min(initial=0) < UNKNOWN or np.any(told[:, 1] < 0) or np.any(told[:, 1] >= max(nv, 1)):
+        raise IndexError("frame_diverged names what is not there")
+    return told
 
 
 def _require_order(frames: Sequence[StoredFrame], dt: Sequence[float]) -> None:

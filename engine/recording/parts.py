@@ -16,7 +16,8 @@ import numpy as np
 
 from engine.model import Model
 from engine.recording.files import SavedRun, frames_of, write_frames
-from engine.recording.recording import Recording, Run, StoredFrame
+from engine.recording.frames import StoredFrame
+from engine.recording.recording import Recording, Run
 from engine.recording.setup import Setup
 
 Shapes = tuple[tuple[int, ...], ...]

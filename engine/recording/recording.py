@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.checkpoint import Checkpoint
 from engine.copies import NotCopied
+from engine.recording.frames import (
+    RecordedFrame,
+    Stored,
+    StoredFrame,
+    checkpoint_of,
+    diverged,
+    size_of,
+    taken_out,
+)
 from engine.recording.inputs import Change, Inputs, act, acting, dense, same
 from engine.recording.packing import (
     Array,
@@ -21,61 +29,14 @@ from engine.recording.packing import (
     pack,
     pack_touches,
     same_bits,
-    size,
-    unbundle,
-    unpack,
     unpack_touches,
 )
 from engine.recording.setup import Setup
-from engine.scene import Touches
 from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Bytes that a recording takes at most unless told otherwise."""
-_OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 400  # bytes beside arrays and numbers
 _LET_GO = 4096  # places of a list that may stand empty at its front
-
-Stored = tuple[Any, ...]
-"""A frame: its fields are those of `StoredFrame`. Plain tuples of arrays are no work for the garbage collector."""
-
-
-class StoredFrame(NamedTuple):
-    """A frame as it is kept, see `RecordedFrame`; `contact` and `touches` are bundles there, and tuples elsewhere.
-
-    `setup` is the number of the run's; `bytes` what all this takes.
-    """
-
-    time: float
-    steps: int
-    setup: int
-    begins: bool
-    q: Array
-    v: Array
-    inputs: Inputs
-    changes: tuple[Change, ...]
-    frozen: Array | None
-    contact: Any
-    touches: Any
-    phases: Array
-    bytes: int
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedFrame:
-    """A simulation at one moment of a run, in the arrays of a `Checkpoint`; `time` in s since the run began.
-
-    tau, target and wrench are what acted in the step that ended here. `begins`: the state was put there, by hand or by
-    another simulation, and does not come from the frame before by steps. `touches` are the contacts of the last step,
-    None where there were none; `phases` its seconds by name.
-    """
-
-    index: int
-    time: float
-    setup: Setup
-    begins: bool
-    checkpoint: Checkpoint
-    touches: Touches | None
-    phases: Mapping[str, float]
 
 
 @dataclass(eq=False)
@@ -130,14 +91,16 @@ class Run:
 
     def _drop(self) -> int:
         """Let the oldest frame go, of the only run; the bytes that are free then."""
-        frame = self._frames[self._at]
-        assert frame is not None
+        free = self._stored(self.first).bytes
         self._frames[self._at] = None
         self._at, self.first = self._at + 1, self.first + 1
+        oldest = self._stored(self.first)  # which now has for itself what it shared with the one before
+        alone = oldest._replace(bytes=size_of(oldest, ()))
+        self._frames[self._at] = tuple(alone)
         if self._at > _LET_GO:
             del self._frames[: self._at]
             self._at = 0
-        return StoredFrame(*frame).bytes
+        return free - (alone.bytes - oldest.bytes)
 
 
 class Recording(NotCopied):
@@ -207,7 +170,7 @@ class Recording(NotCopied):
             for frame in frames:
                 bundles = bundle_packed(frame.contact), bundle_touches(frame.touches)
                 bundled = StoredFrame(*frame[:9], *bundles, frame.phases, 0)
-                taken = _size(bundled, before)
+                taken = size_of(bundled, before)
                 run._frames.append((*bundled[:-1], taken))
                 self._bytes, before = self._bytes + taken, frame.inputs
             self._runs.append(run)
@@ -333,11 +296,11 @@ class Recording(NotCopied):
             before = () if begins or not len(run) else run._stored(run.last).inputs
             frame = StoredFrame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
-                self._inputs, tuple(self._changes), checkpoint.frozen if checkpoint.frozen.any() else None,
+                self._inputs, tuple(self._changes), diverged(checkpoint),
                 bundle_packed(map(pack, checkpoint.contact)), bundle_touches(pack_touches(simulation.contacts)),
                 np.fromiter(phases.values(), float, len(phases)), 0,
             )  # fmt: skip
-            frame = frame._replace(bytes=_size(frame, before))
+            frame = frame._replace(bytes=size_of(frame, before))
             self._changes = []
             run._frames.append(tuple(frame))
             self._bytes += frame.bytes
@@ -361,11 +324,11 @@ class Recording(NotCopied):
     def frame(self, run: Run, index: int) -> RecordedFrame:
         """A frame of a run. Raises IndexError where it is not there, or no longer."""
         with self._lock:
-            stored = _taken_out(run._stored(index))
+            stored = taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
         phases = dict(zip(names, stored.phases.tolist(), strict=False))  # a file's frames have none
         return RecordedFrame(
-            index, stored.time, setup, stored.begins, _checkpoint(stored, setup, shapes),
+            index, stored.time, setup, stored.begins, checkpoint_of(stored, setup, shapes),
             unpack_touches(stored.touches), phases,
         )  # fmt: skip
 
@@ -374,7 +337,7 @@ class Recording(NotCopied):
         with self._lock:
             begin = run._at + max(first - run.first, 0)
             kept = run._frames[begin : None if most is None else begin + most]
-        return [_taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
+        return [taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
         """The index of the last frame at or before a time in s; of the oldest where none is."""
@@ -421,29 +384,3 @@ class Recording(NotCopied):
         with self._lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]
         return tuple((steps, *dense(inputs, setup)) for steps, inputs in stored.changes)
-
-
-def _taken_out(frame: StoredFrame) -> StoredFrame:
-    """A frame with its arrays of contacts by themselves."""
-    arrays = unbundle(frame.contact) if frame.contact else ()
-    contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
-    return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
-
-
-def _size(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
-    """Bytes of a frame, with those inputs that the frame before does not share."""
-    known, new = set(map(id, before)), []
-    for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
-        if inputs is not before:
-            new += [x for x in inputs if x is not None and id(x) not in known]
-            known.update(map(id, inputs))
-    bundles = [part[0] for part in (frame.contact, frame.touches) if part]
-    tuples = _OF_A_FRAME + _OF_A_CHANGE * len(frame.changes) + _OF_A_BUNDLE * len(bundles)
-    return tuples + size(frame.q, frame.v, frame.frozen, frame.phases, *bundles, *new)
-
-
-def _checkpoint(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
-    frozen: NDArray[Any] = np.zeros(setup.settings.batch, bool) if stored.frozen is None else stored.frozen
-    tau, target, wrench = dense(stored.inputs, setup)
-    contact = tuple(unpack(packed, shape) for packed, shape in zip(stored.contact, shapes, strict=True))
-    return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ class Obstacle:
             raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {cure}")
         if self.mesh is not None:
             hulls(str(self.mesh))
+            object.__setattr__(self, "mesh", str(Path(self.mesh).absolute()))  # found wherever it is asked for
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

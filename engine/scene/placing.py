@@ -32,7 +32,7 @@ def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.
         move = n * (scene.ground.offset - np.min(lowest(found, poses, n)))
     moved = q.copy()
     for root in roots:
-        start = model.q_start[root]
+        start = model.coupling.q_index[model.q_start[root]]  # of bodies before it some may follow others
         moved[start : start + 3] += model.home_rotation[root].T @ move
     return moved
 

@@ -16,7 +16,7 @@ import engine
 from engine import compilation, files
 from engine.cpu.runtime.native import Function, specialise
 from engine.cuda.runtime import compiler
-from engine.recording.files import save_csv
+from engine.recording.tables import save_csv
 from engine.scene.mesh_files import open_mesh
 from engine.selection import timings
 

@@ -31,35 +31,6 @@ def after_holding(model: engine.Model, integrator: str | None = None, seconds: f
     return np.abs(simulation.q[0] - model.neutral())[model.q_of_v[scalar]]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_what_joints_carry_is_the_mass_matrix_s_diagonal_and_no_less_than_their_weight(load, rng, name):
-    model = load(name)
-    q, scalar = model.random(rng), model.q_of_v >= 0
-    inertia, weight = holding.carried(model, q)
-    M, gravity = engine.mass_matrix(model, q), engine.bias(model, q, np.zeros(model.nv))
-    np.testing.assert_allclose(inertia[scalar], np.diagonal(M)[scalar], rtol=1e-9)
-    assert np.all(np.abs(gravity[scalar]) <= weight[scalar] * (1 + 1e-9))
-    assert np.all(np.diagonal(np.linalg.inv(M))[scalar] <= holding.mobility(model)[scalar] * (1 + 1e-9))
-
-
-def test_what_joints_carry_bounds_the_mass_matrix_where_joints_mimic(example_robots, rng):
-    path = next(path for path in example_robots if path.name == "tiago_pro.urdf")
-    model = engine.load(path, mimic=True)
-    assert model.has_mimic
-    q = model.random(rng)
-    inertia, weight = holding.carried(model, q)
-    assert np.all(np.diagonal(engine.mass_matrix(model, q)) <= inertia * (1 + 1e-9))
-    assert np.all(np.abs(engine.bias(model, q, np.zeros(model.nv))) <= weight * (1 + 1e-9))
-
-
-def test_static_loads_are_what_inverse_dynamics_says_of_rest(load, example_robots, rng):
-    mimics = next(path for path in example_robots if path.name == "tiago_pro.urdf")
-    for model in (*map(load, SHIPPED), engine.load(mimics, mimic=True)):
-        q, still = model.random(rng), np.zeros(model.nv)
-        expected = np.where(model.q_of_v >= 0, engine.inverse_dynamics(model, q, still, still), 0.0)
-        np.testing.assert_allclose(engine.static_loads(model, q), expected, atol=1e-9 * np.abs(expected).max())
-
-
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "snake50"])
 def test_shipped_robots_stay_where_they_are_held(load, name):
     assert np.degrees(after_holding(load(name)).max()) < 0.3

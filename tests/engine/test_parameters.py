@@ -62,26 +62,6 @@ def test_friction_of_any_one_robot_holds_it(rubbed):
     assert [k for k in range(3) if not simulation.v[k].any()] == [rubbed]
 
 
-@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-@pytest.mark.parametrize("robot", ROBOTS)
-def test_each_robot_moves_as_its_own_model_would(robot, integrator, pytestconfig, rng):
-    model, batch = load(robot, pytestconfig), 3
-    parameters = varied(model, batch, rng)
-    q, v, tau = model.random(rng, batch), rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-9, 9, (batch, model.nv))
-    together = engine.Simulation(model, batch, integrator=integrator, q=q, v=v, parameters=parameters)
-    together.tau[:] = tau
-    together.step(50)
-    kinetic, potential = together.energy()
-    for k in range(batch):
-        alone = engine.Simulation(parameters.robot(k), integrator=integrator, q=q[k], v=v[k])
-        alone.tau[:] = tau[k]
-        alone.step(50)
-        np.testing.assert_array_equal(together.q[k], alone.q[0])
-        np.testing.assert_array_equal(together.v[k], alone.v[0])
-        assert (kinetic[k], potential[k]) == tuple(part[0] for part in alone.energy())
-    assert len({tuple(row) for row in np.round(together.v, 6)}) == batch
-
-
 def test_constants_are_those_of_each_robot(pytestconfig, rng):
     from engine.model.layout import pack
 

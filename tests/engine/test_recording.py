@@ -90,33 +90,6 @@ def test_every_algorithm_and_integrator_runs_again(algorithm, integrator, rng):
             assert_same(computed, recording.frame(run, where).checkpoint)
 
 
-def test_a_batch_of_different_robots_runs_again(rng):
-    model = engine.load(engine.find_robot("arm7"))
-    parameters = engine.Parameters(model, 5)
-    parameters.mass *= rng.uniform(0.8, 1.2, parameters.mass.shape)
-    simulation = engine.Simulation(model, 5, q=model.random(rng, 5), parameters=parameters, device="cpu")
-    recording = engine.Recording()
-    recording.begin(simulation)
-    drive(simulation, recording, 0.3, rng)
-    (run,) = recording.runs
-    for where, computed in recording.resimulate(run, 3):
-        assert_same(computed, recording.frame(run, where).checkpoint)
-
-
-def test_a_frozen_robot_stays_frozen(rng):
-    model = engine.chain(3)
-    v = np.zeros((2, 3))
-    v[1] = 1e11
-    simulation = engine.Simulation(model, 2, v=v, on_divergence="freeze", device="cpu")
-    recording = engine.Recording()
-    recording.begin(simulation)
-    drive(simulation, recording, 0.1, rng)
-    (run,) = recording.runs
-    assert recording.frame(run, run.last).checkpoint.frozen.tolist() == [False, True]
-    for where, computed in recording.resimulate(run, run.last - 2):
-        assert_same(computed, recording.frame(run, where).checkpoint)
-
-
 def test_a_checkpoint_is_where_another_simulation_goes_on():
     simulation = standing("quadruped")
     simulation.step(300)

@@ -38,7 +38,6 @@ from engine.model import Model, features
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
-from engine.stepper import UNKNOWN, fastest
 from engine.validation import Array
 
 if TYPE_CHECKING:
@@ -256,11 +255,10 @@ class Stepper:
         touch.which[beyond], touch.seen[beyond] = 0, 0.0
         return tuple(np.array(x) for x in contact_room.of_steps(touch))
 
-    def resume(self, q: Array, v: Array, frozen: NDArray[np.bool_], memory: tuple[Array, ...]) -> None:
-        """The robots at q (batch, nq) and v, some of them frozen, with what `memory` was there."""
+    def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
+        """See `engine.stepper.Stepper`."""
         self.start(q, v)
-        self._divergences.steps[:] = np.where(frozen, UNKNOWN, 0)
-        self._divergences.velocity[:] = fastest(self.v)
+        self._divergences.steps[:], self._divergences.velocity[:] = divergences
         own = () if self._touch is None else contact_room.of_steps(self._touch)
         for array, before in zip(own, memory, strict=True):
             array[:] = before

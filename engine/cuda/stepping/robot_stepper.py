@@ -81,8 +81,8 @@ class RobotStepper(Stepper):
         self._stream.synchronize()
         return self._shape.contacts.memory() if self._shape.contacts else ()
 
-    def resume(self, q: Array, v: Array, frozen: Any, memory: tuple[Array, ...]) -> None:
-        super().resume(q, v, frozen, memory)
+    def resume(self, q: Array, v: Array, divergences: Any, memory: tuple[Array, ...]) -> None:
+        super().resume(q, v, divergences, memory)
         if self._shape.contacts:
             self._shape.contacts.remember(memory)
             self._current_stream().synchronize()

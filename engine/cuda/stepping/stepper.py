@@ -16,7 +16,7 @@ from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
 from engine.scene import Touches
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
-from engine.stepper import UNKNOWN, fastest
+from engine.stepper import fastest
 from engine.validation import Array
 
 _A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
@@ -123,12 +123,13 @@ class Stepper(ABC):
         """Steps start from the state alone."""
         return ()
 
-    def resume(self, q: Array, v: Array, frozen: Any, memory: tuple[Array, ...]) -> None:  # noqa: ARG002
-        """The robots at q (batch, nq) and v, some of them frozen."""
+    def resume(self, q: Array, v: Array, divergences: Any, memory: tuple[Array, ...]) -> None:  # noqa: ARG002
+        """See `engine.stepper.Stepper`."""
         import cupy
 
         self.start(q, v)
-        self._frozen[:] = cupy.asarray(np.where(frozen, UNKNOWN, 0))
+        if self._settings.freezes:
+            self._frozen[:] = cupy.asarray(divergences[0])
         self._current_stream().synchronize()
 
     def advance(

@@ -1,0 +1,218 @@
+"""What holds a robot, what it carries, where it is put down, where it stands: against definitions, on random robots."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import engine
+from engine import holding, lie, timestep
+from engine.algorithms import touching
+from engine.algorithms.motion import equations_of_motion, motion
+from engine.model import FREE, PRISMATIC, WORLD
+from engine.scene import Plane
+from engine.validation import Array
+from tests.differential.cases import Case
+from tests.differential.laws import FIELD, PLAIN, PLANE, TREES, chances, holds
+from tests.differential.solids import cloud
+
+MANY = [pytest.param(10, id="some"), pytest.param(250, id="many", marks=pytest.mark.slow)]
+ROUNDING = 1 + 1e-9
+
+
+def joints_carry_what_hangs_on_them(found: Case) -> None:
+    """Static loads, the mass matrix's diagonal, the moments of weight, and the mobility, at random poses."""
+    model, rng = found.model(), chances(found)
+    still = np.zeros(model.nv)
+    moves = holding.mobility(model)
+    assert not np.any(moves[~model.constrained])
+    for joint in model.joints:  # a ball's axes may be turned to wherever the body before turns most easily
+        before = int(model.parent[joint.bodies.start])
+        if joint.kind == "spherical" and before != WORLD and model.mass[before] > 0:
+            c = lie.skew(model.first_moment[before] / model.mass[before])
+            central = model.inertia[before] + model.mass[before] * c @ c
+            assert np.all(moves[joint.v] * ROUNDING >= 1 / np.linalg.eigvalsh(central)[0])
+    for q in [*np.array(found.state["q"]).reshape(found.batch, -1)[:2], *model.random(rng, 3), model.neutral()]:
+        M, h = equations_of_motion(model, motion(model, q, still))
+        size = np.sqrt(np.diag(M))
+        loads = engine.static_loads(model, q)
+        scale = float(np.abs(h).max(initial=0)) + 1e-9
+        np.testing.assert_allclose(loads[model.constrained], h[model.constrained], rtol=0, atol=1e-10 * scale)
+        assert not np.any(loads[~model.constrained])
+        inertia, weight = holding.carried(model, q)
+        bound = model.constrained
+        if model.has_mimic:
+            assert np.all(np.diag(M)[bound] <= inertia[bound] * ROUNDING + 1e-12)
+        else:
+            np.testing.assert_allclose(inertia[bound], np.diag(M)[bound], rtol=1e-8, atol=1e-14)
+        assert np.all(np.abs(h[bound]) <= weight[bound] * ROUNDING + 1e-10 * scale)
+        if not model.has_mimic:
+            _weigh_at_most(model, q, weight)
+        mobile = np.diag(np.linalg.inv(M / np.outer(size, size))) / size**2 if model.nv else still
+        condition = np.linalg.cond(M / np.outer(size, size)) if model.nv else 1.0
+        bound = model.constrained & _between_bodies(model)
+        assert np.all(mobile[bound] <= moves[bound] * (1 + 1e-12 * condition)), (mobile[bound] / moves[bound]).max()
+
+
+def _between_bodies(model: engine.Model) -> Array:
+    """(nv,): the velocities of joints all of which are between bodies with inertia of their own."""
+    own, above = model.mass > 0, (model.parent < 0) | (model.mass[model.parent] > 0)
+    between = np.ones(model.nv, bool)
+    for joint in model.joints:
+        between[joint.v] &= bool(np.all((own & above)[joint.bodies]))
+    return between
+
+
+def _weigh_at_most(model: engine.Model, q: Array, weight: Array) -> None:
+    """The greatest load over all directions of gravity is what is told, of each joint alone."""
+    still, g = np.zeros(model.nv), float(np.linalg.norm(model.gravity))
+    loads = np.stack([engine.static_loads(model.with_gravity(axis), q) for axis in np.eye(3)])
+    greatest = g * np.linalg.norm(loads, axis=0)
+    bound = model.constrained & (model.q_of_v >= 0)
+    np.testing.assert_allclose(weight[bound], greatest[bound], rtol=1e-7, atol=1e-9 * (1 + greatest.max(initial=0)))
+    assert still.shape == weight.shape
+
+
+def gains_hold(found: Case) -> None:
+    """As their definition has them, bounded for explicit integrators; and a held robot does not sink further."""
+    model, dt = found.model(), found.settings["dt"]
+    q = model.random(chances(found))
+    held, inertia = model.q_of_v >= 0, holding.carried(model, q)[0]
+    weight, standing = holding.carried(model, q)[1], holding.standing(model, q)
+    kp, kd = engine.holding_gains(model, dt, "implicit", q)
+    sliding = np.zeros(model.nv, bool)
+    for body in np.flatnonzero(model.kind == PRISMATIC):
+        sliding[model.coupling.v_index[model.v_start[body]]] = True
+    sag = np.where(sliding, 0.0005, 0.004)
+    legs = standing & held & np.isfinite(model.effort_limit) & ~sliding
+    soft = np.maximum(400.0 * inertia, weight / sag)
+    expected = np.where(legs, np.maximum(soft, np.where(legs, model.effort_limit, 0.0) / 0.02), soft)
+    np.testing.assert_allclose(kp, np.where(held, expected, 0.0), rtol=1e-12)
+    between = np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia)
+    np.testing.assert_allclose(kd, 2 * np.sqrt(kp * between), rtol=1e-12)
+    for integrator in ("semi-implicit", "rk4"):
+        soft_p, soft_d = engine.holding_gains(model, dt, integrator, q)
+        moves = np.where(held, holding.mobility(model), 1.0)
+        np.testing.assert_allclose(soft_p, np.where(held, np.minimum(kp, 0.1 / (dt * dt * moves)), 0), rtol=1e-12)
+        np.testing.assert_allclose(soft_d, np.where(held, np.minimum(kd, 0.2 / (dt * moves)), 0), rtol=1e-12)
+    if not np.any(model.kind == FREE):
+        assert not standing.any()
+
+
+def suggested_steps_turn_little(found: Case) -> None:
+    """The longest of the steps in which the fastest joint turns by as much as may be; and 1 ms for what is held."""
+    model = found.model()
+    held, free = engine.suggested_step(model, held=True), engine.suggested_step(model)
+    assert (held.dt, held.integrator) == (1e-3, "implicit")
+    speeds = timestep.top_speeds(model)
+    fast = float(speeds.max(initial=0))
+    assert np.all(speeds <= model.velocity_limit)
+    assert not np.any(speeds[~model.constrained])
+    longer = [dt for dt in timestep.STEPS if fast * dt <= 0.12]
+    assert free.dt == (longer[0] if longer else 1e-5)
+    assert free.integrator == ("implicit" if fast * 1e-3 <= 0.12 else "rk4")
+    weightless = engine.suggested_step(model.with_gravity((0.0, 0.0, 0.0)))
+    assert (weightless.dt, weightless.integrator) == (1e-3, "implicit")
+
+
+def poses_are_within_limits(found: Case) -> None:
+    """`neutral`, and `random` of one and of a batch: within the limits, unit quaternions, all of the range."""
+    model = found.model()
+    q = np.concatenate([model.random(np.random.default_rng(3), 400), model.neutral()[None]])
+    assert q.shape == (401, model.nq)
+    assert model.random(np.random.default_rng(3)).shape == (model.nq,)
+    turns = np.zeros(model.nq, bool)
+    for _, place in model.quaternions:
+        turns[place] = True
+        np.testing.assert_allclose(np.linalg.norm(q[:, place], axis=1), 1.0, atol=1e-14)
+        assert np.array_equal(model.neutral()[place], [0, 0, 0, 1])
+    for v, k in enumerate(model.q_of_v.tolist()):
+        if k >= 0:
+            lower, upper = model.lower[v], model.upper[v]
+            assert np.all((q[:, k] >= lower) & (q[:, k] <= upper))
+            assert model.neutral()[k] == min(max(0.0, lower), upper)
+            if np.isfinite(lower) and np.isfinite(upper) and upper > lower:
+                assert np.ptp(q[:400, k]) > 0.9 * (upper - lower)
+    free = np.setdiff1d(np.arange(model.nq)[~turns], model.q_of_v)
+    assert np.all(np.abs(q[:, free]) <= 1.0)
+
+
+def robots_are_put_down(found: Case) -> None:
+    """The lowest place of all shapes touches: by brute force over a plane, by the text's contacts over a field."""
+    if found.scene is None:
+        return
+    if all(joint["kind"] != "floating" for joint in found.robot["joints"]):
+        found = dataclasses.replace(found, robot=_freed(found.robot))
+    model, scene = found.model(), found.scene_object()
+    scene = dataclasses.replace(scene, obstacles=(), self_collision=False)
+    if scene.ground is None:
+        return
+    roots = [body for body in range(len(model.parent)) if model.kind[body] == FREE and model.parent[body] == WORLD]
+    shapes = cloud(found.robot, model)
+    moved = shapes.of(model.link_body[shapes.link] != WORLD)
+    for q in model.random(chances(found), 2):
+        down = engine.put_down(model, scene, q)
+        if not roots or not len(moved.link):
+            np.testing.assert_array_equal(down, q)
+            continue
+        before, after = engine.link_poses(model, q), engine.link_poses(model, down)
+        ways = [_way(before, after, link) for link in range(len(model.link_names))]
+        way = next(ways[k] for k in range(len(ways)) if _hangs_on(model, int(model.link_body[k]), roots))
+        n = np.array(scene.ground.normal) if isinstance(scene.ground, Plane) else np.array([0.0, 0.0, 1.0])
+        np.testing.assert_allclose(way - n * (way @ n), 0, atol=1e-12)
+        for link, body in enumerate(model.link_body.tolist()):
+            assert_way = way if _hangs_on(model, body, roots) else np.zeros(3)
+            np.testing.assert_allclose(ways[link], assert_way, atol=1e-12)
+        gaps = [x.gap for x in _touching(model, scene, down)]
+        rims = any(shape["kind"] == "cylinder" for link in found.robot["links"] for shape in link["shapes"])
+        if rims and not isinstance(scene.ground, Plane):
+            continue  # which touches by a few places of its rims
+        if all(_hangs_on(model, int(model.link_body[k]), roots) for k in set(moved.link.tolist())):
+            assert gaps, "nothing touches"
+            assert -1e-9 <= min(gaps) <= 1e-9
+            if isinstance(scene.ground, Plane):
+                lowest = np.min(moved.world(after) @ n - moved.radius) - scene.ground.offset
+                assert -1e-9 <= lowest <= 1e-9 + 3e-3 * float(np.abs(shapes.position).max(initial=0))
+
+
+def _freed(robot: dict) -> dict:
+    """The robot of a fixed base with a free one."""
+    base, *others = robot["links"]
+    block = {"mass": 1.0, "xyz": [0.0] * 3, "rpy": [0.0] * 3, "moments": [0.01, 0.0, 0.0, 0.01, 0.0, 0.01]}
+    return robot | {"floating": True, "links": [base | {"inertial": base["inertial"] or block}, *others]}
+
+
+def _touching(model: engine.Model, scene: engine.Scene, q: Array) -> list:
+    return touching.contacts(model, scene, motion(model, q, np.zeros(model.nv)), 1e-3)
+
+
+def _way(before: Array, after: Array, link: int) -> Array:
+    np.testing.assert_allclose(before[link, :3, :3], after[link, :3, :3], atol=1e-14)
+    return np.asarray(after[link, :3, 3] - before[link, :3, 3])
+
+
+def _hangs_on(model: engine.Model, body: int, roots: list[int]) -> bool:
+    while body != WORLD:
+        if body in roots:
+            return True
+        body = int(model.parent[body])
+    return False
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_joints_carry_what_hangs_on_them(count: int) -> None:
+    holds(joints_carry_what_hangs_on_them, (PLAIN, TREES), count)
+
+
+@pytest.mark.parametrize("count", MANY)
+@pytest.mark.parametrize("law", [gains_hold, suggested_steps_turn_little, poses_are_within_limits])
+def test_gains_steps_and_poses(law, count: int) -> None:
+    holds(law, (TREES,), count)
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_robots_are_put_down(count: int) -> None:
+    holds(robots_are_put_down, (PLANE._replace(pairs=True),), count)
+    holds(robots_are_put_down, (FIELD,), count // 2)

@@ -1,0 +1,124 @@
+"""Runs that are split, saved and taken up again anywhere go on to the same bits, and tell the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cpu.stepping import stretches
+from tests.differential.cases import Case
+from tests.differential.driving import give, go, played, script
+from tests.differential.laws import EIGHT, EVERYWHERE, FIELD, OWN_PAIRS, PAIRS, PLAIN, assert_same, chances, holds, told
+
+MANY = [pytest.param(2, id="some"), pytest.param(60, id="many", marks=pytest.mark.slow)]
+
+
+def steps_are_steps(found: Case) -> None:
+    """step(n), n times step(1), and advance with every state recorded, in one go or in stretches."""
+    n = 6
+    controls = np.stack([act.tau if act.tau is not None else np.array(found.state["tau"])
+                         for act in script(found, n)], 1)  # fmt: skip
+    one, record = found.simulation(), []
+    for k in range(n):
+        record.append(one.state())
+        one.tau[:] = controls[:, k]
+        if go(one, 1):
+            return  # where one ends the run, others of its stretch go on
+    record.append(one.state())
+    at_once = found.simulation()
+    at_once.tau[:] = controls[:, 0]
+    at_once.step(n)
+    held = found.simulation()
+    held.tau[:] = controls[:, 0]
+    for _ in range(n):
+        held.step()
+    left, right = told(at_once), told(held)
+    for each in (left, right):  # the worst of a call
+        each.pop("contacts worst", None)
+    assert_same(left, right, "at once")
+    for every in (1, 2, 3):
+        for most in (1, 10**9):
+            other = found.simulation()
+            kept = tuple(np.full((found.batch, 1 + n // every, x.shape[1]), np.nan) for x in record[0])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(stretches, "WORK", most)
+                other.advance(n, np.ascontiguousarray(controls), every, kept)
+            for name, x, y in zip("qv", kept, zip(*record[::every], strict=True), strict=True):
+                np.testing.assert_array_equal(x, np.stack(y, 1), err_msg=f"{name}, every {every}, work {most}")
+            np.testing.assert_array_equal(other.v, one.v)
+
+
+def whatever_is_taken_up_goes_on(found: Case) -> None:
+    """By a checkpoint, in the same simulation and another; by pickles and copies; at any moment of a run."""
+    rng, acts = chances(found, 1), script(found, 8)
+    simulation, at = found.simulation(), int(rng.integers(1, 6))
+    before = list(played(simulation, acts[:at]))[-1]
+    before.pop("said")
+    kept, pickled = simulation.checkpoint(), pickle.dumps(simulation)
+    copied = copy.deepcopy(simulation), copy.copy(simulation)
+    expected = list(played(simulation, acts[at:]))
+    simulation.reset()
+    simulation.restore(kept)
+    fresh = found.simulation()
+    fresh.restore(kept)
+    others = {"itself": simulation, "a fresh one": fresh, "its pickle": pickle.loads(pickled)}
+    for name, other in (others | {"its deep copy": copied[0], "its copy": copied[1]}).items():
+        assert_same(told(other), before, f"{name} at {at}")
+        for k, (x, y) in enumerate(zip(played(other, acts[at:]), expected, strict=True)):
+            assert_same(x, y, f"{name}, act {k} after {at}")
+    assert other.why == simulation.why
+
+
+def what_is_read_once_may_change(found: Case) -> None:
+    """A simulation, its copies and its recordings know nothing of what becomes of the arrays that it was made of."""
+    parameters, given = found.parameters(), {}
+    for name in ("kp", "kd"):
+        value = found.settings[name]
+        given[name] = np.array(value) if isinstance(value, list) else value
+    simulation = found.simulation(parameters=parameters, **given)
+    recording = engine.Recording()
+    recording.begin(simulation)
+    for name in ("mass", "damping", "gravity"):
+        if parameters is not None:
+            getattr(parameters, name)[:] *= 3.0
+    for x in given.values():
+        if isinstance(x, np.ndarray):
+            x *= 3.0
+    other = pickle.loads(pickle.dumps(simulation))
+    recorded = recording.frame(recording.runs[0], 0)
+    again = recorded.setup.simulation()
+    again.restore(recorded.checkpoint)
+    expected = found.simulation()
+    for each in (simulation, other, again):
+        expected.restore(recorded.checkpoint)
+        for x in (each, expected):
+            go(x, 2)
+        assert_same(told(each), told(expected))
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_steps_are_steps(count: int) -> None:
+    holds(steps_are_steps, EVERYWHERE, count)
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_whatever_is_taken_up_goes_on(count: int) -> None:
+    holds(whatever_is_taken_up_goes_on, EVERYWHERE, count)
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_what_is_read_once_may_change(count: int) -> None:
+    holds(what_is_read_once_may_change, (PLAIN, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)
+
+
+def test_acts_are_not_idle() -> None:
+    """Robots go wild, and are told of, in the runs that are taken up."""
+    from tests.differential.cases import case
+
+    said = [each for seed in range(6) for each in played(case(seed, PAIRS).simulation(), script(case(seed, PAIRS), 8))]
+    assert sum(bool(np.any(each["diverged"])) for each in said) > 5
+    assert give
