@@ -1,5 +1,8 @@
 """Forward dynamics, one file an algorithm: the text to learn the subject from. All serve chains, `dca_tree` any tree.
 
+Beside them `step` is a whole step with all that acts in it, dense and by definition, which stands on `motion`,
+`touching`, `ground`, `convex`, `pair_places` and `contact_law`; docs/step.md walks through it.
+
 `abia` is what the field calls the ABA, `inverse` its RNEA; composite bodies in `jsiia` are its CRBA.
 
 =============  ====================================================================  ======================
