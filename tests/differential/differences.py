@@ -152,7 +152,8 @@ def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) 
     size = np.sqrt(np.diag(M))
     scaled = M / np.outer(size, size)
     energy = np.linalg.norm(size * (np.abs(v) + np.abs(free) + np.abs(robot.v)))
-    force = np.concatenate([robot.acting.tau, robot.settings.kp * 10, robot.settings.kd * robot.v])
+    gains = robot.settings.kp * 10, robot.settings.kd * robot.v
+    force = np.concatenate([robot.acting.tau, robot.model.friction, *gains])
     pushed = robot.settings.dt * np.max(np.abs(force), initial=0.0) / np.min(size, initial=1e30)
     factor = 4000 if robot.algorithm == "cfa" else 200  # CFA's own refinement ends at a residual of some 1e-13
     return (
@@ -167,7 +168,8 @@ def _free(robot: Robot, q: Array, v: Array, exact: Precision) -> Iterator[str]:
         seen["not solved by the text"] += 1
         yield from ([f"the text does not solve this step: {left}"] if left > 1e-6 else [])
         return
-    limit = _tolerance(robot, text.problem.M, text.problem.free, text.v, exact)
+    own = 10 * left * np.max(np.abs(text.problem.rows.b), initial=0.0)  # how well the text solves it
+    limit = _tolerance(robot, text.problem.M, text.problem.free, text.v, exact) + own
     yield from _compared("v", v, text.v, limit)
     yield from _compared("q", q, text.q, _of_coordinates(robot, limit, text.q, exact))
 
@@ -208,8 +210,8 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
             )
         slack = exact.searched if near.pair else exact.place
         deepest = min((x.gap for x in near.contacts), default=0.0)
-        if found and near.pair is not None:  # along the normal that is told, which may be better than the text's
-            deepest = gap_along(*near.pair, told.normal[0, next(iter(found))].astype(float))
+        if found and near.pair is not None:  # along the best normal that is told, which may be better than the text's
+            deepest = max(gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
         if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.NEAR:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
