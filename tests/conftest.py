@@ -234,9 +234,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why; give slow tests their time."""
+    """Skip what this machine cannot run, and say why; tell what is slow where, and give it its time."""
     for item in items:
+        if item.get_closest_marker("slow_on_host") and "compiled for the host" in item.name:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW))
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from PyQt6.QtCore import QEvent, QObject, QSettings, QTimer, pyqtSignal
-from PyQt6.QtGui import QAction
+from PyQt6.QtGui import QAction, QDropEvent, QInputEvent
 from PyQt6.QtWidgets import QApplication, QLabel, QMainWindow
 
 import engine
@@ -75,7 +75,8 @@ class QuietMeasuring(QObject):
         self._timer.start(LOOK)
 
     def eventFilter(self, _receiver: QObject, event: QEvent) -> bool:
-        if event.type() in TOUCHES:
+        # All of the program's events come by here; to ask of what class they are is cheap.
+        if isinstance(event, (QInputEvent, QDropEvent)) and event.type() in TOUCHES:
             self._since = time.monotonic()
             if self.measuring.running:
                 self.look()

@@ -44,9 +44,8 @@ class GrowthPlot(pg.PlotWidget):
 
     def __init__(self) -> None:
         self._sizes = SizeAxis()
-        super().__init__(axisItems={"bottom": self._sizes, "left": DurationAxis("left")})
+        super().__init__(axisItems={"bottom": self._sizes, "left": DurationAxis("left")}, enableMenu=False)
         self.setLogMode(True, True)
-        self.setMenuEnabled(False)
         self.hideButtons()
         self.setMouseEnabled(False, False)
         self.getPlotItem().setContentsMargins(4, 8, 14, 4)

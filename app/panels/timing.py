@@ -168,14 +168,13 @@ class StackedPlot(pg.PlotWidget):
     """The samples of a history over one another, newest at the right, in the unit that suits them."""
 
     def __init__(self, history: History, title: str):
-        super().__init__()
+        super().__init__(enableMenu=False)
         self._history, self._title, self._unit = history, title, ""
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(LOWEST)
         self.getPlotItem().setContentsMargins(0, 4, 10, 4)
-        self.setMenuEnabled(False)
         self.setMouseEnabled(False, False)
         self.hideButtons()
         left = self.getAxis("left")
@@ -184,7 +183,9 @@ class StackedPlot(pg.PlotWidget):
         self.hideAxis("bottom")
         self.setXRange(1 - MEMORY, 0, padding=0)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
-        self._curves = [self.plot(pen=None, fillLevel=0.0) for _ in history.names]
+        self._curves = [pg.PlotCurveItem(pen=None, fillLevel=0.0) for _ in history.names]
+        for curve in self._curves:
+            self.addItem(curve)
         self._switch = pg.InfiniteLine()
         self.addItem(self._switch, ignoreBounds=True)
         theme.signals.changed.connect(self.dress)

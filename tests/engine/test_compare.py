@@ -135,23 +135,17 @@ def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
 
 
 @pytest.mark.usefixtures("busy")
-def test_the_same_algorithm_twice_makes_no_winner_on_a_busy_machine():
-    winners, comparison = 0, engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05)
+def test_on_a_busy_machine_a_winner_wins_each_time_and_an_algorithm_never_against_itself():
+    same = engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05)
+    others = engine.Comparison([engine.chain(30)], ["jsiia", "abia"], seconds=0.2)
     with Children(PROCESSES) as children:
         for _ in range(6):
-            found = last(comparison, children=children)
-            assert [row.algorithm for row in found.rows] == ["abia", "abia (2)"]
-            winners += any(row.winner for row in found.rows)
-    assert winners == 0
-    assert "no difference was found between" in found.findings()[0]
-
-
-@pytest.mark.usefixtures("busy")
-def test_a_repeated_comparison_names_the_same_winner_on_a_busy_machine():
-    comparison = engine.Comparison([engine.chain(30)], ["jsiia", "abia"], seconds=0.2)
-    with Children(PROCESSES) as children:
+            twice = last(same, children=children)
+            assert [row.algorithm for row in twice.rows] == ["abia", "abia (2)"]
+            assert not any(row.winner for row in twice.rows)
+            assert "no difference was found between" in twice.findings()[0]
         for _ in range(3):
-            found = by_name(last(comparison, children=children))
+            found = by_name(last(others, children=children))
             assert found["abia"].winner
             assert found["abia"].ratio == (1, 1, 1)
             assert not found["jsiia"].level
@@ -161,7 +155,9 @@ def test_a_repeated_comparison_names_the_same_winner_on_a_busy_machine():
 
 
 def test_every_algorithm_is_timed_or_says_why_not():
-    found = last(engine.Comparison(["quadruped", engine.chain(4)], seconds=0.01, devices=["cpu"]))
+    comparison = engine.Comparison(["quadruped", engine.chain(4)], seconds=0.01, devices=["cpu"])
+    with Children(3) as children:
+        found = last(comparison, children=children)
     rows = {(row.model, row.algorithm): row for row in found.rows}
     assert len(rows) == 10
     for (model, name), row in rows.items():
@@ -277,6 +273,7 @@ def test_it_can_be_stopped_at_any_time_with_what_it_has():
     assert closed.rows[1].verdict == "waiting"
 
 
+@pytest.mark.usefixtures("two_processes")
 @pytest.mark.parametrize(
     ("name", "verdict", "said"),
     [("hangs", "waiting", "it was being prepared when all was stopped"), ("hangs_later", "ok", "")],
@@ -299,11 +296,12 @@ def test_stop_ends_a_users_function_that_hangs(users, name, verdict, said):
     assert (rows[f"mine.py:{name}"].verdict, rows[f"mine.py:{name}"].reason) == (verdict, said)
 
 
+@pytest.mark.usefixtures("two_processes")
 def test_a_users_function_that_ends_its_process_ends_no_other(users):
     names = ["abia", f"{users}:crashes", f"{users}:interrupts"]
     rows = by_name(last(engine.Comparison(["arm7"], names, seconds=0.05)))
     assert rows["abia"].verdict == "ok"
-    assert len(rows["abia"].host_runs) == PROCESSES
+    assert len(rows["abia"].host_runs) == 2
     assert rows["mine.py:crashes"].reason == "its process ended itself with the exit code 3"
     assert rows["mine.py:interrupts"].reason.startswith("KeyboardInterrupt (mine.py, line")
 

@@ -32,6 +32,8 @@ import engine
 from engine.cuda.runtime import arrays, device
 from engine.model import Model
 
+WIDE = pytest.mark.slow_on_host
+
 
 @pytest.fixture(scope="module")
 def body(tmp_path_factory) -> Callable[[str], Model]:
@@ -71,7 +73,7 @@ def thrown(body: Model, scene: engine.Scene, rng, **options):
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize(("name", "push"), [("quadruped", 0.2), ("humanoid", 0.02)])
+@pytest.mark.parametrize(("name", "push"), [("quadruped", 0.2), pytest.param("humanoid", 0.02, marks=WIDE)])
 def test_a_robot_that_stands_and_is_pushed_moves_as_on_the_cpu(name, push, rng):
     pair = standing(name, 3)
     give(pair, v=push * rng.standard_normal(pair[0].v.shape))
@@ -106,7 +108,10 @@ def test_robots_that_fall_and_tumble_move_as_on_the_cpu(rng):
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize(("integrator", "seed"), [("semi-implicit", 2), ("rk4", 3), ("implicit", 4)])
+@pytest.mark.parametrize(
+    ("integrator", "seed"),
+    [pytest.param("semi-implicit", 2, marks=WIDE), pytest.param("rk4", 3, marks=WIDE), ("implicit", 4)],
+)
 def test_joints_that_mimic_others_touch_as_on_the_cpu(integrator, seed, tmp_path, rng):
     model = mimics(tmp_path, seed, floating=True, shape=SHAPES["ball"])
     pair = beside(model, 3, algorithm="jsiia", integrator=integrator, dt=5e-4)
@@ -134,7 +139,12 @@ def test_every_integrator_touches_as_on_the_cpu(integrator, rng):
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize(
     ("shape", "restitution", "friction"),
-    [("tripod", 0.5, 0.8), ("tripod", 1.0, 0.3), ("box", 0.5, 0.0), ("box", 0.0, 0.0)],
+    [
+        ("tripod", 0.5, 0.8),
+        pytest.param("tripod", 1.0, 0.3, marks=WIDE),
+        ("box", 0.5, 0.0),
+        pytest.param("box", 0.0, 0.0, marks=WIDE),
+    ],
 )
 def test_what_springs_back_and_slides_does_so_as_on_the_cpu(body, shape, restitution, friction, rng):
     scene = engine.Scene(ground=engine.slope(0.3), restitution=restitution, friction=friction)
@@ -142,7 +152,7 @@ def test_what_springs_back_and_slides_does_so_as_on_the_cpu(body, shape, restitu
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("shape", ["dumbbell", "box"])
+@pytest.mark.parametrize("shape", ["dumbbell", pytest.param("box", marks=WIDE)])
 def test_round_and_edged_bodies_touch_a_height_field_as_on_the_cpu(body, shape, rng):
     heights = 0.03 * rng.standard_normal((40, 40))
     pair = thrown(body(shape), engine.Scene(ground=engine.HeightField(heights, 0.1)), rng)
@@ -153,7 +163,7 @@ def test_round_and_edged_bodies_touch_a_height_field_as_on_the_cpu(body, shape, 
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("shape", ["dumbbell", "ball"])
+@pytest.mark.parametrize("shape", ["dumbbell", pytest.param("ball", marks=WIDE)])
 def test_rims_and_spheres_touch_a_plane_as_on_the_cpu(body, shape, rng):
     run(*thrown(body(shape), engine.Scene(), rng), 300)
 

@@ -139,7 +139,7 @@ def test_a_trunk_that_is_all_in_the_ground_is_left_to_other_steps_and_comes_back
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("integrator", ["implicit", "semi-implicit"])
+@pytest.mark.parametrize("integrator", ["implicit", pytest.param("semi-implicit", marks=pytest.mark.slow_on_host)])
 def test_wrenches_parameters_and_joint_friction_act(integrator, rng):
     model, batch = robot("quadruped"), 3
     parameters = engine.Parameters(model, batch)

@@ -229,11 +229,22 @@ def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):
     assert len(rows) < growth.MOST_ROWS
 
 
+TWO_PROCESSES = """import sys
+import main
+from engine.bench.compare import command, comparison, scaling
+comparison.PROCESSES = command.PROCESSES = scaling.PROCESSES = 2
+sys.exit(main.main(sys.argv[1:]))
+"""
+"""`main.py` as with the fixture `two_processes`."""
+
+
+@pytest.mark.usefixtures("two_processes")
 def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     words = ["--over", "links", "--sizes", "2,3,4,5,6", "--algorithm", "abia", "--seconds", "0.3", "--rows", str(path)]
     victim = subprocess.Popen(
-        [sys.executable, "main.py", "compare", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+        [sys.executable, "-c", TWO_PROCESSES, "compare", *words], cwd=ROOT, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
     until = time.monotonic() + 60
     while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
         assert victim.poll() is None, victim.stderr.read()
@@ -251,7 +262,7 @@ def test_a_process_that_is_killed_loses_no_finished_measurement(path, capsys):
     assert [row["host"] for row in results] == [row["results"][0]["host"] for row in read(path)[1].values()]
 
 
-@pytest.mark.usefixtures("ctrl_c_is_heard")
+@pytest.mark.usefixtures("ctrl_c_is_heard", "two_processes")
 def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_has(path, tmp_path, capsys):
     mine, table = tmp_path / "mine.py", tmp_path / "table.csv"
     mine.write_text(
@@ -261,7 +272,7 @@ def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_h
     words = ["compare", "chain:2", "chain:3", "--algorithm", "abia", "--algorithm", f"{mine}:hangs"]
     words += ["--seconds", "0.02", "--rows", str(path)]
     victim = subprocess.Popen(
-        [sys.executable, "main.py", *words, "--csv", str(table), "--json"], cwd=ROOT, stdout=subprocess.PIPE
+        [sys.executable, "-c", TWO_PROCESSES, *words, "--csv", str(table), "--json"], cwd=ROOT, stdout=subprocess.PIPE
     )
     until = time.monotonic() + 60
     while not (path.exists() and path.read_bytes().count(b"\n") >= 2):
