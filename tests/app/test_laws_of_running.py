@@ -273,3 +273,25 @@ def pulled(window, qtbot, hit, place: QPoint) -> None:
         assert (at.x(), at.y()) == (pytest.approx((place + by).x(), abs=1), pytest.approx((place + by).y(), abs=1))
         assert viewport.camera.depth(drag.hold.target + viewport.center) == pytest.approx(depth, rel=0.02)
     qtbot.mouseRelease(viewport, right, pos=place)
+
+
+def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):
+    one, two = (robot(tmp_path, chance, k, plain=True) for k in (3, 4))
+    before = Settings(device="cpu", dt=1e-3)
+    other = {"dt": 2e-3, "integrator": "rk4", "gravity": False, "ground": True, "held": True}
+    for name, value in other.items():
+        after = replace(before, **{name: value})
+        made = [
+            beside._simulation(Asked(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
+            for x in (before, after)
+        ]
+        alike = beside._like(running_of(one, before)) == beside._like(running_of(one, after))
+        assert _same(*made) or not alike, name
+
+
+def _same(one, other):
+    """Whether steps are made for the same."""
+    numbers = (one.kp, other.kp), (one.kd, other.kd), (one.model.gravity, other.model.gravity)
+    return (one.dt, one.integrator, one.scene) == (other.dt, other.integrator, other.scene) and all(
+        np.array_equal(x, y) for x, y in numbers
+    )
