@@ -184,6 +184,10 @@ def rules() -> Iterable[str]:
         f"{project['tool']['ruff']['line-length']} characters."
     )
     yield "It counts what it read, keeps the first input of each finding, and ends with 1 where there is any."
+    reached = (ROOT / "tests" / "differential" / "test_reached.py").read_text("utf-8")
+    yield f"{float(re.findall(r'^LEAST = (.+)$', reached, re.MULTILINE)[0]):.0%}".replace(
+        "%", " % at least must be reached"
+    )
     mutation = (ROOT / "tests" / "mutation" / "run.py").read_text("utf-8")
     assert all(
         f'"{option}"' in mutation for option in ("--room", "--count", "--out", "--again", "--seed", "--write-map")
