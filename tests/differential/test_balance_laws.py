@@ -70,7 +70,8 @@ def _first_moment(model: engine.Model, q: Array) -> Array:
 
 
 def flies(model: engine.Model) -> bool:
-    return bool(np.all(model.kind[model.parent == WORLD] == FREE))
+    """Whether all that moves hangs on free joints, which all are on the world."""
+    return bool(np.array_equal(model.kind == FREE, model.parent == WORLD))
 
 
 def defects(found: Case, dt: float, steps: int) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from tests.differential.cases import Case
+from tests.differential.cases import Case, case
 from tests.differential.driving import WILD, go
 from tests.differential.laws import (
     EIGHT,
@@ -129,6 +129,11 @@ def _as_a_model(found: Case, model: engine.Model) -> dict[str, Any]:
 @pytest.mark.parametrize("count", MANY)
 def test_places_do_not_matter(count: int) -> None:
     holds(places_do_not_matter, EVERYWHERE, count)
+
+
+def test_who_does_not_settle_changes_no_bit_of_others() -> None:
+    """A robot of eight that went wild led the others another way to the same velocities, which rounds otherwise."""
+    places_do_not_matter(case(5, EIGHT))
 
 
 @pytest.mark.parametrize("count", MANY)

@@ -206,6 +206,11 @@ def test_files_hold_runs(count: int) -> None:
     holds(files_hold_runs, FAMILIES, count)
 
 
+def test_a_run_in_which_a_robot_diverged_under_contact_is_read_again() -> None:
+    """What touched it in the step that was not taken had no numbers, and its file was refused."""
+    files_hold_runs(case(4, OWN_PAIRS))
+
+
 def test_files_are_found_from_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

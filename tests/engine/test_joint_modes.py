@@ -121,7 +121,7 @@ class Forces:
     ],
 )  # fmt: skip
 def test_a_mode_is_put_into_forces_or_into_a_lock_on_the_velocity_that_it_prescribes(before, mode, force, after):
-    active, forces = rows.ActiveSet(np.array([[before]]), np.zeros((1, 1))), Forces()
+    active, forces = rows.ActiveSet(np.array([[before]]), np.zeros((1, 1)), np.zeros(1, np.int64)), Forces()
     rows.set_mode(mode, 0, 0, _row(-1.0, 2.0, 10.0), Start(0.0, 1.0), active, forces)
     assert active.mode[0, 0] == mode
     assert forces.force[0, 0] == force

@@ -52,6 +52,7 @@ def _block_pivot(rows, start, active, forces, answer):
     """Move each row to the mode its result asks for; answers whether any has to."""
     changed = False
     for k in range(start.v.shape[0]):
+        settled = 1
         for j in range(start.v.shape[1]):
             if not is_row(rows, j):
                 continue
@@ -65,15 +66,20 @@ def _block_pivot(rows, start, active, forces, answer):
                 following = released(mode, answer.reaction[k, j], f, low, high, slack)
             if following != mode:
                 changed = True
+                settled = 0
                 set_mode(following, k, j, rows, start, active, forces)
+        active.settled[k] = settled
     return changed
 
 
 @inline
 def _set_feasible(rows, start, active, forces, answer):
-    """A feasible velocity, the last one tried brought into its bounds, and the modes it has."""
+    """A feasible velocity, the last one tried brought into its bounds, and its modes; of who has settled its q̈."""
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
+            if active.settled[k] != 0:
+                active.feasible[k, j] = answer.qdd[k, j]
+                continue
             after = start.v[k, j] + rows.dt * answer.qdd[k, j]
             if is_row(rows, j):
                 low, high = bounds(rows, j, start.q[k])
@@ -126,6 +132,8 @@ def _active_set_step(rows, start, active, forces, answer):
     """One step of every robot: to the velocity of its modes, or to the row in the way; answers whether any goes on."""
     going = False
     for k in range(start.v.shape[0]):
+        if active.settled[k] != 0:
+            continue
         share, blocking = _blocking(k, rows, start, active, forces, answer)
         for j in range(start.v.shape[1]):
             after = start.v[k, j] + rows.dt * answer.qdd[k, j]
@@ -146,7 +154,10 @@ def _active_set_step(rows, start, active, forces, answer):
 
 @kernel
 def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases):
-    """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step."""
+    """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step.
+
+    Robots that have settled keep theirs to the bit, whoever stands beside them.
+    """
     _set_feasible(rows, start, active, forces, answer)
     for _ in range(ACTIVE_SET_STEPS * start.v.shape[1]):
         accelerations(forces, answer, dynamics, loads, phases)
@@ -157,7 +168,8 @@ def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, lo
             break
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
-            answer.qdd[k, j] = (active.feasible[k, j] - start.v[k, j]) / rows.dt
+            found = active.feasible[k, j]
+            answer.qdd[k, j] = found if active.settled[k] != 0 else (found - start.v[k, j]) / rows.dt
 
 
 @inline

@@ -36,10 +36,14 @@ class JointRows(NamedTuple):
 
 
 class ActiveSet(NamedTuple):
-    """Where the rows of a block of L robots stand, (L, nv) each: their modes, and velocities within their bounds."""
+    """Where the rows of a block of L robots stand, (L, nv) each: their modes, and velocities within their bounds.
+
+    `settled` (L,) is 1 for the robots whose modes are those that their result asks for.
+    """
 
     mode: NDArray[np.int64]
     feasible: NDArray[np.floating]
+    settled: NDArray[np.int64]
 
 
 @inline

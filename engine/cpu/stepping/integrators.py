@@ -103,7 +103,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         Robots(*zeros(q, v, v, v)),
         Forces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
-        ActiveSet(np.zeros(v, np.int64), np.zeros(v)),
+        ActiveSet(np.zeros(v, np.int64), np.zeros(v), np.zeros(lanes, np.int64)),
         Stages(*zeros(q, v, q, q, v)),
         Before(*zeros(q, v)),
         np.zeros(3),

@@ -284,6 +284,7 @@ class Stepper:
             nonlocal done
             with CtrlCWaits():
                 self._stretch(n, done, controls, every, record)
+                self._let_go()
                 done += n
                 count(n)
             return not self._diverged
@@ -324,6 +325,12 @@ class Stepper:
         for other in late:
             other.result()
         self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+
+    def _let_go(self) -> None:
+        """Who diverged touches nothing: of the step that was not taken there may be no numbers."""
+        if self._touch is not None and np.any(lost := self._divergences.steps != 0):
+            for array in contact_room.of_steps(self._touch):
+                array[lost] = 0
 
     def _run(
         self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
