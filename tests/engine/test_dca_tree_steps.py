@@ -15,6 +15,8 @@ from engine.model import FREE
 from engine.model.generate import shaped
 from engine.step_settings import INTEGRATORS
 
+SLOW = pytest.mark.slow
+
 
 @pytest.fixture
 def always(monkeypatch):
@@ -249,7 +251,9 @@ def test_a_frozen_robot_leaves_nothing_behind_for_the_others(rng):
         np.testing.assert_array_equal(alone.v[0], together.v[k])
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize(
+    "integrator", [pytest.param("semi-implicit", marks=SLOW), pytest.param("rk4", marks=SLOW), "implicit"]
+)
 @pytest.mark.usefixtures("always")
 def test_a_robot_stands_on_the_ground_as_by_abia(integrator):
     ends = []

@@ -98,24 +98,6 @@ def test_a_force_beside_the_axis_is_a_torque_and_a_wrench_on_the_world_nothing()
     )
 
 
-@pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
-@pytest.mark.parametrize("integrator", ["semi-implicit", "implicit"])
-def test_a_step_under_wrenches_is_one_under_their_generalized_forces(algorithm, integrator, rng):
-    for model in (engine.load("robots/arm7.urdf"), engine.tree(9, seed=4, floating=True, prismatic=0.3, spherical=0.3)):
-        model = dataclasses.replace(model, effort_limit=np.full(model.nv, np.inf))
-        q, v, tau = state(model, rng, 11)
-        w = wrenches(model, rng, 11)
-        forces = engine.bias(model, q, v) - engine.inverse_dynamics(model, q, v, np.zeros_like(v), external=w)
-        pushed = engine.Simulation(model, 11, 1e-3, integrator, algorithm, q=q, v=v)
-        driven = engine.Simulation(model, 11, 1e-3, integrator, algorithm, q=q, v=v)
-        pushed.tau[:], driven.tau[:] = tau, tau + forces
-        pushed.wrench[:] = w
-        pushed.step(1)
-        driven.step(1)
-        np.testing.assert_allclose(pushed.v, driven.v, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(pushed.q, driven.q, rtol=0, atol=1e-14)
-
-
 def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
     model = engine.tree(9, seed=4, floating=True, prismatic=0.3, spherical=0.3)
     topology, constants = pack(model)
@@ -138,24 +120,6 @@ def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
         assert np.abs(answer[0] - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
-def test_rk4_takes_wrenches_at_each_of_its_stages(algorithm, rng):
-    model = unlimited(engine.chain(3, prismatic=0.3))
-    q, v, tau = state(model, rng)
-    w, dt = wrenches(model, rng), 1e-2
-
-    def rate(q, v):
-        return engine.forward_dynamics(model, q, v, tau, external=w)
-
-    simulation = engine.Simulation(model, 1, dt, "rk4", algorithm, q=q, v=v)
-    simulation.tau[:], simulation.wrench[:] = tau, w
-    simulation.step()
-    k1, k2 = rate(q, v), rate(q + dt / 2 * v, v + dt / 2 * rate(q, v))
-    k3 = rate(q + dt / 2 * (v + dt / 2 * k1), v + dt / 2 * k2)
-    k4 = rate(q + dt * (v + dt / 2 * k2), v + dt * k3)
-    np.testing.assert_allclose(simulation.v[0], v + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4), rtol=0, atol=1e-12)
-
-
 def test_the_work_of_wrenches_is_the_change_of_energy(rng):
     model = unlimited(engine.tree(6, seed=3, floating=True, prismatic=0.3))
     q, v, _ = state(model, rng)
@@ -176,22 +140,6 @@ def test_the_work_of_wrenches_is_the_change_of_energy(rng):
     work, gain = simpson @ samples * 1e-3, sum(part[0] for part in simulation.energy()) - start
     assert abs(gain) > 1.0
     assert gain == pytest.approx(work, rel=1e-7)
-
-
-@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_robots_pushed_in_a_batch_go_as_each_alone(integrator, rng):
-    model = engine.load("robots/quadruped.urdf")
-    q, v, tau = state(model, rng, 11)
-    w = wrenches(model, rng, 11)
-    together = engine.Simulation(model, 11, 1e-3, integrator, "abia", q=q, v=v, kp=2.0)
-    together.tau[:], together.wrench[:] = tau, w
-    together.step(20)
-    for robot in (0, 7, 8, 10):
-        alone = engine.Simulation(model, 1, 1e-3, integrator, "abia", q=q[robot], v=v[robot], kp=2.0)
-        alone.target[:] = together.target[robot]
-        alone.tau[:], alone.wrench[:] = tau[robot], w[robot]
-        alone.step(20)
-        np.testing.assert_allclose(alone.v[0], together.v[robot], rtol=0, atol=1e-9)
 
 
 def test_friction_holds_against_a_small_push_and_gives_way_to_a_great_one():
