@@ -22,12 +22,6 @@ if sys.platform.startswith("linux"):
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
 # A test process per core has none to spare for NumPy's threads, which wait for one another by spinning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Where Python is told to keep no compiled modules, each of some hundred processes would compile all of them anew, half
-# of its start. They are kept in pytest's cache, and the sources' folders stay as they are.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "d" / "modules")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import numpy as np
 import pytest
