@@ -250,7 +250,8 @@ def _coordinate(rng: Rng, lower: float, upper: float, span: float) -> float:
         if not ends and chance(rng, 0.15):
             return 0.0
         low = max(lower, min(-span, upper - span))
-        return float(rng.uniform(low, min(upper, max(span, lower + span))))
+        high = min(upper, max(span, lower + span)) + 0.0  # from 0 to −0 would be a negative range
+        return float(rng.uniform(low, high))
     end = ends[int(rng.integers(len(ends)))]
     outward = 1.0 if end == upper else -1.0
     way = pick(rng, {"at": 0.3, "beyond": 0.25, "inside": 0.3, "next": 0.15})

@@ -142,6 +142,7 @@ def test_a_long_chain_loads_in_proportion(longest: int, tmp_path: Path) -> None:
 
 CHECKED = """\
 import json, resource, sys, time
+from engine.urdf.load import check
 
 def taken(work, *arguments):
     start = time.process_time()
