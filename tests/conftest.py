@@ -22,6 +22,12 @@ if sys.platform.startswith("linux"):
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
 # A test process per core has none to spare for NumPy's threads, which wait for one another by spinning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Where Python is told to keep no compiled modules, each of some hundred processes would compile all of them anew, half
+# of its start. They are kept in pytest's cache, and the sources' folders stay as they are.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "d" / "modules")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import numpy as np
 import pytest
@@ -96,6 +102,13 @@ def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         patch.setattr("engine.cpu.dynamics.at_hand", lambda *_: True)
         yield
+
+
+@pytest.fixture
+def no_modules_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that leave files no room: Python keeps what it wrote of a compiled module, and fails to import it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
 
 @pytest.fixture
@@ -186,10 +199,16 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Collect a test's windows when it is over: one that dies while another paints takes OpenGL's context along."""
+    """Collect a test's windows when it is over: one that dies while another paints takes OpenGL's context along.
+
+    Modules that it has imported stay, and no later collection has to look at them again.
+    """
+    before = len(sys.modules)
     answer = yield
     if _uses_windows(item):
         gc.collect()
+        if len(sys.modules) > before:
+            gc.freeze()
     return answer
 
 

@@ -19,6 +19,7 @@ from app.recording import keeping
 
 resource = pytest.importorskip("resource", reason="files are bounded by the limits of Unix")
 
+pytestmark = pytest.mark.usefixtures("no_modules_kept")
 ROOM = 1000  # bytes of each file
 FULL = "File too large"
 """What the system says where a file grows beyond its limit, instead of "No space left on device"."""

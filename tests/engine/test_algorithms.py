@@ -25,7 +25,11 @@ TEXTS = {
     "dca, chunks of 5": partial(dca.forward_dynamics, chunk=5),
     "dca, one chunk": partial(dca.forward_dynamics, chunk=1 << 30),
 }
-LENGTHS = [*range(1, 65), 127, 128, 129]
+LENGTHS = [
+    n if n < 10 or min(abs(n - (1 << power)) for power in range(8)) < 2 else pytest.param(n, marks=pytest.mark.slow)
+    for n in [*range(1, 65), 127, 128, 129]
+]
+"""Those around powers of two, at which scans are split otherwise; all are in the slow part."""
 SHAPES = {
     "random": {},
     "straight": {"straight": True},

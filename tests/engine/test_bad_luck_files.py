@@ -21,8 +21,9 @@ unix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such limits, l
 
 
 @pytest.fixture
-def small_disk():
+def small_disk(request):
     """Has files take no more than so many bytes, as on a disk that is full."""
+    request.getfixturevalue("no_modules_kept")
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -37,7 +37,7 @@ def ends(simulation: engine.Simulation) -> list[np.ndarray]:
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow_on_host), "float32"])
 def test_robots_of_one_block_come_to_the_bits_of_robots_in_blocks_of_their_own(dtype, rng, monkeypatch):
     """All kinds of steps: some fly, some stand, one is all in the ground, and one diverges and freezes on its way."""
     batch = 21

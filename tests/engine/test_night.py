@@ -1,4 +1,4 @@
-"""Some minutes of `tests/night.py` in a few seconds: the seeds of the day, and those that found something once."""
+"""A moment of `tests/night.py`: the seeds of the day, and those that found something once."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import night
 
-SECONDS = 6.0
+SECONDS = 2.0
 
 
 def test_random_robots_of_the_day_lose_no_number(capsys, monkeypatch):
