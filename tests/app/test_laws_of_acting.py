@@ -126,6 +126,33 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         assert checked > 5
 
 
+def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_path):
+    """To the bit, however its steps are taken together."""
+    for model in robots(tmp_path, chance, plain=True):
+        kd = chance.uniform(0.5, 2, model.nv) * model.constrained
+        running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
+        start, met = running.present()[0][0].copy(), dict[int, np.ndarray]()
+        drives.jumped(running)
+        for row in coordinates(model):
+            if row.holdable:
+                drives.set(row.effort_v, a_drive(chance), running)
+        again = 0
+        for _ in range(4):
+            running.reset(start)
+            drives.jumped(running)
+            steps = 0
+            while steps < 20 + chance.integers(20):
+                count = min(int(chance.integers(1, 4)), drives.most(running) or 10**9)
+                assert drives.before(running, count)
+                running.advance(count)
+                drives.after(running, count)
+                steps += count
+                q = running.present()[0].copy()
+                again += steps in met
+                np.testing.assert_array_equal(met.setdefault(steps, q), q, f"after {steps} steps")
+        assert again > 10
+
+
 def held_to(model, running, asked, q, t) -> None:
     """What acts now on every robot of the batch is what the drives say at that time."""
     load = engine.inverse_dynamics(model, q, np.zeros(model.nv), np.zeros(model.nv))

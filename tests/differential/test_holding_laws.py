@@ -11,7 +11,7 @@ import engine
 from engine import holding, lie, timestep
 from engine.algorithms import touching
 from engine.algorithms.motion import equations_of_motion, motion
-from engine.model import FREE, PRISMATIC, WORLD
+from engine.model import FREE, PRISMATIC, WORLD, poses
 from engine.scene import Plane
 from engine.validation import Array
 from tests.differential.cases import Case
@@ -117,6 +117,26 @@ def suggested_steps_turn_little(found: Case) -> None:
     assert (weightless.dt, weightless.integrator) == (1e-3, "implicit")
 
 
+def no_pose_is_deeper_than_the_deepest_fall(found: Case) -> None:
+    """The energy that top speeds are of is at least what any pose within the limits lies below the neutral one."""
+    model = found.model()
+    model = dataclasses.replace(model, velocity_limit=np.full(model.nv, np.inf), damping=np.zeros(model.nv))
+    slides = np.isin(np.arange(model.nv), model.coupling.v_index[model.v_start[model.kind == PRISMATIC]])
+    if not np.any(model.constrained) or not np.isfinite([model.lower[slides], model.upper[slides]]).all():
+        return
+    moves = holding.mobility(model)
+    k = int(np.argmax(np.where(model.constrained, moves, 0.0)))
+    energy = int(model.constrained.sum()) * timestep.top_speeds(model)[k] ** 2 / (2 * moves[k])
+    q = np.concatenate([model.neutral()[None], model.random(np.random.default_rng(5), 200)])
+    for joint in model.joints:
+        if joint.kind == "floating" or model.parent[joint.bodies.start] == WORLD:  # what hangs on a root falls
+            q[:, joint.q] = q[0, joint.q]
+    T = poses.body_poses(model, q)
+    moment = np.einsum("kbij,bj->kbi", T[..., :3, :3], model.first_moment) + model.mass[:, None] * T[..., :3, 3]
+    potential = -np.sum(moment @ model.gravity, axis=1)
+    assert np.all(potential[0] - potential <= energy * (1 + 1e-9) + 1e-12)
+
+
 def poses_are_within_limits(found: Case) -> None:
     """`neutral`, and `random` of one and of a batch: within the limits, unit quaternions, all of the range."""
     model = found.model()
@@ -207,7 +227,10 @@ def test_joints_carry_what_hangs_on_them(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", MANY)
-@pytest.mark.parametrize("law", [gains_hold, suggested_steps_turn_little, poses_are_within_limits])
+@pytest.mark.parametrize(
+    "law",
+    [gains_hold, suggested_steps_turn_little, no_pose_is_deeper_than_the_deepest_fall, poses_are_within_limits],
+)
 def test_gains_steps_and_poses(law, count: int) -> None:
     holds(law, (TREES,), count)
 

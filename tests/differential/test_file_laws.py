@@ -1,0 +1,185 @@
+"""What the engine makes of a robot's file, against the file: where links stand, what they weigh, what bounds joints.
+
+The files are of random robots, whose numbers are plain data here (`urdf_text`), and nothing of the engine's reader.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine import lie
+from engine.validation import Array
+from tests.differential.cases import Case
+from tests.differential.laws import OWN_PAIRS, PLAIN, PLANE, TREES, holds
+from tests.differential.test_quantity_laws import states
+from tests.differential.urdf_text import mesh_file, urdf
+
+UNBOUNDED = 1e9
+"""Limits of so much or more are none, as exporters write them."""
+MANY = [pytest.param(12, id="some"), pytest.param(400, id="many", marks=pytest.mark.slow)]
+
+
+def turn(axis: Array, angle: float) -> Array:
+    """Rodrigues' formula, for an axis of any length."""
+    K = lie.skew(np.array(axis, float) / np.linalg.norm(axis))
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+
+def quaternion(x: Array) -> Array:
+    """The rotation of a unit quaternion (x, y, z, w): about its vector part, by twice the angle of its cosine w."""
+    length = float(np.linalg.norm(x[:3]))
+    return turn(x[:3], 2 * np.arctan2(length, x[3])) if length else np.eye(3)
+
+
+def placed(R: Array, p: Array) -> Array:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R, p
+    return T
+
+
+def origin(entry: dict) -> Array:
+    """URDF: fixed axes, roll about x first, then pitch about y, then yaw about z."""
+    roll, pitch, yaw = entry["rpy"]
+    return placed(turn([0, 0, 1], yaw) @ turn([0, 1, 0], pitch) @ turn([1, 0, 0], roll), np.array(entry["xyz"]))
+
+
+def coordinate(robot: dict, model: engine.Model, name: str, q: Array) -> Array:
+    """A joint's coordinates by the file: its own, or its leader's times the multiplier plus the offset."""
+    joint = next(joint for joint in robot["joints"] if joint["name"] == name)
+    if (mimic := joint["mimic"]) is not None:
+        return mimic["multiplier"] * coordinate(robot, model, mimic["joint"], q) + mimic["offset"]
+    own = next((own for own in model.joints if own.name == name), None)
+    return np.array([joint["limit"]["lower"]]) if own is None else q[own.q]  # one that its limits hold still is fixed
+
+
+def across(joint: dict, x: Array) -> Array:
+    """What a joint adds to its origin."""
+    if joint["kind"] == "fixed":
+        return np.eye(4)
+    if joint["kind"] == "floating":
+        return placed(quaternion(x[3:]), x[:3])
+    if joint["kind"] == "spherical":
+        return placed(quaternion(x), np.zeros(3))
+    axis = np.array(joint["axis"], float) / np.linalg.norm(joint["axis"])
+    if joint["kind"] == "prismatic":
+        return placed(np.eye(3), axis * x[0])
+    if joint["kind"] == "planar":
+        return placed(turn(axis, x[2]), lie.rotation_to(axis) @ [x[0], x[1], 0.0])
+    return placed(turn(axis, x[0]), np.zeros(3))
+
+
+def where_links_are(robot: dict, model: engine.Model, q: Array) -> dict[str, Array]:
+    base = q[model.joints[0].q] if robot["floating"] else None
+    poses = {robot["links"][0]["name"]: np.eye(4) if base is None else placed(quaternion(base[3:]), base[:3])}
+    while len(poses) < len(robot["links"]):
+        for joint in robot["joints"]:
+            if joint["parent"] in poses:
+                x = np.zeros(0) if joint["kind"] == "fixed" else coordinate(robot, model, joint["name"], q)
+                poses[joint["child"]] = poses[joint["parent"]] @ origin(joint) @ across(joint, x)
+    return poses
+
+
+def links_stand_and_weigh_as_the_file_says(found: Case) -> None:
+    model, q, v = states(found)
+    poses, twists = engine.link_poses(model, q), engine.link_twists(model, q, v)
+    energies = engine.energy(model, q, v)
+    fixed = found.robot["links"][0]["name"] if not found.robot["floating"] else None
+    for k in range(len(q)):
+        expected = where_links_are(found.robot, model, q[k])
+        kinetic, potential, size = 0.0, 0.0, 1e-9
+        for number, name in enumerate(model.link_names):
+            T = poses[k, number]
+            size = max(size, 1 + float(np.abs(T).max()))
+            np.testing.assert_allclose(T, expected[name], rtol=0, atol=1e-10 * size, err_msg=name)
+            inertial = next(link["inertial"] for link in found.robot["links"] if link["name"] == name)
+            if inertial is None or name == fixed:
+                continue
+            a, b, c, d, e, f = inertial["moments"]
+            central = T @ origin(inertial)
+            R = central[:3, :3]
+            w = twists[k, number, :3]
+            moves = twists[k, number, 3:] + np.cross(w, central[:3, 3] - T[:3, 3])
+            kinetic += inertial["mass"] * moves @ moves / 2
+            kinetic += w @ R @ np.array([[a, b, c], [b, d, e], [c, e, f]]) @ R.T @ w / 2
+            potential -= inertial["mass"] * model.gravity @ central[:3, 3]
+        weight = size * 10 * (1 + float(model.mass.sum())) * (1 + float(np.abs(v[k]).max(initial=0))) ** 2
+        reference = engine.energy(model, q[0] * 0 + model.neutral(), v[0] * 0)[1]
+        zero = sum(
+            -link["inertial"]["mass"] * model.gravity @ (T @ origin(link["inertial"]))[:3, 3]
+            for link in found.robot["links"]
+            for T in [where_links_are(found.robot, model, model.neutral())[link["name"]]]
+            if link["inertial"] is not None and link["name"] != fixed
+        )
+        np.testing.assert_allclose(energies[0][k], kinetic, rtol=1e-9, atol=1e-10 * weight, err_msg="kinetic")
+        np.testing.assert_allclose(energies[1][k] - reference, potential - zero, rtol=1e-9, atol=1e-10 * weight)
+
+
+def joints_are_bounded_as_the_file_says(found: Case) -> None:
+    """Limits of velocity and effort, damping and friction by joint, and limits of position where none mimics."""
+    model = found.model()
+    followed = {joint["mimic"]["joint"] for joint in found.robot["joints"] if joint["mimic"]}
+    for joint in found.robot["joints"]:
+        if joint["kind"] == "fixed" or joint["mimic"]:
+            continue
+        own = next((each for each in model.joints if each.name == joint["name"]), None)
+        if own is None:
+            assert joint["limit"]["lower"] == joint["limit"]["upper"]
+            continue
+        assert own.kind == joint["kind"]
+        limit, dynamics = joint["limit"] or {}, joint["dynamics"] or {}
+        if joint["name"] in followed:
+            continue
+        for key, found_in in (("damping", model.damping), ("friction", model.friction)):
+            np.testing.assert_allclose(found_in[own.v], dynamics.get(key) or 0.0, rtol=1e-15, err_msg=key)
+        if joint["kind"] in ("revolute", "prismatic"):
+            given = [limit.get(key) for key in ("lower", "upper")]
+            if None not in given and -UNBOUNDED < given[0] < given[1] < UNBOUNDED:
+                assert [model.lower[own.v][0], model.upper[own.v][0]] == given
+        if joint["kind"] in ("revolute", "prismatic", "continuous"):
+            for key, found_in in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
+                if 0 < (limit.get(key) or 0.0) < UNBOUNDED:
+                    assert found_in[own.v][0] == limit[key], key
+
+
+def files_are_read_as_they_are_now(found: Case) -> None:
+    """A robot, and the hulls of its meshes, that are written anew under the same names are those of the new files."""
+    smaller = copy.deepcopy(found.robot)
+    for shape in [shape for link in smaller["links"] for shape in link["shapes"]]:
+        if shape["kind"] == "mesh":
+            shape["parts"] = (0.5 * np.array(shape["parts"], dtype=object)).tolist()
+            shape["xyz"] = [x + 0.01 for x in shape["xyz"]]
+    heights = []
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        for robot, folder in ((found.robot, one), (smaller, one), (smaller, other)):
+            model = engine.load(written(robot, Path(folder)), floating=found.robot["floating"])
+            heights.append(engine.put_down(model, engine.Scene(), model.neutral()))
+    np.testing.assert_array_equal(heights[1], heights[2])
+
+
+def written(robot: dict, folder: Path) -> Path:
+    """The robot's file in a folder, its meshes numbered beside it."""
+    text = urdf(robot)
+    for number, shape in enumerate(shape for link in robot["links"] for shape in link["shapes"]):
+        if shape["kind"] == "mesh":
+            own = mesh_file(shape)
+            (folder / f"{number}{own.suffix}").write_bytes(own.read_bytes())
+            text = text.replace(own.name, f"{number}{own.suffix}", 1)
+    (folder / "robot.urdf").write_text(text, "utf-8")
+    return folder / "robot.urdf"
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_files_are_read_as_they_are_now(count: int) -> None:
+    holds(files_are_read_as_they_are_now, (PLANE,), count)
+
+
+@pytest.mark.parametrize("count", MANY)
+@pytest.mark.parametrize("law", [links_stand_and_weigh_as_the_file_says, joints_are_bounded_as_the_file_says])
+def test_models_are_what_files_say(law, count: int) -> None:
+    holds(law, (PLAIN, TREES, OWN_PAIRS), count)
