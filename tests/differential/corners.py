@@ -303,6 +303,22 @@ def nothing_moves(rng: Rng) -> Case:
     return case_of(robot(links, joints), scene(PLANE, **laws), None, v)
 
 
+def on_its_base(rng: Rng) -> Case:
+    """A robot's hand upon its first link, which is free, or fixed to the world; the order of shapes is either."""
+    r, gap, half = rng.uniform(0.03, 0.06), one_of(rng, GAPS), rng.uniform(0.1, 0.2)
+    hand = one_of(rng, (shape("sphere", r), shape("box", 2 * r, 2 * r, 2 * r)))
+    links = [link("base", [shape("box", *(2 * [2 * half]), 0.1)]), link("arm", []), link("hand", [hand], 0.5)]
+    joints = [joint("prismatic", "base", "arm", axis=(1, 0, 0)), joint("prismatic", "arm", "hand", (0, 0, 0.3))]
+    made = robot(links, joints) | {"floating": bool(rng.random() < 0.5)}
+    slides = [rng.uniform(-0.05, 0.05), r + gap - 0.25]
+    p, R = rng.uniform(-0.5, 0.5, 3), turned(rng)
+    q = [*free(p, R), *slides] if made["floating"] else slides
+    v = one_of(rng, (0.0, 0.5)) * rng.standard_normal(2 + 6 * made["floating"])
+    laws = {"friction": one_of(rng, (0.0, 0.8)), "restitution": one_of(rng, (0.0, 0.5))}
+    v[-1] = -abs(v[-1]) - 0.1  # it presses
+    return case_of(made, scene(None, **laws, self_collision=True), q, v)
+
+
 def _concentric_capsules(rng: Rng) -> Case:
     """Capsules of different lengths about the same middle and axis."""
     one, other = shape("capsule", 0.06, rng.uniform(0.1, 0.18)), shape("capsule", 0.05, 0.2)
@@ -328,7 +344,8 @@ CORNERS: dict[str, Callable[[Rng], Case]] = {
     made.__name__: made
     for made in (
         parallel_capsules, in_line_capsules, sphere_inside, stacked, lying, corner_on_face, corner_to_corner,
-        round_on_round, steep, without_size, on_field, leaning_rod, table, nothing_moves, *corner_joints.CORNERS,
+        round_on_round, steep, without_size, on_field, leaning_rod, table, nothing_moves, on_its_base,
+        *corner_joints.CORNERS,
     )
 }  # fmt: skip
 
