@@ -28,6 +28,8 @@ def _settle(a, b, shapes, rotation, d, n, work):
     ahead. The best normal is kept, along which they are farthest apart.
     """
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
+    if small == 0.0:  # a point
+        small = max(shapes.bound[a, 3], shapes.bound[b, 3])
     best, gap = n, gap_along(a, b, shapes, rotation, d, n, work)
     middle, before = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for turn in range(_ROUNDS):

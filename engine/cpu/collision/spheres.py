@@ -56,7 +56,7 @@ def sphere_sphere(d, o, radius_a, radius_b, reach, found):
 def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
     """A sphere at o + d, and a capsule about o."""
     away = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
-    n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)))
+    n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)))
     gap = length - radius_a - radius_b
     if gap > reach:
         return 0
@@ -104,7 +104,7 @@ def _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, f
     """The contact between a place s of one capsule and a place t of the other, if it is within reach."""
     x = add(d, scale(s, u))
     away = sub(x, scale(t, w))
-    n, length = unit_or(away, across, np.sqrt(dot(d, d)))
+    n, length = unit_or(away, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
     gap = length - radius_a - radius_b
     if gap <= reach:
         put_between(found, count, add(o, x), n, gap, radius_a, feature)

@@ -14,7 +14,7 @@ constexpr double ROUNDING = 1e-14;
 // From the answer's normal, which is nearly right, of shapes that overlap or nearly touch, the answer: `one` is then the place midway
 // between the closest points. Held apart by a little they have well-known closest points, and the normal there is a better one.
 __device__ __noinline__ void settle(const Couple& pair, Search& search) {
-    const double small = pair.smaller();
+    const double small = pair.smaller() > 0 ? pair.smaller() : pair.larger();  // a point has no size
     Place best = search.n, middle = {0, 0, 0}, before = {0, 0, 0};
     double gap = gap_along(pair, best, search);
 #pragma unroll 1

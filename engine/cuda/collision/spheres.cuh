@@ -39,7 +39,7 @@ __device__ __forceinline__ Place half_axis(const Couple& pair, int side) {
 
 __device__ __noinline__ void sphere_capsule(const Couple& pair, Place u, double radius_a, double radius_b, Found& found) {
     const Place away = pair.d - on_segment(pair.d, {0, 0, 0}, u) * u;
-    const Place n = unit_or(away, across(u), sqrt(dot(pair.d, pair.d)));
+    const Place n = unit_or(away, across(u), sqrt(dot(pair.d, pair.d)) + sqrt(dot(u, u)));
     const double gap = sqrt(dot(away, away)) - radius_a - radius_b;
     if (gap <= pair.reach) found.put_between(pair.o + pair.d, n, gap, radius_a, CLOSEST);
 }
@@ -116,7 +116,8 @@ struct Capsules {
 };
 __device__ __forceinline__ void put_at(const Couple& pair, const Capsules& both, double s, double t, int feature, Found& found) {
     const Place x = pair.d + s * both.u, away = x - t * both.w;
-    const Place n = unit_or(away, both.aside, sqrt(dot(pair.d, pair.d)));
+    const double size = sqrt(dot(pair.d, pair.d)) + sqrt(dot(both.u, both.u)) + sqrt(dot(both.w, both.w));
+    const Place n = unit_or(away, both.aside, size);
     const double gap = sqrt(dot(away, away)) - both.radius_a - both.radius_b;
     if (gap <= pair.reach) found.put_between(pair.o + x, n, gap, both.radius_a, feature);
 }
