@@ -196,11 +196,13 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
     own: list[int] = list(range(0 if told is None else int(told.number[0])))
     matched: dict[int, Contact] = {}
     faults: list[str] = []
-    for near in groups:
+    known = [_matched(near.contacts, told, own, exact) for near in groups]
+    for k, near in enumerate(groups):
         here = [c for c in own if c not in matched]
         found = _matched(near.contacts, told, here, exact)
         if near.pair is not None and near.contacts and len(found) < _of_the_same_two(near.contacts[0], told, here):
-            found = max(found, _by_their_normals(near, told, here, exact), key=len)
+            free = [c for c in here if c in known[k] or not any(c in each for each in known)]  # nor of shapes beside it
+            found = max(found, _by_their_normals(near, told, free, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
         expected = len(certain) if near.all else min(len(certain), touching.KEPT)
         if len(found) < expected and not _alike(near.contacts, exact) and len(found) < (1 if near.pair else expected):
@@ -219,7 +221,7 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
         f"a contact of link {told.link[0, c]} with {told.other[0, c]} at {told.point[0, c]}, gap "
         f"{told.gap[0, c]:.3e}, n {told.normal[0, c]} is none of the text's"
         for c in own
-        if c not in matched
+        if c not in matched and not _at_the_border(told, c, exact)
     ]
     seen["contacts"] += len(matched)
     return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
@@ -290,6 +292,11 @@ def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
     """Whether rounding decides if it takes part."""
     further = x._replace(gap=x.gap + 10 * exact.place)
     return not touching.takes_part(robot.model, robot.at, further, robot.settings.dt)
+
+
+def _at_the_border(told: engine.scene.Touches, c: int, exact: Precision) -> bool:
+    """Whether rounding decides that it is told of, and nothing comes of it."""
+    return bool(told.gap[0, c] > touching.NEAR - exact.place and not np.any(told.impulse[0, c]))
 
 
 def _is_same(x: Contact, told: engine.scene.Touches, c: int, exact: Precision) -> bool:
