@@ -13,6 +13,7 @@ So a step is held to the law, not to one of its solutions: with friction there m
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -76,7 +77,40 @@ def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: 
                           None if inputs[2] is None else inputs[2][robot])  # fmt: skip
             where = f"step {number + 1}, robot {robot}: "
             found += [where + x for x in _of_robot(given, after[0][robot], after[1][robot], told, wrench[robot], exact)]
-    return found
+    return found + [f"after {steps} steps, {x}" for x in _told_of_state(case, simulation, exact)]
+
+
+def _told_of_state(case: Case, simulation: engine.Simulation, exact: Precision) -> Iterator[str]:
+    """Where links are and what energy robots have, of the state in which they are by now."""
+    reader = simulation.frames(case.batch)
+    reader.begin()
+    reader.request()
+    on_host = type(simulation.q) not in (np.ndarray, getattr(sys.modules.get("cupy"), "ndarray", None))
+    frame, energies = reader.take(), [] if on_host else [_host(x) for x in simulation.energy()]
+    diverged = _host(simulation.diverged)
+    for robot in _looked_at(case, 1):
+        if diverged[robot]:
+            continue
+        made = Robot(case, robot, *(np.asarray(x[robot], float) for x in simulation.state()), None, None, None)
+        for link in range(len(made.model.link_body)):
+            R, p = frame_of_link(made.model, made.at, link)
+            size = 1 + float(np.max(np.abs(p)))
+            told = np.asarray(frame.link_poses[robot, link], float)
+            about = f"robot {robot}, {{}} of link {link}"
+            yield from _compared(about.format("rotation"), told[:3, :3].ravel(), R.ravel(), SINGLE.place)
+            yield from _compared(about.format("place"), told[:3, 3], p, SINGLE.place * size)  # frames are to be drawn
+        M, _ = step.equations_of_motion(made.model, made.at)
+        kinetic = made.v @ M @ made.v / 2
+        potential = sum(
+            -made.model.gravity @ (m * p + R @ h)
+            for m, h, R, p in zip(made.model.mass, made.model.first_moment, made.at.R, made.at.p, strict=True)
+        )
+        weight = np.linalg.norm(made.model.gravity) * float(made.model.mass @ (1 + np.linalg.norm(made.at.p, axis=1)))
+        for name, told, text, size in zip(
+            ("kinetic", "potential"), energies, (kinetic, potential), (kinetic, weight), strict=False
+        ):
+            about = f"robot {robot}, {name} energy"
+            yield from _compared(about, told[robot : robot + 1], np.array([text]), 1e2 * exact.place * size)
 
 
 def served(case: Case, device: str, dtype: str) -> bool:
@@ -153,7 +187,8 @@ def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) 
     scaled = M / np.outer(size, size)
     energy = np.linalg.norm(size * (np.abs(v) + np.abs(free) + np.abs(robot.v)))
     gains = robot.settings.kp * 10, robot.settings.kd * robot.v
-    force = np.concatenate([robot.acting.tau, robot.model.friction, *gains])
+    _, bias = step.equations_of_motion(robot.model, robot.at, robot.acting.wrench)
+    force = np.concatenate([robot.acting.tau, robot.model.friction, *gains, bias])
     pushed = robot.settings.dt * np.max(np.abs(force), initial=0.0) / np.min(size, initial=1e30)
     factor = 4000 if robot.algorithm == "cfa" else 200  # CFA's own refinement ends at a residual of some 1e-13
     return (

@@ -11,6 +11,7 @@ from tests.differential import reached
 from tests.differential.as_python import as_python
 from tests.differential.cases import Case, case
 from tests.differential.corners import CORNERS, FAULTS, corner
+from tests.differential.differences import served
 from tests.differential.test_steps import hold
 
 LEAST = 0.97
@@ -28,6 +29,14 @@ def test_corners_on_the_cpu(name: str, tmp_path: Path):
 def test_many_corners_on_the_cpu(name: str, tmp_path: Path):
     for seed in range(20, 60):
         hold(corner(name, seed), tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CORNERS)
+def test_corners_on_the_gpu(name: str, tmp_path: Path):
+    for seed in range(SEEDS):
+        if served(found := corner(name, seed), "cuda", "float64"):
+            hold(found, tmp_path, "cuda")
 
 
 @pytest.mark.parametrize("name", FAULTS)

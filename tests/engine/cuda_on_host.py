@@ -41,6 +41,10 @@ CHIP = {
 class Array(np.ndarray):
     """A NumPy array with what CuPy's have besides."""
 
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
     def get(self):
         return np.array(self)
 
@@ -66,7 +70,7 @@ class _Symbol:
         self._address = ctypes.addressof(ctypes.c_ubyte.in_dll(library, name))
 
     def copy_from_device(self, source, size: int) -> None:
-        ctypes.memmove(self._address, np.asarray(source).ctypes.data, size)
+        ctypes.memmove(self._address, source.ptr, size)
 
     def buffer(self, size: int):
         return (ctypes.c_ubyte * size).from_address(self._address)
@@ -194,7 +198,26 @@ def _cupy() -> ModuleType:
     cupy.asarray, cupy.ndarray = _array, Ndarray
     cupy.arange, cupy.where, cupy.zeros, cupy.empty = np.arange, np.where, _zeros, _empty
     cupy.broadcast_to = np.broadcast_to
-    cupy.cuda = SimpleNamespace(get_current_stream=lambda: stream, alloc_pinned_memory=Pinned)
+
+    class Event:
+        """All that was asked before it is done."""
+
+        done = True
+
+        def __init__(self, block: bool) -> None:
+            pass
+
+        def record(self) -> None:
+            pass
+
+        def synchronize(self) -> None:
+            pass
+
+    cupy.cuda = SimpleNamespace(
+        get_current_stream=lambda: stream, alloc_pinned_memory=Pinned, Event=Event,
+        get_elapsed_time=lambda *_: 0.0,
+        runtime=SimpleNamespace(memcpyAsync=lambda to, source, size, *_: ctypes.memmove(to, source, size)),
+    )  # fmt: skip
     return cupy
 
 

@@ -65,10 +65,10 @@ link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int wi
            const Real* __restrict__ scale, const Real* __restrict__ offset, const Real* __restrict__ home,
            const int* __restrict__ above, const int* __restrict__ link_body, const Real* __restrict__ link_frame,
            Real* workspace) {
-    extern __shared__ __align__(16) char memory[];
+    extern __shared__ __align__(16) unsigned char shared[];
     const Tree<Real> tree = {nq, n, links, rounds, kind, q_start, index, scale, offset, home, above, link_body, link_frame};
     const int items = width * n;
-    Real* room = workspace ? workspace + size_t(blockIdx.x) * 24 * items : reinterpret_cast<Real*>(memory);
+    Real* room = workspace ? workspace + size_t(blockIdx.x) * 24 * items : reinterpret_cast<Real*>(shared);
     for (int first = blockIdx.x * width; first < robots; first += gridDim.x * width) {
         const int here = min(width, robots - first);
         Poses<Real> now = {room, items}, next = {room + 12 * items, items};
