@@ -44,6 +44,10 @@ def script(found: Case, length: int, wild: float = 0.1) -> list[Act]:
             wrench = weight * rng.standard_normal(shape) * (rng.random((*shape[:2], 1)) < 0.4)
         goes = int(rng.integers(found.batch)) if model.nv and rng.random() < wild else None
         acts.append(Act(tau, target, wrench, goes, int(rng.choice([0, 1, 1, 1, 2, 3, 5]))))
+    if found.state["wrench"] is not None:  # one push, and the same on another link
+        wrench = np.zeros(np.shape(found.state["wrench"]))
+        wrench[:, 0] = weight * np.linspace(0.5, 1.0, 6)
+        acts[-2:] = [Act(None, None, np.roll(wrench, link, axis=1), None, 2) for link in range(2)]
     return acts
 
 

@@ -121,30 +121,49 @@ def links_stand_and_weigh_as_the_file_says(found: Case) -> None:
 
 
 def joints_are_bounded_as_the_file_says(found: Case) -> None:
-    """Limits of velocity and effort, damping and friction by joint, and limits of position where none mimics."""
-    model = found.model()
-    followed = {joint["mimic"]["joint"] for joint in found.robot["joints"] if joint["mimic"]}
-    for joint in found.robot["joints"]:
-        if joint["kind"] == "fixed" or joint["mimic"]:
+    """Damping, friction, and limits of position, velocity and effort, with those that followers put on their leader.
+
+    A follower moves m times as fast: its velocity limit counts 1/|m| of its own, its damping m² and its friction |m|.
+    """
+    model, named = found.model(), {joint["name"]: joint for joint in found.robot["joints"]}
+    for own in model.joints:
+        if own.leader is not None or own.name not in named or own.kind == "floating":
             continue
-        own = next((each for each in model.joints if each.name == joint["name"]), None)
-        if own is None:
-            assert joint["limit"]["lower"] == joint["limit"]["upper"]
+        group = [(named[own.name], 1.0, 0.0)]
+        group += [(named[x.name], x.multiplier, x.offset) for x in model.joints if x.leader == own.name]
+        assert own.kind == named[own.name]["kind"]
+        resistance = {
+            key: sum(abs(m) ** power * ((joint["dynamics"] or {}).get(key) or 0.0) for joint, m, _ in group)
+            for key, power in (("damping", 2), ("friction", 1))
+        }
+        np.testing.assert_allclose(model.damping[own.v], resistance["damping"], rtol=1e-12)
+        np.testing.assert_allclose(model.friction[own.v], resistance["friction"], rtol=1e-12)
+        if own.kind not in ("revolute", "prismatic", "continuous"):
             continue
-        assert own.kind == joint["kind"]
-        limit, dynamics = joint["limit"] or {}, joint["dynamics"] or {}
-        if joint["name"] in followed:
-            continue
-        for key, found_in in (("damping", model.damping), ("friction", model.friction)):
-            np.testing.assert_allclose(found_in[own.v], dynamics.get(key) or 0.0, rtol=1e-15, err_msg=key)
-        if joint["kind"] in ("revolute", "prismatic"):
-            given = [limit.get(key) for key in ("lower", "upper")]
-            if None not in given and -UNBOUNDED < given[0] < given[1] < UNBOUNDED:
-                assert [model.lower[own.v][0], model.upper[own.v][0]] == given
-        if joint["kind"] in ("revolute", "prismatic", "continuous"):
-            for key, found_in in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
-                if 0 < (limit.get(key) or 0.0) < UNBOUNDED:
-                    assert found_in[own.v][0] == limit[key], key
+        fast = [_limit(joint, "velocity") / abs(m) for joint, m, _ in group if m]
+        assert model.velocity_limit[own.v][0] == pytest.approx(min(fast), rel=1e-12)
+        assert model.effort_limit[own.v][0] == pytest.approx(_limit(group[0][0], "effort"), rel=1e-15)
+        ranges = [_range(joint, m, offset) for joint, m, offset in group]
+        lower, upper = max(low for low, _ in ranges), min(high for _, high in ranges)
+        if lower <= upper and all(m for _, m, _ in group):
+            np.testing.assert_allclose([model.lower[own.v][0], model.upper[own.v][0]], [lower, upper], rtol=1e-12)
+
+
+def _limit(joint: dict, key: str) -> float:
+    """What the file says of velocity or effort; 0 and what is huge is no limit."""
+    value = (joint["limit"] or {}).get(key) or 0.0
+    return value if 0 < value < UNBOUNDED else np.inf
+
+
+def _range(joint: dict, m: float, offset: float) -> tuple[float, float]:
+    """Where a joint's range has its leader; without limits where lower and upper are 0, or in the wrong order."""
+    limit = (joint["limit"] or {}) if joint["kind"] != "continuous" else {}
+    lower, upper = ((0.0 if limit.get(key) is None else limit[key]) for key in ("lower", "upper"))
+    if lower > upper or lower == upper == 0:
+        return -np.inf, np.inf
+    ends = [np.inf * np.sign(x) if abs(x) >= UNBOUNDED else x for x in (lower, upper)]
+    low, high = sorted((x - offset) / m for x in ends) if m else (-np.inf, np.inf)
+    return low, high
 
 
 def files_are_read_as_they_are_now(found: Case) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -14,6 +15,7 @@ from engine.algorithms.motion import equations_of_motion, motion
 from engine.model import FREE, PRISMATIC, WORLD, poses
 from engine.scene import Plane
 from engine.validation import Array
+from tests.differential import urdf_text
 from tests.differential.cases import Case
 from tests.differential.laws import FIELD, PLAIN, PLANE, TREES, chances, holds
 from tests.differential.solids import cloud
@@ -54,6 +56,23 @@ def joints_carry_what_hangs_on_them(found: Case) -> None:
         condition = np.linalg.cond(M / np.outer(size, size)) if model.nv else 1.0
         bound = model.constrained & _between_bodies(model)
         assert np.all(mobile[bound] <= moves[bound] * (1 + 1e-12 * condition)), (mobile[bound] / moves[bound]).max()
+
+
+def followers_bound_their_leader(found: Case) -> None:
+    """The mobility of one with followers: the least that any has alone, by the square of its multiplier."""
+    robot = copy.deepcopy(found.robot)
+    for joint in robot["joints"]:
+        joint["mimic"] = None
+    together, apart = found.model(), urdf_text.load(robot)
+    moves, alone = holding.mobility(together), holding.mobility(apart)
+    own = {joint.name: joint for joint in apart.joints}
+    between = _between_bodies(apart)
+    for leader in together.joints:
+        group = [joint for joint in together.joints if joint.leader == leader.name and joint.multiplier != 0]
+        rows = [(own[x.name].v.start, x.multiplier) for x in group if x.name in own]
+        rows += [(own[leader.name].v.start, 1.0)] if leader.name in own else []
+        if group and len(rows) == len(group) + 1 and all(between[v] for v, _ in rows):
+            assert moves[leader.v] == pytest.approx(min(alone[v] / m**2 for v, m in rows), rel=1e-9)
 
 
 def _between_bodies(model: engine.Model) -> Array:
@@ -224,6 +243,7 @@ def _hangs_on(model: engine.Model, body: int, roots: list[int]) -> bool:
 @pytest.mark.parametrize("count", MANY)
 def test_joints_carry_what_hangs_on_them(count: int) -> None:
     holds(joints_carry_what_hangs_on_them, (PLAIN, TREES), count)
+    holds(followers_bound_their_leader, (PLAIN, TREES), 2 * count)
 
 
 @pytest.mark.parametrize("count", MANY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests.differential.laws import (
     OWN_FIELD,
     OWN_PAIRS,
     PAIRS,
+    chances,
     holds,
     of_robots,
     same_bits,
@@ -113,6 +115,19 @@ def parameters_are_models(found: Case) -> None:
             np.testing.assert_allclose(x, y, rtol=1e-7, atol=rounding, err_msg=name)
 
 
+def one_robot_may_lack_what_others_have(found: Case) -> None:
+    """Friction, damping or a limit of the effort, which the first robot of three, or the last, is without."""
+    nv, rng = found.model().nv, chances(found, 2)
+    if not nv or found.settings["algorithm"] == "dca":
+        return
+    three = of_robots(found, [0, 0, 0])
+    for name, nothing in (("friction", 0.0), ("damping", 0.0), ("effort_limit", None)):
+        values = rng.uniform(0.05, 0.5, (3, nv)).tolist()
+        values[int(rng.choice([0, 2]))] = [nothing] * nv
+        settings = three.settings | {"parameters": {name: values}, "limits": bool(rng.random() < 0.5)}
+        parameters_are_models(dataclasses.replace(three, settings=settings))
+
+
 def _as_a_model(found: Case, model: engine.Model) -> dict[str, Any]:
     settings = {key: x for key, x in found.settings.items() if key != "parameters"}
     q, v = found.state["q"], found.state["v"]
@@ -138,4 +153,5 @@ def test_who_does_not_settle_changes_no_bit_of_others() -> None:
 
 @pytest.mark.parametrize("count", MANY)
 def test_parameters_are_models(count: int) -> None:
+    holds(one_robot_may_lack_what_others_have, (IMPLICIT,), 2 * count)
     holds(parameters_are_models, (IMPLICIT, OWN_FIELD, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)

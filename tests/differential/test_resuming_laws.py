@@ -46,12 +46,18 @@ def steps_are_steps(found: Case) -> None:
     at_once.step(n)
     held = found.simulation()
     held.tau[:] = controls[:, 0]
+    worst = np.zeros(found.batch)
     for _ in range(n):
         held.step()
+        if held.contacts is not None:
+            worst = np.maximum(worst, held.contacts.residual)
     left, right = told(at_once), told(held)
     for each in (left, right):  # the worst of a call
         each.pop("contacts worst", None)
     assert_same(left, right, "at once")
+    if at_once.contacts is not None:
+        np.testing.assert_array_equal(at_once.contacts.worst, worst, "of the steps of a call")
+        np.testing.assert_array_equal(held.contacts.worst, held.contacts.residual, "of a call of one step")
     for every in (1, 2, 3):
         for most in (1, 10**9):
             other = found.simulation()
@@ -84,6 +90,22 @@ def whatever_is_taken_up_goes_on(found: Case) -> None:
         for k, (x, y) in enumerate(zip(played(other, acts[at:]), expected, strict=True)):
             assert_same(x, y, f"{name}, act {k} after {at}")
     assert other.why == simulation.why
+
+
+def what_pushed_since_is_forgotten(found: Case) -> None:
+    """A checkpoint that was taken before any wrench was asked for has none act on."""
+    simulation = found.simulation()
+    if simulation.takes_wrenches or go(simulation, 1):
+        return
+    kept = simulation.checkpoint()
+    if go(simulation, 2):
+        return
+    expected = [x.copy() for x in simulation.state()]
+    simulation.wrench[:] = 10 * max(float(found.model().mass.sum()), 0.1)
+    simulation.restore(kept)
+    assert go(simulation, 2) is None
+    for x, y in zip(simulation.state(), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * (1 + np.abs(y).max(initial=0)))
 
 
 def what_is_read_once_may_change(found: Case) -> None:
@@ -122,6 +144,11 @@ def test_steps_are_steps(count: int) -> None:
 def test_whatever_is_taken_up_goes_on(count: int) -> None:
     holds(whatever_is_taken_up_goes_on, EVERYWHERE, count)
     holds(whatever_is_taken_up_goes_on, (PAIRS, OWN_FIELD, OWN_PAIRS), 3 * count)  # a quarter of them rest on something
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_what_pushed_since_is_forgotten(count: int) -> None:
+    holds(what_pushed_since_is_forgotten, (PLAIN,), 2 * count)
 
 
 @pytest.mark.parametrize("count", MANY)

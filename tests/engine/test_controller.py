@@ -128,6 +128,21 @@ def test_one_that_hangs_is_ended_and_one_that_is_dropped_at_once(model, write, m
         controller.wait()
 
 
+def test_each_load_may_take_its_time_for_the_first_answer(model, write, monkeypatch):
+    """A file that compiles something when it is first asked does so again when it is loaded anew."""
+    path = write(
+        "import time\nasked = []\n\n"
+        "def control(t, q, v):\n    asked or time.sleep(0.6)\n    asked.append(t)\n    return 0 * v\n"
+    )
+    monkeypatch.setattr(module, "FIRST", 60.0)
+    with engine.Controller(path, model, patience=0.3) as controller:
+        for _ in range(2):
+            for t in (0.0, 0.1):
+                assert not controller(t, np.zeros(2), np.zeros(2)).any()
+            controller.load()
+            controller.wait()
+
+
 def test_a_period_is_a_whole_number_of_steps(model, write):
     with engine.Controller(write("PERIOD = 0.0025\ndef control(t, q, v):\n    return q\n"), model) as controller:
         controller.wait()
