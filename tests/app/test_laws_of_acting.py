@@ -55,7 +55,11 @@ def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
         for pulled in (False, True):
             forces.spring = spring if pulled else None
             q, v = (x.copy() for x in running.present())
-            assert forces.before(running, 1)
+            for count in (200, 1) if pulled else (1,):  # a force that is held for longer must be the softer
+                assert forces.before(running, count)
+                if pulled:
+                    held, _ = spring.force(model, q[robot_], v[robot_], count * DT)
+                    np.testing.assert_allclose(forces._force, held, rtol=1e-9, atol=1e-12)
             running.advance(1)
             forces.after(running, 1)
             for k in range(3):
