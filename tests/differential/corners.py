@@ -12,6 +12,7 @@ Each corner is a family of cases, another one for each seed; those of joints and
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -109,6 +110,28 @@ def sphere_inside(rng: Rng) -> Case:
     if rng.random() < 0.15:
         at = np.zeros(3)
     return _pair(rng, shape("sphere", rng.uniform(0.01, 0.05)), other, at)
+
+
+def spheres_in_boxes(rng: Rng) -> Case:
+    """Six spheres whose centres are in boxes, each nearest to another side."""
+    half, q, boxes = np.array([0.1, 0.15, 0.2]), list[float](), list[dict]()
+    for k, sign in product(range(3), (-1, 1)):
+        at, p, R = half * rng.uniform(-0.3, 0.3, 3), np.array([2.0 * k, sign, 0.0]), turned(rng)
+        at[k] = sign * half[k] * rng.uniform(0.9, 1.0)
+        q += free(p + R @ at, R)
+        boxes.append(obstacle(shape("box", *(2 * half)), p, R))
+    return case_of(bodies([shape("sphere", 0.02)] * 6), scene(None, boxes), q, 0.1 * rng.standard_normal(36))
+
+
+def capsules_both_ways(rng: Rng) -> Case:
+    """Parallel capsules that share a part of their lengths: towards either end, along each other and against."""
+    q, others = list[float](), list[dict]()
+    for flip, end in product((0.0, np.pi), (-1, 1)):
+        p, R = np.array([2.0 * end, 2.0 + flip, 0.0]), turned(rng)
+        lean = about(np.array([1.0, 0, 0]), flip + one_of(rng, (0.0, 1e-9, 1e-4)))
+        q += free(p + R @ np.array([0.0, 0.1 + one_of(rng, GAPS), end * rng.uniform(0.05, 0.2)]), R @ lean)
+        others.append(obstacle(shape("capsule", 0.05, 0.25), p, R))
+    return case_of(bodies([shape("capsule", 0.05, 0.3)] * 4), scene(None, others), q, 0.1 * rng.standard_normal(24))
 
 
 _FLAT: tuple[tuple[dict, float], ...] = (
@@ -343,7 +366,7 @@ CORNERS: dict[str, Callable[[Rng], Case]] = {
     for made in (
         parallel_capsules, in_line_capsules, sphere_inside, stacked, lying, corner_on_face, corner_to_corner,
         round_on_round, steep, without_size, on_field, leaning_rod, table, nothing_moves, on_its_base,
-        concentric_capsules, point_on_hull,
+        concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways,
         *corner_joints.CORNERS,
     )
 }  # fmt: skip
