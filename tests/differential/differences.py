@@ -245,6 +245,11 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
             faults.append(
                 f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
             )
+        if near.pair is not None and found and (far := _spread([x.x for x in certain])) > 1e3 * exact.place:
+            told_far = _spread([told.point[0, c] for c in found])
+            if told_far < far / 2:
+                x = certain[0]
+                faults.append(f"link {x.link} and {x.other} touch over {far:.2g} m; what is told spans {told_far:.2g} m")
         slack = exact.searched if near.pair else exact.place
         deepest = min((x.gap for x in near.contacts), default=0.0)
         if found and near.pair is not None:  # along the best normal that is told, which may be better than the text's
@@ -261,6 +266,11 @@ def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision)
     seen["contacts"] += len(matched)
     return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
             for c, x in sorted(matched.items())], faults  # fmt: skip
+
+
+def _spread(places: list[Array]) -> float:
+    """How far apart any two are."""
+    return max((float(np.linalg.norm(x - y)) for k, x in enumerate(places) for y in places[:k]), default=0.0)
 
 
 def _of_the_same_two(x: Contact, told: engine.scene.Touches, own: list[int]) -> int:
