@@ -55,7 +55,7 @@ class Placing:
         """How far apart what stands so is, m."""
         rng = self.rng
         return {
-            "touch": lambda: one_of(rng, (0.0, 0.0, 1e-9, -1e-9, 1e-3)),
+            "touch": lambda: one_of(rng, (0.0, 0.0, 1e-9, -1e-9, 9e-4)),
             "overlap": lambda: -log_uniform(rng, 1e-4, 5e-3),
             "near": lambda: rng.uniform(0, 1e-3),
             "approach": lambda: rng.uniform(0, 4e-3),
