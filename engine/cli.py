@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -49,9 +50,17 @@ ROWS = 1000  # of the joints that `info` shows as a table, which takes a second 
 Command = Callable[[argparse.Namespace], int]
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser to which "-0.1,0.2" and "-1e-3" are values, and no options, as they are to newer versions of Python."""
+
+    def __init__(self, *words: Any, **named: Any):
+        super().__init__(*words, **named)
+        self._negative_number_matcher = re.compile(r"-\.?\d")
+
+
 def parser() -> tuple[argparse.ArgumentParser, Any]:
     """The parser of all headless commands, and its sub-parsers, to which the window's rooms add theirs."""
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="catena",
         description="Catena simulates articulated robots. Without a command it opens the window: "
         "catena [ROBOT.urdf | RUN.npz | SESSION.catena]; catena view RUN.npz plays a run there.",
@@ -136,7 +145,7 @@ def info(args: argparse.Namespace) -> int:
     changes = choice.changes(model)
     facts = {
         "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(model.parent),
-        "joints": len(model.joints), "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
+        "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
         "algorithms": list(capabilities.algorithms(model)), "algorithm": chosen, "why": why,
         "refused": {name: reason for reason, names in capabilities.unserved(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),

@@ -114,7 +114,7 @@ def write_frames(
         for k, what in enumerate(("tau", "target")):
             rows = _rows(inputs, k)
             dense = [np.broadcast_to(np.asarray(each[k]), (rows, model.nv)) for each in inputs]
-            arrays[f"{name}_{what}"] = np.array(dense).reshape(-1, rows, model.nv)
+            arrays[f"{name}_{what}"] = np.array(dense).reshape(len(dense), rows, model.nv)
         wrenches = [each[2] for each in inputs]
         arrays[f"{name}_wrench"] = np.array([each is not None for each in wrenches], bool)
         _put_packed(arrays, f"{name}_wrench", [each for each in wrenches if each is not None])
@@ -271,7 +271,8 @@ def frames_of(
             f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities; {model.name} has "
             f"{model.nq} and {model.nv}"
         )
-    validation.states(model, q=q.reshape(-1, model.nq), v=v.reshape(-1, model.nv))
+    rows = q.shape[0] * q.shape[1]  # -1 has no answer where nothing moves
+    validation.states(model, q=q.reshape(rows, model.nq), v=v.reshape(rows, model.nv))
     try:
         if "setups" not in saved.arrays:
             return _plain(saved, model, q, v, tau)

@@ -167,6 +167,15 @@ def test_controls_from_a_file_drive_the_robot(call, tmp_path):
     assert "expected (1,) or (100, 1)" in error
 
 
+def test_numbers_that_begin_with_a_minus_are_values(call, tmp_path):
+    out = tmp_path / "run.npz"
+    words = ("--q", "-0.3,0.2", "--v", "-1e-3", "--gravity", 0, 0, "-1e1", "--seconds", 0.01, "--out", out)
+    assert call("run", "double_pendulum", *words)[0] == 0
+    with np.load(out) as file:
+        np.testing.assert_array_equal(file["q"][0], [-0.3, 0.2])
+        np.testing.assert_array_equal(file["v"][0], [-1e-3, -1e-3])
+
+
 def test_info_names_what_the_robot_is_made_of(call):
     code, text, _ = call("info", "quadruped", "--json")
     facts = json.loads(text)

@@ -93,6 +93,23 @@ def test_a_recording_that_was_pushed_about_repeats(call, tmp_path, rng):
     assert "14 states after 120 steps, the same to the bit" in text
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_robot_in_which_nothing_moves_repeats_and_is_exported(call, tmp_path, batch):
+    robot, out = tmp_path / "still.urdf", tmp_path / "run.npz"
+    robot.write_text('<robot name="still"><link name="a"/></robot>')
+    assert call("run", robot, "--batch", batch, "--seconds", 0.01, "--dt", 0.001, "--out", out)[0] == 0
+    assert json.loads(call("repeat", out, "--json")[1])["samples"] == 11
+    simulation, recording = engine.Simulation(engine.load(robot), batch), Recording()
+    recording.begin(simulation)
+    for _ in range(2):
+        recording.note(simulation)
+        simulation.step(3)
+        recording.add(simulation)
+    files.save_run(out, recording, recording.runs[0], {"robot": str(robot)})
+    code, text, _ = call("repeat", out)
+    assert (code, "3 states after 6 steps, the same to the bit" in text) == (0, True)
+
+
 def test_a_bit_that_differs_is_told_with_its_time(call, tmp_path):
     robot, out = tmp_path / "arm.urdf", tmp_path / "run.npz"
     shutil.copy(engine.find_robot("double_pendulum"), robot)
