@@ -212,7 +212,7 @@ class Recipe:
         return sphere(self.size[0], self.sides)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)  # some MB; a robot has 50, and few have more than 200
 def _made(how: Recipe) -> Mesh:
     return how._make()
 
