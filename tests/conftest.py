@@ -161,7 +161,8 @@ def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Ca
     from app.desktop import theme
     from app.window import Window
 
-    theme.apply(qapp)
+    if not qapp.styleSheet() or not theme.is_dark():  # to dress all anew takes as long as to load a robot
+        theme.apply(qapp)
     windows: list[Window] = []
 
     def make() -> Window:
@@ -201,14 +202,12 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Collect a test's windows when it is over: one that dies while another paints takes OpenGL's context along.
 
-    Modules that it has imported stay, and no later collection has to look at them again.
+    What is left, such as modules that it has imported, stays, and no later collection has to look at it again.
     """
-    before = len(sys.modules)
     answer = yield
     if _uses_windows(item):
         gc.collect()
-        if len(sys.modules) > before:
-            gc.freeze()
+        gc.freeze()
     return answer
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 FUZZ = Path(__file__).parent / "fuzz"
+INPUTS = 100  # for each reader
 READERS = {"importer", "srdf", "meshes", "heights", "sessions", "recordings", "results"}
 
 
@@ -20,12 +21,12 @@ def fuzz(*words: str) -> tuple[int, str]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the fuzzer bounds its processes as POSIX does")
 def test_no_mutated_file_does_worse_than_a_refusal(tmp_path: Path) -> None:
-    code, said = fuzz("--inputs", "200", "--keep", str(tmp_path))
+    code, said = fuzz("--inputs", str(INPUTS), "--keep", str(tmp_path))
     assert code == 0, said
     rows = [json.loads(line) for line in said.splitlines()]
     assert {row["target"] for row in rows} == READERS
-    assert all(row["inputs"] == 200 for row in rows)
-    assert all(0 < row["taken"] < 200 for row in rows)  # neither what is mutated nor what is read stands still
+    assert all(row["inputs"] == INPUTS for row in rows)
+    assert all(0 < row["taken"] < INPUTS for row in rows)  # neither what is mutated nor what is read stands still
 
 
 FAULTY = """
@@ -47,7 +48,7 @@ fuzzing.PATIENCE = 0.5
 change = lambda _, chance: chance.choice([b"a", b"b", b"c", b"d"])
 target = targets.Target("faulty", lambda _: {{".x": [b"zz"]}}, change, read, ())
 targets.TARGETS["faulty"] = target
-report = fuzzing.fuzz("faulty", 24, 2, 1, 600.0, Path({keep!r}))
+report = fuzzing.fuzz("faulty", 12, 2, 1, 600.0, Path({keep!r}))
 print(json.dumps([report.inputs, report.findings]))
 """
 
@@ -57,7 +58,7 @@ def test_a_fault_a_crash_and_a_hang_are_found_and_kept(tmp_path: Path) -> None:
     code = FAULTY.format(fuzz=str(FUZZ), keep=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
     inputs, findings = json.loads(done.stdout.splitlines()[-1])
-    assert inputs == 24
+    assert inputs == 12
     assert sorted(name.partition(":")[0] for name in findings) == [
         "IndexError at <string>", "it takes too long", "the process ended with -6",
     ]  # fmt: skip

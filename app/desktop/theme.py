@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from PyQt6.QtCore import QByteArray, QObject, QRect, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPalette, QPixmap, QPixmapCache
 from PyQt6.QtSvg import QSvgRenderer
 from PyQt6.QtWidgets import QApplication, QWidget
 
@@ -139,11 +139,15 @@ class _ThemedIcon(QIconEngine):
         painter.restore()
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        key = f"{self._name} {is_dark()} {size.width()} {size.height()} {mode.value}"
+        if (kept := QPixmapCache.find(key)) is not None:  # else it is drawn anew whenever a button is
+            return kept
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
         painter.end()
+        QPixmapCache.insert(key, pixmap)
         return pixmap
 
 

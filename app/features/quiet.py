@@ -69,7 +69,6 @@ class QuietMeasuring(QObject):
         self.action.setToolTip(ACTION_TIP)
         self.action.setChecked(kept(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
-        QApplication.instance().installEventFilter(self)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.look)
         self._timer.start(LOOK)
@@ -84,15 +83,25 @@ class QuietMeasuring(QObject):
 
     def look(self) -> None:
         """Begin, go on or end, as the window is at work or at rest."""
-        now = time.monotonic()
-        if self._busy() or not self.action.isChecked():
+        now, running = time.monotonic(), self.measuring.running
+        wanted = self.action.isChecked() and (running or not (self._asked or engine.measured()))
+        self._watch(wanted)
+        if self._busy() or not wanted:
             self._since = now
         rested = now - self._since >= REST
-        if self.measuring.running:
+        if running:
             self._go_on(rested)
-        elif rested and not self._asked and not engine.measured() and not disturbed():
+        elif rested and not disturbed():
             self.measuring.start()
             self._say(0.0)
+
+    def _watch(self, wanted: bool) -> None:
+        """See touches only while they matter: Qt asks who sees them at each of its events, thousands for a window."""
+        application = QApplication.instance()
+        if wanted:
+            application.installEventFilter(self)
+        else:
+            application.removeEventFilter(self)
 
     def _go_on(self, rested: bool) -> None:
         if not rested:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,7 +196,10 @@ class Recipe:
     steps: int
 
     def make(self) -> Mesh:
-        """The mesh."""
+        """The mesh; robots that are opened again, and windows, share it."""
+        return _made(self)
+
+    def _make(self) -> Mesh:
         if self.shape == "box":
             x, y, z = self.size
             return box(x, y, z, self.steps)
@@ -207,6 +210,11 @@ class Recipe:
             radius, length = self.size
             return capsule(radius, length, self.sides)
         return sphere(self.size[0], self.sides)
+
+
+@lru_cache(maxsize=256)  # some MB; a robot has 50, and few have more than 200
+def _made(how: Recipe) -> Mesh:
+    return how._make()
 
 
 def recipe(shape: str, size: tuple[float, ...], crowd: int) -> tuple[Recipe, tuple[float, float, float]]:

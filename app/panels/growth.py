@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from html import escape
 
 import numpy as np
@@ -149,20 +150,26 @@ class GrowthView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.names, self.plot = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter), GrowthPlot()
+        self.names = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.names.setContentsMargins(10, 6, 10, 2)
         self.names.setProperty("ground", True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.names)
-        layout.addWidget(self.plot, 1)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addWidget(self.names)
         self._growth: engine.Growth | None = None
         theme.signals.changed.connect(self._dress)
 
+    @cached_property
+    def plot(self) -> GrowthPlot:
+        """Made when there is something to show: few windows ever show it."""
+        plot = GrowthPlot()
+        self._layout.addWidget(plot, 1)
+        return plot
+
     def _dress(self) -> None:
-        self.plot.dress()
         if self._growth is not None:
+            self.plot.dress()
             self.show_growth(self._growth)
 
     def show_growth(self, growth: engine.Growth) -> None:

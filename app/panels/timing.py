@@ -164,39 +164,44 @@ def row_text(name: str, seconds: np.ndarray) -> str:
     return f"{name}: {MEANINGS[name]}\nnow {now}; minimum {least}, median {median}, 99 % below {most}{past}"
 
 
-class StackedPlot(pg.PlotWidget):
+class StackedPlot(pg.GraphicsView):
     """The samples of a history over one another, newest at the right, in the unit that suits them."""
 
     def __init__(self, history: History, title: str):
-        super().__init__(enableMenu=False)
+        super().__init__()
         self._history, self._title, self._unit = history, title, ""
         # Else every plot has the whole window put together anew, one after the other.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(LOWEST)
-        self.getPlotItem().setContentsMargins(0, 4, 10, 4)
-        self.setMouseEnabled(False, False)
-        self.hideButtons()
-        left = self.getAxis("left")
-        left.enableAutoSIPrefix(False)
-        left.setWidth(52)
-        self.hideAxis("bottom")
-        self.setXRange(1 - MEMORY, 0, padding=0)
+        self.enableMouse(False)
+        # A `pg.PlotWidget` would make three axes and a form for its menu besides.
+        self.axis, self._box = pg.AxisItem("left"), pg.ViewBox(enableMouse=False, enableMenu=False)
+        self.axis.linkToView(self._box)
+        self.axis.setZValue(0.5)  # over the view, else its line is covered
+        self.axis.enableAutoSIPrefix(False)
+        self.axis.setWidth(52)
+        self._box.setXRange(1 - MEMORY, 0, padding=0)
+        self._both = pg.GraphicsLayout()
+        self._both.setSpacing(0)
+        self._both.setContentsMargins(1, 5, 11, 5)
+        self._both.addItem(self.axis)
+        self._both.addItem(self._box)
+        self.setCentralItem(self._both)
         # Drawn from the whole stack down to its lowest layer, each over the one before.
         self._curves = [pg.PlotCurveItem(pen=None, fillLevel=0.0) for _ in history.names]
         for curve in self._curves:
-            self.addItem(curve)
+            self._box.addItem(curve)
         self._switch = pg.InfiniteLine()
-        self.addItem(self._switch, ignoreBounds=True)
+        self._box.addItem(self._switch, ignoreBounds=True)
         theme.signals.changed.connect(self.dress)
         self.dress()
 
     def dress(self) -> None:
         """Take the palette's colours."""
         self.setBackground(theme.COLORS["ground"])
-        left = self.getAxis("left")
-        left.setTextPen(theme.COLORS["faint"])
-        left.setPen(theme.COLORS["edge"])
+        self.axis.setTextPen(theme.COLORS["faint"])
+        self.axis.setPen(theme.COLORS["edge"])
         for name, curve in zip(reversed(self._history.names), self._curves, strict=True):
             curve.setBrush(color_of(name))
         self._switch.setPen(pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
@@ -209,19 +214,17 @@ class StackedPlot(pg.PlotWidget):
         stacked *= per_second
         if unit != self._unit:
             self._unit = unit
-            self.setLabel("left", f"{self._title}, {unit}", color=theme.COLORS["text"], **LABEL)
+            self.axis.setLabel(f"{self._title}, {unit}", color=theme.COLORS["text"], **LABEL)
         rows = zip((*self._history.shown, self._title), self._history.statistics(), strict=True)
-        self.setToolTip(
-            "\n".join(f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
-        )
-        ages = self._ages[MEMORY - len(stacked) :]
+        lines = (f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
+        self.setToolTip("\n".join(lines))
         for layer, curve in enumerate(reversed(self._curves)):
-            curve.setData(ages, stacked[:, layer])
+            curve.setData(self._ages[MEMORY - len(stacked) :], stacked[:, layer])
         self._switch.setPos(self._history.marked - self._history.count)
         self._switch.setVisible(0 < self._history.marked < self._history.count)
         if len(stacked):
             # A rare outlier may leave the picture; it is in the table's last column.
-            self.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
+            self._box.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
         self.viewport().update()
 
 

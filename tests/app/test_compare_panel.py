@@ -186,12 +186,13 @@ def test_stop_keeps_what_was_measured(qtbot, panel):
     assert panel.report.found is not measured
 
 
-def test_stop_ends_a_function_that_hangs(qtbot, panel, own):
+def test_stop_ends_a_function_that_hangs(qtbot, panel, own, monkeypatch):
+    monkeypatch.setattr("engine.bench.compare.comparison.LONG", 0.6)
     own(OWN, "hangs")
     click(qtbot, panel.form.own)
     choose(qtbot, panel.form.algorithms, "abia", "own.py:hangs")
     start(qtbot, panel)
-    wait(qtbot, lambda: "own.py:hangs on cpu in float64 (2 of 2), " in panel.status.text())  # for some seconds now
+    wait(qtbot, lambda: "own.py:hangs on cpu in float64 (2 of 2), " in panel.status.text())  # for a while now
     assert panel.status.fontMetrics().horizontalAdvance(panel.status.text()) < panel.status.contentsRect().width()
     begun = time.perf_counter()
     click(qtbot, panel.stop_button)

@@ -233,11 +233,11 @@ def test_what_a_timing_plot_shows_is_read_at_a_glance(qtbot):
     for seconds in (1e-6, 2e-6):
         panel.add_step({"kinematics": seconds}, 1.0)
     plot = panel.findChildren(StackedPlot)[0]
-    qtbot.waitUntil(lambda: plot.getAxis("left").label.toPlainText().strip() == "step, µs")
+    qtbot.waitUntil(lambda: plot.axis.label.toPlainText().strip() == "step, µs")
     strip = plot.grab().toImage()
     tints = {strip.pixelColor(x, y).name() for x in range(16) for y in range(strip.height())}
     assert max(theme.contrast(tint, theme.COLORS["ground"]) for tint in tints) > 10
-    assert plot.getAxis("left").label.boundingRect().width() < LOWEST
+    assert plot.axis.label.boundingRect().width() < LOWEST
 
 
 def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qtbot, opened):

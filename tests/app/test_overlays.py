@@ -38,7 +38,7 @@ def test_every_entry_shows_and_hides_what_it_says(qtbot, arm):
         assert action.isChecked()
         assert (np.abs(pixels(arm) - plain) > 30).mean() > 2e-4, kind
         choose(qtbot, arm, action)
-        assert np.abs(pixels(arm) - plain).max() < 20, kind
+    assert np.abs(pixels(arm) - plain).max() < 20, "all are off again"
 
 
 def test_wireframe_shows_the_ground_through_the_robot(qtbot, arm):

@@ -141,7 +141,11 @@ def no_pose_is_deeper_than_the_deepest_fall(found: Case) -> None:
     model = found.model()
     model = dataclasses.replace(model, velocity_limit=np.full(model.nv, np.inf), damping=np.zeros(model.nv))
     slides = np.isin(np.arange(model.nv), model.coupling.v_index[model.v_start[model.kind == PRISMATIC]])
-    if not np.any(model.constrained) or not np.isfinite([model.lower[slides], model.upper[slides]]).all():
+    if (
+        model.has_mimic
+        or not np.any(model.constrained)
+        or not np.isfinite([model.lower[slides], model.upper[slides]]).all()
+    ):
         return
     moves = holding.mobility(model)
     k = int(np.argmax(np.where(model.constrained, moves, 0.0)))

@@ -56,7 +56,8 @@ def steps_are_steps(found: Case) -> None:
         each.pop("contacts worst", None)
     assert_same(left, right, "at once")
     if at_once.contacts is not None:
-        np.testing.assert_array_equal(at_once.contacts.worst, worst, "of the steps of a call")
+        sound = ~np.asarray(at_once.diverged)
+        np.testing.assert_array_equal(at_once.contacts.worst[sound], worst[sound], "of the steps of a call")
         np.testing.assert_array_equal(held.contacts.worst, held.contacts.residual, "of a call of one step")
     for every in (1, 2, 3):
         for most in (1, 10**9):

@@ -60,11 +60,20 @@ def test_every_algorithm_inverts_inverse_dynamics(name, n):
         assert residual(model, at, qdd).max() <= TOLERANCE, shape
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+LONG = [
+    *((name, n, batch) for name in TEXTS if "jsiia" not in name for n, batch in ((1000, 3), (4096, 1))),
+    ("jsiia", 2048, 1),
+    ("jsiia, unit accelerations", 512, 1),  # of 6 n² numbers several times, some GB for 4096
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "n", "batch"),
-    [(name, n, batch) for name in TEXTS if "jsiia" not in name for n, batch in ((1000, 3), (4096, 1))]
-    + [("jsiia", 2048, 1), ("jsiia, unit accelerations", 512, 1)],  # of 6 n² numbers several times, some GB for 4096
+    ("name", "n", "batch", "shape"),
+    [
+        pytest.param(*each, shape, marks=() if each[1] <= 1000 or shape == "mixed" else pytest.mark.slow)
+        for each in LONG
+        for shape in SHAPES
+    ],
 )
 def test_long_chains_keep_the_residual(name, shape, n, batch):
     model, at = case(n, shape, batch)

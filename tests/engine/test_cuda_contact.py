@@ -33,6 +33,7 @@ from engine.cuda.runtime import arrays, device
 from engine.model import Model
 
 WIDE = pytest.mark.slow_on_host
+"""What `tests/differential/test_steps.py` says there of single steps: each integrator, ground, wrench and parameter."""
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +73,9 @@ def thrown(body: Model, scene: engine.Scene, rng, **options):
     return pair
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize(("name", "push"), [("quadruped", 0.2), pytest.param("humanoid", 0.02, marks=WIDE)])
+@pytest.mark.parametrize(("name", "push"), [("quadruped", 0.2), ("humanoid", 0.02)])
 def test_a_robot_that_stands_and_is_pushed_moves_as_on_the_cpu(name, push, rng):
     pair = standing(name, 3)
     give(pair, v=push * rng.standard_normal(pair[0].v.shape))
@@ -128,6 +130,7 @@ def test_a_robot_that_falls_by_jsiia_touches_as_on_the_cpu(rng):
     run(*pair, 160)
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("integrator", ["rk4", "semi-implicit"])
 def test_every_integrator_touches_as_on_the_cpu(integrator, rng):
@@ -142,7 +145,7 @@ def test_every_integrator_touches_as_on_the_cpu(integrator, rng):
     [
         ("tripod", 0.5, 0.8),
         pytest.param("tripod", 1.0, 0.3, marks=WIDE),
-        ("box", 0.5, 0.0),
+        pytest.param("box", 0.5, 0.0, marks=WIDE),
         pytest.param("box", 0.0, 0.0, marks=WIDE),
     ],
 )
@@ -151,8 +154,9 @@ def test_what_springs_back_and_slides_does_so_as_on_the_cpu(body, shape, restitu
     run(*thrown(body(shape), scene, rng), 300)
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("shape", ["dumbbell", pytest.param("box", marks=WIDE)])
+@pytest.mark.parametrize("shape", ["dumbbell", "box"])
 def test_round_and_edged_bodies_touch_a_height_field_as_on_the_cpu(body, shape, rng):
     heights = 0.03 * rng.standard_normal((40, 40))
     pair = thrown(body(shape), engine.Scene(ground=engine.HeightField(heights, 0.1)), rng)
@@ -162,8 +166,9 @@ def test_round_and_edged_bodies_touch_a_height_field_as_on_the_cpu(body, shape, 
     run(*pair, 400)
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("shape", ["dumbbell", pytest.param("ball", marks=WIDE)])
+@pytest.mark.parametrize("shape", ["dumbbell", "ball"])
 def test_rims_and_spheres_touch_a_plane_as_on_the_cpu(body, shape, rng):
     run(*thrown(body(shape), engine.Scene(), rng), 300)
 
@@ -216,6 +221,7 @@ def test_what_is_taken_back_moves_joints_to_their_limits_as_on_the_cpu(end):
     assert np.all((now <= model.upper[scalar] + 1e-9) & (now >= model.lower[scalar] - 1e-9))
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
 def test_a_box_sticks_on_a_ramp_in_single_precision(body):
     model, mu = body("box"), 0.8
@@ -232,7 +238,7 @@ def test_a_box_sticks_on_a_ramp_in_single_precision(body):
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("how", ["standing", "falling"])
+@pytest.mark.parametrize("how", [pytest.param("standing", marks=WIDE), "falling"])
 def test_single_precision_takes_the_steps_of_double_precision(how, rng):
     """Step by step from the CPU's states, so that no motion grows apart from another."""
     cpu, ours = standing("quadruped", 4, "float32")
@@ -273,7 +279,7 @@ def test_single_precision_knows_gaps_better_than_what_counts_as_shut(rng):
 
 
 @pytest.mark.usefixtures("cuda")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=WIDE), "float32"])
 def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice(dtype, rng):
     push = 0.3 * rng.standard_normal((5, robot("quadruped").nv))
     _, together = standing("quadruped", 5, dtype)
@@ -347,6 +353,7 @@ def test_thousands_of_robots_come_to_the_bits_of_one(dtype, rng):
         np.testing.assert_array_equal(arrays.to_host(alone.q)[0], end[number])
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
 def test_wrenches_and_parameters_act_on_robots_that_touch(body, rng):
     model, batch = body("box"), 3
@@ -360,6 +367,7 @@ def test_wrenches_and_parameters_act_on_robots_that_touch(body, rng):
     assert np.ptp(pair[0].q[:, 0]) > 1e-3
 
 
+@WIDE
 @pytest.mark.usefixtures("cuda")
 def test_a_robot_that_diverges_holds_up_no_other_that_touches(rng):
     push = 0.2 * rng.standard_normal((3, robot("quadruped").nv))

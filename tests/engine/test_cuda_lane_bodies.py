@@ -109,6 +109,7 @@ def test_a_humanoid_comes_to_the_same_bits_in_any_place_of_a_batch(rng):
     assert arrays.to_host(together.contacts.number).sum() > 0
 
 
+@pytest.mark.slow_on_host
 @pytest.mark.usefixtures("cuda")
 def test_a_humanoid_stands_lawfully_in_single_precision(rng):
     humanoid, scene = robot("humanoid"), Scene()

@@ -63,7 +63,7 @@ def test_robots_with_even_limbs_are_known(options, even):
 def test_a_robot_that_is_pushed_moves_as_on_the_cpu(rng):
     pair = quadrupeds(3, "float64")
     give(pair, v=0.3 * rng.standard_normal(pair[0].v.shape))
-    each_step_alike(*pair, 200)
+    each_step_alike(*pair, 100)
 
 
 @pytest.mark.usefixtures("cuda")
@@ -123,7 +123,7 @@ def test_a_trunk_touches_by_every_point_that_it_has(tmp_path, rng):
     pair = beside(model, 3, "float64", dt=2e-3, integrator="implicit")
     q, v = tumbled(model, 3, rng)
     give(pair, q=q, v=v)
-    each_step_alike(*pair, 250)
+    each_step_alike(*pair, 120)
 
 
 @pytest.mark.usefixtures("cuda")

@@ -77,6 +77,7 @@ def test_every_robot_records_its_own_steps(rng, monkeypatch):
         assert not np.any(np.all(found[0][0][:, sample] == found[0][0][:, sample + 1], axis=1))
 
 
+@pytest.mark.slow_on_host
 @pytest.mark.usefixtures("cuda")
 def test_steps_one_by_one_are_those_of_one_launch(monkeypatch):
     """They fall, tumble and lie still: a step of each kind comes after one of each other."""

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import night
 
-SECONDS = 2.0
+SECONDS = 0.5
 
 
 def test_random_robots_of_the_day_lose_no_number(capsys, monkeypatch):

@@ -64,6 +64,19 @@ def rows_of(plan, law=as_in_the_paper, noise=0.01):
 
 
 @pytest.fixture
+def vector_pictures(monkeypatch):
+    """Pixels are drawn once, of the short version: they take as long again."""
+    save = plots.save
+    monkeypatch.setattr(page.plots, "save", lambda figure, path: path.suffix == ".svg" and save(figure, path))
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """The other tests draw them, half a second each."""
+    monkeypatch.setattr(page.plots, "save", lambda *_: None)
+
+
+@pytest.fixture
 def sixteen_cores(monkeypatch):
     monkeypatch.setattr(experiments, "cores", lambda: 16)
 
@@ -158,7 +171,7 @@ def test_an_algorithm_that_failed_leaves_its_claims_untested_and_says_why():
     assert of_which(found, "tri-diagonal").verdict == "holds"
 
 
-@pytest.mark.usefixtures("sixteen_cores")
+@pytest.mark.usefixtures("sixteen_cores", "vector_pictures")
 def test_a_run_in_which_all_failed_has_its_page_all_the_same(tmp_path):
     measured = Measured(GPU, rows_of(GPU, lambda *_: {"failure": "RuntimeError: the GPU is gone"}))
     data = page.write(tmp_path, measured, MACHINE)
@@ -201,7 +214,7 @@ def test_pictures_have_the_papers_axes_and_name_everyone(tmp_path):
     assert times.get_xlim()[1] > 4096
 
 
-@pytest.mark.usefixtures("sixteen_cores")
+@pytest.mark.usefixtures("sixteen_cores", "no_pictures")
 def test_the_page_says_it_all_in_words(tmp_path):
     def law(experiment, candidate, size):
         wrong = {"wrong": "its residual is 0.5, and 1e-11 is allowed"}
@@ -253,6 +266,7 @@ def test_the_short_version_runs_here(made):
     assert "This is the short version" in page
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_what_a_folder_has_is_not_measured_again(made, monkeypatch, capsys):
     folder, _ = made
     before = (folder / "rows.jsonl").read_bytes()
