@@ -1,0 +1,74 @@
+"""The equations of the pages, each verbatim beside a check that works it out in plain NumPy and asks the program.
+
+`of` enters a check with the formulas that it transcribes. A page is to have each as it stands, and test_equations.py
+asks that every displayed equation of a page, and every formula in a sentence that states a law, is among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import page_text
+
+Check = Callable[[], None]
+CHECKS: list[tuple[str, tuple[str, ...], Check]] = []
+
+
+def of(page: str, *formulas: str) -> Callable[[Check], Check]:
+    """Enter the check of these formulas of a page."""
+
+    def enter(check: Check) -> Check:
+        CHECKS.append((page, formulas, check))
+        return check
+
+    return enter
+
+
+def prose(page: str) -> str:
+    """A page without its examples."""
+    return re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
+
+
+def displayed(page: str) -> list[str]:
+    """The equations that stand on lines of their own, with their numbers."""
+    return [found.strip() for found in re.findall(r"\$\$(.*?)\$\$", prose(page), re.DOTALL)]
+
+
+def inline(page: str) -> list[str]:
+    """The formulas in sentences."""
+    text = re.sub(r"\$\$.*?\$\$", "", prose(page), flags=re.DOTALL)
+    return [page_text.flat(found) for found in re.findall(r"\$([^$]+)\$", text)]
+
+
+def states(formula: str) -> bool:
+    """Whether it says that something is, or is at most, something else."""
+    return bool(re.search(r"=|\\le\b|\\ge\b|\\leftarrow", formula))
+
+
+def same(*sides: object, atol: float = 1e-9) -> None:
+    """All sides are alike, to rounding in units of the first."""
+    first, *others = (np.asarray(side, float) for side in sides)
+    for other in others:
+        assert first.shape == other.shape
+        np.testing.assert_allclose(other, first, rtol=0, atol=atol * max(1.0, float(np.max(np.abs(first), initial=0))))
+
+
+def blocks(parts: np.ndarray) -> np.ndarray:
+    """A block diagonal matrix of (n, r, c)."""
+    n, r, c = parts.shape
+    matrix = np.zeros((n * r, n * c))
+    for i, part in enumerate(parts):
+        matrix[i * r : i * r + r, i * c : i * c + c] = part
+    return matrix
+
+
+def beside(parts: np.ndarray, above: bool = False) -> np.ndarray:
+    """A block matrix with parts[1:] below its diagonal, or above it."""
+    n, m, k = parts.shape
+    matrix = np.zeros((n * m, n * k))
+    for i in range(1, n):
+        row, column = (i - 1, i) if above else (i, i - 1)
+        matrix[row * m : row * m + m, column * k : column * k + k] = parts[i]
+    return matrix

@@ -1,0 +1,109 @@
+"""Each word that the window takes on its command line reaches the window, and each headless command its own parser."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+
+import page_text
+import pytest
+
+import app
+import main
+from engine import cli
+
+Called = Callable[..., tuple[object, ...]]
+
+
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> Called:
+    """What `main.main` calls: ("window", robot, package_dirs, trust_xacro, robot_of_run), or ("headless", words)."""
+    found: list[tuple[object, ...]] = []
+    monkeypatch.setattr(app, "_no_screen", lambda: False)
+    monkeypatch.setattr(app, "_show_window", lambda *given: found.append(("window", *given)) or 0)
+    monkeypatch.setattr(cli, "main", lambda words, **_: found.append(("headless", *words)) or 0)
+
+    def call(*words: object) -> tuple[object, ...]:
+        found.clear()
+        assert main.main([str(word) for word in words]) == 0
+        (only,) = found
+        return only
+
+    return call
+
+
+def parser_of(opens: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch) -> argparse.ArgumentParser:
+    """The parser by which `app.run_app` or `app.view` reads its words."""
+    found: list[argparse.ArgumentParser] = []
+
+    def parse(self: argparse.ArgumentParser, _: object) -> argparse.Namespace:
+        found.append(self)
+        return argparse.Namespace(robot="", package_dir=[], trust_xacro=False, of="")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(argparse.ArgumentParser, "parse_args", parse)
+        patched.setattr(app, "_open", lambda *_: 0)
+        patched.setattr(app.Path, "exists", lambda _: True)
+        opens([])
+    return found[0]
+
+
+def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Its options but for help, which the headless commands have."""
+    return {name: each for each in parser._actions for name in each.option_strings if each.dest != "help"}
+
+
+def test_every_option_of_the_window_opens_it_wherever_it_stands(
+    reached: Called, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = options(parser_of(app.run_app, monkeypatch))
+    assert set(known) == {"--package-dir", "--trust-xacro"}
+    for robot in ("robot.xacro", "arm7", "robots/arm7.urdf", "RUN.npz", "SESSION.catena"):
+        for name, action in known.items():
+            plain = action.nargs == 0
+            expected = ("window", robot, [] if plain else ["some/folder"], plain, "")
+            assert action.dest == ("trust_xacro" if plain else "package_dir")
+            for given in [(name,)] if plain else [(name, "some/folder"), (f"{name}=some/folder",)]:
+                assert reached(*given, robot) == expected, (given, robot)
+                assert reached(robot, *given) == expected, (robot, given)
+    both = ("--trust-xacro", "--package-dir", "a", "--package-dir=b", "robot.xacro")
+    assert reached(*both) == ("window", "robot.xacro", ["a", "b"], True, "")
+    for name, action in known.items():
+        words = (name,) if action.nargs == 0 else (name, "a")
+        assert reached(*words)[:2] == ("window", None), "without a robot"
+
+
+def test_files_and_names_of_robots_open_the_window(reached: Called) -> None:
+    assert reached() == ("window", None, [], False, "")
+    shipped = [path.stem for path in page_text.ROOT.glob("robots/*.urdf")]
+    assert "arm7" in shipped
+    for word in ("ROBOT.urdf", "robot.xacro", "none/of.these", "run.urdf", "x.npz", "y.catena", *shipped):
+        assert reached(word) == ("window", word, [], False, "")
+
+
+def test_view_takes_its_own_words(reached: Called, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    run = tmp_path / "RUN.npz"
+    run.touch()
+    known = options(parser_of(app.view, monkeypatch))
+    assert set(known) == {"--robot", "--package-dir", "--trust-xacro"}
+    assert reached("view", run) == ("window", str(run), [], False, "")
+    words = ("view", "--robot", "FILE", "--trust-xacro", "--package-dir", "a", run)
+    assert reached(*words) == ("window", str(run), ["a"], True, "FILE")
+    assert reached(*words[:1], run, *words[1:-1]) == ("window", str(run), ["a"], True, "FILE")
+    assert main.main(["view", str(tmp_path / "none.npz")]) == 2
+
+
+def test_headless_commands_and_wrong_words_do_not(reached: Called) -> None:
+    assert set(main.HEADLESS) == {*page_text.commands(), "-h", "--help"}
+    for word in (*main.HEADLESS, "no-such-command", "--json", "--floating"):
+        for more in ((), ("arm7", "--trust-xacro", "--package-dir", "a")):
+            assert reached(word, *more) == ("headless", word, *more)
+
+
+def test_pages_and_help_say_so() -> None:
+    readme = page_text.page_text("README.md")
+    assert "`main.py SESSION.catena` opens a session" in readme
+    assert re.search(r"\| `main\.py view RUN\.npz` \|[^|]*`--robot FILE` where that has moved \|", readme)
+    assert "A file that needs more, and that you trust, is let by `--trust-xacro`" in readme
+    assert "folders of *File › Package folders* or `--package-dir DIR`" in readme
