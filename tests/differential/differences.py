@@ -14,46 +14,22 @@ So a step is held to the law, not to one of its solutions: with friction there m
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
 
 import engine
 from engine import lie
-from engine.algorithms import contact_law, step, touching
-from engine.algorithms.convex import Solid, Standing, gap_along, signed_distance
+from engine.algorithms import contact_law, step
 from engine.algorithms.motion import Motion, frame_of_link, motion
-from engine.algorithms.pair_places import places_along
 from engine.algorithms.step import Acting, Problem, Settings
 from engine.algorithms.touching import Contact
 from engine.lie import Array
 from tests.differential.cases import Case
+from tests.differential.matching import DOUBLE, SINGLE, Precision, seen, told_contacts
 
 EPS = np.finfo(float).eps
-APART = 0.01  # m: places of a pair that are nearer to each other the kernels may take for one
-
-
-class Precision(NamedTuple):
-    """How exact a device is, by its number type: relative rounding, of a place in m, of a residual.
-
-    `searched`, m: how much less than the greatest the gap along the kernels' normal of a cylinder may be. What
-    docs/contact.md claims is 1e-8; it is by the mantles' curvature that normals and places are known less well.
-    """
-
-    rounding: float
-    place: float
-    residual: float
-    searched: float
-
-
-DOUBLE = Precision(2.0**-52, 1e-8, 2e-9, 1e-6)
-SINGLE = Precision(2.0**-23, 2e-4, 3e-4, 1e-3)
-
-seen: Counter[str] = Counter()
-"""What was looked at, in this process."""
 
 
 def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: int = 2) -> list[str]:
@@ -169,7 +145,7 @@ def _of_robot(
     if robot.model.nv == 0:
         return
     if robot.settings.scene is not None:
-        contacts, faults = _contacts(robot, told, exact)
+        contacts, faults = told_contacts(robot, told, exact)
         yield from faults
         if faults:
             return
@@ -222,140 +198,6 @@ def _compared(name: str, came: Array, expected: Array, limit: Array | float) -> 
         k = int(np.argmax(off / np.maximum(limit, 1e-300)))
         most = float(np.broadcast_to(limit, off.shape)[k])
         yield f"{name}[{k}] is {came[k]!r}; the text has {expected[k]!r}, {off[k]:.1e} apart, rounding is {most:.1e}"
-
-
-def _contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision) -> tuple[list[Contact], list[str]]:
-    """The contacts that are told, each with the text's law, in the order in which they are told; and what is wrong."""
-    dt, scene = robot.settings.dt, robot.settings.scene
-    groups = [near._replace(contacts=[x for x in near.contacts if _moves(robot, x)])
-              for near in touching.candidates(robot.model, scene, robot.at, dt)]  # fmt: skip
-    own: list[int] = list(range(0 if told is None else int(told.number[0])))
-    matched: dict[int, Contact] = {}
-    faults: list[str] = []
-    known = [_matched(near.contacts, told, own, exact) for near in groups]
-    for k, near in enumerate(groups):
-        here = [c for c in own if c not in matched]
-        found = _matched(near.contacts, told, here, exact)
-        if near.pair is not None and near.contacts and len(found) < _of_the_same_two(near.contacts[0], told, here):
-            free = [c for c in here if c in known[k] or not any(c in each for each in known)]  # nor of shapes beside it
-            found = max(found, _by_their_normals(near, told, free, exact), key=len)
-        certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
-        expected = len(certain) if near.all else min(len(certain), touching.KEPT)
-        if len(found) < expected and not _alike(near.contacts, exact) and len(found) < (1 if near.pair else expected):
-            x = certain[0]
-            faults.append(
-                f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
-            )
-        if near.pair is not None and found and (far := _spread([x.x for x in certain])) > APART:
-            told_far = _spread([told.point[0, c] for c in found])
-            if told_far < far / 2:
-                x = certain[0]
-                faults.append(
-                    f"link {x.link} and {x.other} touch over {far:.2g} m; what is told spans {told_far:.2g} m"
-                )
-        slack = exact.searched if near.pair else exact.place
-        deepest = min((x.gap for x in near.contacts), default=0.0)
-        if found and near.pair is not None:  # along the best normal that is told, which may be better than the text's
-            deepest = max(gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
-        if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.NEAR:
-            faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
-        matched |= found
-    faults += [
-        f"a contact of link {told.link[0, c]} with {told.other[0, c]} at {told.point[0, c]}, gap "
-        f"{told.gap[0, c]:.3e}, n {told.normal[0, c]} is none of the text's"
-        for c in own
-        if c not in matched and not _at_the_border(told, c, exact)
-    ]
-    seen["contacts"] += len(matched)
-    return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
-            for c, x in sorted(matched.items())], faults  # fmt: skip
-
-
-def _spread(places: list[Array]) -> float:
-    """How far apart any two are."""
-    return max((float(np.linalg.norm(x - y)) for k, x in enumerate(places) for y in places[:k]), default=0.0)
-
-
-def _of_the_same_two(x: Contact, told: engine.scene.Touches, own: list[int]) -> int:
-    """How many of the told contacts are of that link and what it touches there."""
-    return sum(bool(told.link[0, c] == x.link and told.other[0, c] == x.other) for c in own)
-
-
-def _matched(
-    contacts: list[Contact], told: engine.scene.Touches, own: list[int], exact: Precision
-) -> dict[int, Contact]:
-    """Which of the told contacts are which of the text's, each at most once."""
-    found: dict[int, Contact] = {}
-    for x in contacts:
-        near = [c for c in own if c not in found and _is_same(x, told, c, exact)]
-        if near:
-            found[min(near, key=lambda c: _apart(x, told, c))] = x
-    return found
-
-
-def _by_their_normals(
-    near: touching.Near, told: engine.scene.Touches, own: list[int], exact: Precision
-) -> dict[int, Contact]:
-    """The same where several directions are as good a normal: with those that are told, if they are."""
-    one, other = near.pair
-    law = near.contacts[0]
-    gap = signed_distance(one, other)  # of cylinders the kernels' own is less exact: their normals are searched, too
-    found: dict[int, Contact] = {}
-    for c in own:
-        if told.link[0, c] != law.link or told.other[0, c] != law.other or c in found:
-            continue
-        n = told.normal[0, c].astype(float)
-        n = n / np.linalg.norm(n)
-        if gap_along(one, other, n) > gap - exact.searched:
-            places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
-            left = [k for k in own if k not in found]
-            found |= _matched(places, told, left, exact._replace(place=exact.searched))
-            closest = abs(told.gap[0, c] - gap) <= exact.searched and _holds(near, told, c, n, exact)
-            if c not in found and closest:
-                found[c] = law
-    for c in own:  # a place that a corner and a search both find counts twice
-        here = told.link[0, c] == law.link and told.other[0, c] == law.other and c not in found
-        if here and any(np.linalg.norm(told.point[0, c] - told.point[0, k]) < 10 * exact.searched for k in found):
-            found[c] = law
-    return found
-
-
-def _holds(near: touching.Near, told: engine.scene.Touches, c: int, n: Array, exact: Precision) -> bool:
-    """Whether a contact is where two solids are closest: half its gap away on either side there is a point of each."""
-    x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
-    points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
-    return all(signed_distance(*pair) <= 10 * exact.searched for pair in zip(points, near.pair, strict=True))
-
-
-def _moves(robot: Robot, x: Contact) -> bool:
-    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.HELD)
-
-
-def _alike(group: list[Contact], exact: Precision) -> bool:
-    """Whether two places of a group are so near to each other that they may count as one."""
-    return any(np.linalg.norm(x.x - y.x) < 1e3 * exact.place for k, x in enumerate(group) for y in group[:k])
-
-
-def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
-    """Whether rounding decides if it takes part."""
-    further = x._replace(gap=x.gap + 10 * exact.place)
-    return not touching.takes_part(robot.model, robot.at, further, robot.settings.dt)
-
-
-def _at_the_border(told: engine.scene.Touches, c: int, exact: Precision) -> bool:
-    """Whether rounding decides that it is told of, and nothing comes of it."""
-    return bool(told.gap[0, c] > touching.NEAR - exact.place and not np.any(told.impulse[0, c]))
-
-
-def _is_same(x: Contact, told: engine.scene.Touches, c: int, exact: Precision) -> bool:
-    if x.link != told.link[0, c] or x.other != told.other[0, c] or abs(x.gap - told.gap[0, c]) > exact.place:
-        return False
-    return _apart(x, told, c) < 100 * exact.place and float(np.linalg.norm(x.n - told.normal[0, c])) < 1e3 * exact.place
-
-
-def _apart(x: Contact, told: engine.scene.Touches, c: int) -> float:
-    same = x.link == told.link[0, c] and x.other == told.other[0, c]
-    return float(np.linalg.norm(x.x - told.point[0, c])) if same else np.inf
 
 
 def _under_contact(

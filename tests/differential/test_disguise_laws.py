@@ -61,7 +61,8 @@ def assert_alike(found: Case, other: Disguise) -> None:
         size = 1 + max(np.abs(np.array(x)[k]).max(initial=0) for x in (one.v, found.state["v"]))
         near = (1e-8 if found.scene is None else 1e-5) + 1e-13 * condition[k]
         assert_near(two.v[k][other.v], one.v[k], near * size, "v")
-        assert_near(two.q[k], other.pose(one.q[k]), near * size, "q")
+        moved = near * size + _taken_back(one, k)
+        assert_near(two.q[k], other.pose(one.q[k]), moved, "q")
         strong = 1 + np.abs(one.effort[k]).max(initial=0)
         assert_near(two.effort[k][other.v], one.effort[k], near * size * strong, "effort")
         if (
@@ -74,10 +75,16 @@ def assert_alike(found: Case, other: Disguise) -> None:
             pushes = [np.asarray(each.contact_wrench)[k] for each in (one, two)]
             assert_near(pushes[1][links], pushes[0], near * (1 + np.abs(pushes[0]).max()) * 10, "contact_wrench")
         poses = [engine.link_poses(each.model, each.q[k]) for each in (one, two)]
-        assert_near(poses[1][links][:, :3, :3], R @ poses[0][:, :3, :3], 10 * near * size, "rotations")
-        assert_near(poses[1][links][:, :3, 3], poses[0][:, :3, 3] @ R.T + p, 10 * near * size, "positions")
+        assert_near(poses[1][links][:, :3, :3], R @ poses[0][:, :3, :3], 10 * moved, "rotations")
+        assert_near(poses[1][links][:, :3, 3], poses[0][:, :3, 3] @ R.T + p, 10 * moved, "positions")
         energies = [each.energy()[0][k] for each in (one, two)]
         assert_near(energies[1], energies[0], near * size * (1 + energies[0]), "kinetic energy")
+
+
+def _taken_back(simulation: engine.Simulation, k: int) -> float:
+    """By how much coordinates may differ where several shapes overlap: what takes them back ends after eight rounds."""
+    told = None if simulation.contacts is None else simulation.contacts.of_robot(k)
+    return 0.0 if told is None or told.number[0] < 2 else float(np.max(-told.gap, initial=0.0))
 
 
 def _stepped(simulation: engine.Simulation) -> str | None:

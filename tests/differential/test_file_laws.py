@@ -171,7 +171,7 @@ def files_are_read_as_they_are_now(found: Case) -> None:
     smaller = copy.deepcopy(found.robot)
     for shape in [shape for link in smaller["links"] for shape in link["shapes"]]:
         if shape["kind"] == "mesh":
-            shape["parts"] = (0.5 * np.array(shape["parts"], dtype=object)).tolist()
+            shape["parts"] = [(0.5 * np.array(part)).tolist() for part in shape["parts"]]
             shape["xyz"] = [x + 0.01 for x in shape["xyz"]]
     heights = []
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
