@@ -331,7 +331,7 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     assert keyframe.frame is here
     qtbot.keyClick(window, Qt.Key.Key_End)
     qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
-    assert window.workbench.replay.frame is here
+    wait(qtbot, lambda: window.workbench.replay.frame is here)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("Reach", True))
     menu = time_view.keyframes
     menu.aboutToShow.emit()
@@ -342,11 +342,12 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
     entries["&Start from there"].trigger()
     wait(qtbot, lambda: len(recording.runs) == 2)
-    assert window.workbench.time == here.time
+    wait(qtbot, lambda: window.workbench.time == here.time)
     recording.clear()  # the run that it is of is gone
     window.workbench.reset()
     wait(qtbot, lambda: len(recording.runs) == 1)
     entries["&Jump there"].trigger()
+    wait(qtbot, lambda: window.workbench.replay.frame is keyframe.frame)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: recording.span(recording.runs[-1])[0] == pytest.approx(here.time))
     entries["Re&move"].trigger()
