@@ -1,0 +1,205 @@
+"""Comments beside lines of the pages' examples: each line is here as it stands, is run, and its comment is so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import page_text
+import pytest
+from page_text import ROOT
+
+import engine
+
+Names = dict[str, object]
+SAID: dict[str, Callable[[SimpleNamespace], None]] = {}
+OF_A_GPU = (
+    "a = fd(*(cupy.asarray(x) for x in (q, v, tau)))  # CuPy in, CuPy out: no copy, no waiting",
+    "sim.step(1000)  # one launch: forces, friction, limits, integration, all steps",
+    "uv run main.py bench --suite growth --picture docs/figures/growth.svg      # on a GPU",
+    "uv run main.py bench --suite step-growth --picture docs/figures/step-growth.svg      # on a GPU",
+)
+OF_THE_SHELL = (
+    "uv run main.py robots/arm7.urdf        # the window; with no screen: uv run main.py run robots/arm7.urdf",
+    "uv run pytest -n auto                  # the tests",
+    "uv run main.py paper --out FOLDER            # some minutes; --short: half a minute on a CPU",
+    "uv run pytest tests/differential                # some hundred cases, half of them others every day",
+    "uv run pytest tests/differential -m slow        # by the thousand",
+    "uv run pytest tests/differential -m gpu         # the kernels of a GPU",
+)
+"""What comments say of calls of the shell, of which test_options.py knows the words."""
+
+
+def of(line: str) -> Callable[[Callable[[SimpleNamespace], None]], None]:
+    """Enter what is to hold after a line of an example, given the names that it has and makes."""
+
+    def enter(check: Callable[[SimpleNamespace], None]) -> None:
+        SAID[line] = check
+
+    return enter
+
+
+def examples() -> dict[str, list[str]]:
+    """Lines with a comment in the examples of the README and of docs/, by language."""
+    found: dict[str, list[str]] = {"python": [], "sh": []}
+    for page in page_text.PAGES:
+        for language, block in re.findall(r"```(python|sh)\n(.*?)```", page_text.source(page), re.DOTALL):
+            if page != "CONTRIBUTING.md":
+                found[language] += [line for line in block.splitlines() if re.search(r"\S.*#", line)]
+    return found
+
+
+def names() -> Names:
+    """What the examples begin with: an arm in a bent posture, and a quadruped that has just been put down."""
+    arm, dog = (engine.load(engine.find_robot(name)) for name in ("arm7", "quadruped"))
+    scene = engine.Scene()
+    standing = engine.Simulation(dog, scene=scene, q=engine.put_down(dog, scene, dog.neutral()), device="cpu")
+    standing.step()
+    bent, free = arm.random(np.random.default_rng(1)), engine.Parameters(arm, 1)
+    free.friction[:] = free.damping[:] = 0
+    sim = engine.Simulation(arm, dt=1e-5, q=bent, parameters=free, limits=False, device="cpu")
+    return {"np": np, "engine": engine, "model": arm, "q": bent, "v": np.zeros(7), "bent": bent, "sim": sim,
+            "simulation": standing}  # fmt: skip
+
+
+@of('model = engine.load("robots/arm7.urdf")  # or engine.chain(1000), engine.tree(...)')
+def _(n: SimpleNamespace) -> None:
+    assert {type(n.model), type(engine.chain(1000)), type(engine.tree(3))} == {engine.Model}
+
+
+@of("tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv))  # what holds it still")
+def _(n: SimpleNamespace) -> None:
+    n.sim.tau[:] = n.tau
+    n.sim.step(10)
+    assert np.abs(n.sim.q - n.bent).max() < 1e-12
+
+
+@of("engine.forward_dynamics(model, q, v, tau)  # zero, up to rounding")
+def _(n: SimpleNamespace) -> None:
+    assert np.abs(n.answer).max() < 1e-11
+
+
+@of("q = model.random(np.random.default_rng(0), batch=4096)  # a batch stands first")
+def _(n: SimpleNamespace) -> None:
+    assert n.q.shape == (4096, n.model.nq)
+
+
+@of("fd = engine.ForwardDynamics(model, batch=4096)  # owns its buffers")
+def _(n: SimpleNamespace) -> None:
+    zero = np.zeros((4096, 7))
+    assert n.fd(n.model.random(np.random.default_rng(0), batch=4096), zero, zero).shape == (4096, 7)
+
+
+@of("sim.wrench[0, -1, 3:] = 0, 0, 5  # N on the last link, in its own frame, about its origin; held until changed")
+def _(n: SimpleNamespace) -> None:
+    """The work of 5 N along the last link's own z, at its origin, as each joint moves."""
+    given = n.sim.wrench.copy()
+    n.sim.tau[:] = engine.bias(n.model, n.bent, np.zeros(7))
+    n.sim.step()
+    effort = engine.mass_matrix(n.model, n.bent) @ n.sim.v[0] / n.sim.dt
+    z = engine.link_poses(n.model, n.bent)[-1, :3, 2]
+    along = [5 * z @ engine.link_twists(n.model, n.bent, unit)[-1, 3:] for unit in np.eye(7)]
+    np.testing.assert_allclose(effort, along, atol=1e-6)
+    assert np.array_equal(n.sim.wrench, given)
+    assert given.any()
+
+
+@of("sim.target[:] = 0.3  # live arrays on the GPU: q, v, tau, target")
+def _(n: SimpleNamespace) -> None:
+    assert (n.sim.target == 0.3).all()
+    ends = []
+    for name in ("none", "q", "v", "tau", "target"):
+        held = engine.Simulation(n.model, q=n.bent, kp=50.0, kd=2.0, limits=False, device="cpu")
+        if name != "none":
+            getattr(held, name)[0, 3] += 0.5
+        held.step()
+        ends.append(held.v[0].copy())
+    assert all(np.abs(end - ends[0]).max() > 1e-6 for end in ends[1:])
+
+
+@of("sim.check()  # waits, and raises if a robot diverged")
+def _(n: SimpleNamespace) -> None:
+    n.sim.v[:] = 1e300
+    with pytest.raises(engine.Diverged):
+        n.sim.step(100), n.sim.check()
+
+
+@of("p = engine.Parameters(model, batch=1000)  # masses, gravity, damping … of each robot")
+def _(n: SimpleNamespace) -> None:
+    assert {len(getattr(n.p, name)) for name in ("mass", "gravity", "damping")} == {1000}
+    assert np.allclose(n.p.mass, n.model.mass)
+
+
+@of("simulation.contacts.residual  # (batch,), of the last step")
+def _(n: SimpleNamespace) -> None:
+    assert n.answer.shape == (1,) == (n.simulation.batch,)
+    assert 0 <= n.answer[0] <= engine.CONTACT_TOLERANCE
+
+
+@of('simulation.contacts.states(0)  # "open", "stick" or "slip", a contact each, of robot 0')
+def _(n: SimpleNamespace) -> None:
+    assert len(n.answer) == n.simulation.contacts.number[0] >= 4
+    assert set(n.answer) <= {"open", "stick", "slip"}
+    n.simulation.v[0, 3:5] = 1.0, 0.3
+    n.simulation.step()
+    assert "slip" in n.simulation.contacts.states(0)
+    n.simulation.v[0, 5] = 3.0
+    n.simulation.step()
+    assert set(n.simulation.contacts.states(0)) <= {"open"}
+
+
+@of("simulation.contact_wrench  # (batch, links, 6), N m and N, in each link's frame")
+def _(n: SimpleNamespace) -> None:
+    """Turned into the world, the forces on all links are what changes the momentum, less the weight."""
+    assert n.answer.shape == (1, len(n.simulation.model.link_names), 6)
+    dog, scene = n.simulation.model, engine.Scene()
+    q = engine.put_down(dog, scene, dog.neutral())
+    R = engine.link_poses(dog, q)[:, :3, :3]
+    up = (R @ n.answer[0, :, 3:, None])[..., 0].sum(0)[2]
+    fallen = engine.momentum(dog, n.simulation.q[0], n.simulation.v[0])[5]
+    weight = -dog.mass.sum() * dog.gravity[2]
+    np.testing.assert_allclose(up - weight, fallen / n.simulation.dt, rtol=0, atol=1e-4 * weight)
+
+
+@of('box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2))  # a position, or a (4, 4) matrix')
+def _(n: SimpleNamespace) -> None:
+    matrix = np.eye(4)
+    matrix[:3, 3] = 2.0, 0.0, 0.2
+    assert np.array_equal(engine.Obstacle("box", (1.0, 1.0, 0.4), pose=matrix).pose, n.box.pose)
+
+
+@of("simulation.contacts.link, simulation.contacts.other  # −1 the ground, −2 − k obstacle k, else a link")
+def _(n: SimpleNamespace) -> None:
+    """test_words.py has obstacles and links."""
+    (link, other), number = n.answer, n.simulation.contacts.number[0]
+    assert len({n.simulation.model.link_names[i] for i in link[0, :number]}) == 4  # its feet
+    assert set(other[0, :number].tolist()) == {-1}
+
+
+@of("np.abs(after.v - simulation.v[0]).max() < 1e-9  # True")
+def _(n: SimpleNamespace) -> None:
+    """test_step_page.py runs the lines before it."""
+
+
+def test_every_comment_is_listed_and_every_entry_stands_on_a_page() -> None:
+    found = examples()
+    assert [line for line in found["python"] if line not in SAID and line not in OF_A_GPU] == []
+    assert [line for line in found["sh"] if line not in OF_A_GPU and line not in OF_THE_SHELL] == []
+    everything = [*found["python"], *found["sh"]]
+    assert [line for line in (*SAID, *OF_A_GPU, *OF_THE_SHELL) if line not in everything] == []
+
+
+@pytest.mark.parametrize("line", [each for each in SAID if each in examples()["python"] and "after.v" not in each])
+def test_a_comment_says_what_its_line_does(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    given = names()
+    if "forward_dynamics(" in line:
+        given["tau"] = engine.bias(given["model"], given["q"], given["v"])
+    code = line.partition("#")[0].strip()
+    try:
+        given["answer"] = eval(code, given)
+    except SyntaxError:  # it is no expression
+        exec(code, given)
+    SAID[line](SimpleNamespace(**given))
