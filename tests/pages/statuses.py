@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+from app.picture import render
 from engine import cli
+from engine.cli import parser
 
 BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><parent link="a"/></joint></robot>'
 
@@ -18,12 +22,20 @@ BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><paren
 def called(*words: object) -> tuple[int, str, str]:
     """The status of a headless command with what it said on both streams."""
     said, told = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told), patch.object(cli, "parser", _parser):
         try:
             status = cli.main([str(each) for each in words])
         except SystemExit as ended:
             status = int(ended.code or 0)
     return status, said.getvalue(), told.getvalue()
+
+
+@cache
+def _parser() -> tuple[argparse.ArgumentParser, Any]:
+    """That of the program, made once for all calls, since it takes as long as a short run."""
+    root, commands = parser()
+    render.add_parser(commands)
+    return root, commands
 
 
 def agreed(calls: Sequence[tuple[object, ...]]) -> int:

@@ -1,61 +1,329 @@
-"""What a command reports and its exit status follow from each other, and from what the engine has of the same robot."""
+"""What commands print and write is what the engine has of the same robot, and their exit status follows from it."""
 
 from __future__ import annotations
 
 import json
-from itertools import permutations
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from statuses import BROKEN, called
+import toys
+from PIL import Image
+from statuses import called
 
 import engine
+from engine import run_command
+from engine.bench.suites import cpu
+from engine.rollout import Recorder
+from engine.selection import capabilities, choice
 
-ROBOT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"
-ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="slide" type="prismatic"><parent link="a"/><child link="b"/>
-<axis xyz="1 0 0"/><limit lower="-0.25" upper="1.5" velocity="3.5" effort="70"/></joint></robot>"""
-
-
-def test_the_worst_of_several_files_decides(tmp_path: Path):
-    for name, text in (("good", ROBOT), ("broken", BROKEN), ("other", ROBOT)):
-        (tmp_path / f"{name}.urdf").write_text(text)
-    for names in permutations(("good", "broken", "other")):
-        for form in ((), ("--json",)):
-            status, _, _ = called("check", *(tmp_path / f"{name}.urdf" for name in names), *form)
-            assert status == 1, names
-    assert called("check", tmp_path / "good.urdf", tmp_path / "other.urdf")[0] == 0
+PACKAGES = ("--package-dir", "elsewhere")
 
 
-@pytest.mark.parametrize("robot", ["arm7", "quadruped", "humanoid", "slide"])
-def test_info_shows_every_limit_of_every_joint(robot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("COLUMNS", "300")  # rows in one line each
-    source: str | Path = robot
-    if robot == "slide":
-        source = tmp_path / "slide.urdf"
-        source.write_text(ROBOT)
-    model = engine.load(source if robot == "slide" else engine.find_robot(robot))
-    _, said, _ = called("info", source)
-    for joint in (x for x in model.joints if x.leader is None and x.v.stop - x.v.start == 1):
-        (row,) = (line for line in said.splitlines() if line.split()[:1] == [joint.name])
-        numbers = (model.lower, model.upper, model.velocity_limit, model.effort_limit, model.damping, model.friction)
-        for number in (float(x[joint.v.start]) for x in numbers):
-            assert not np.isfinite(number) or number == 0 or f"{number:.4g}" in row, (joint.name, number, row)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toys.write(tmp_path_factory.mktemp("answers"))
 
 
-def test_a_run_repeats_its_numbers_and_says_so(tmp_path: Path):
+@pytest.fixture
+def folder(written: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the robots are, and the commands begin; rows are in one line each."""
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(written)
+    return written
+
+
+def plain(found: Any) -> Any:
+    """As JSON has it."""
+    return json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize("options", [(), ("--floating",), ("--no-mimic", *PACKAGES)], ids=str)
+@pytest.mark.parametrize("robot", ["toy", "shod", "loose", "arm7", "quadruped", "humanoid"])
+def test_info_tells_what_the_model_has(robot: str, options: Sequence[str], folder: Path):
+    path = toys.source(robot, folder)
+    given = ([x for x in options if x == "elsewhere"], "--floating" in options, "--no-mimic" not in options)
+    name = robot if path.parent == engine.ROBOTS else path.name
+    if "--floating" in options and robot not in ("toy", "shod", "arm7"):
+        assert called("info", name, *options)[0] == 1  # it floats by itself
+        return
+    model = engine.load(path, *given)
+    chosen, unserved, changes = choice.choose(model), capabilities.unserved(model), choice.changes(model)
+    status, said, errors = called("info", name, *options, "--json")
+    found, warnings = json.loads(said), [str(each) for each in model.diagnostics]
+    rows = found.pop("joints")
+    assert (status, errors.splitlines()) == (0, warnings)
+    assert found == plain({
+        "robot": model.name, "source": str(path), "links": len(model.link_names), "moving_bodies": len(model.parent),
+        "nq": len(model.neutral()), "nv": len(model.lower), "mass_kg": float(np.sum(model.mass)),
+        "algorithms": engine.algorithms(model), "algorithm": chosen.algorithm, "why": chosen.why,
+        "refused": {name: why for why, names in unserved.items() for name in names},
+        "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
+        "collisions": len(model.collisions), "warnings": [asdict(each) for each in model.diagnostics],
+    })  # fmt: skip
+    assert [(row["name"], row["type"]) for row in rows] == [(joint.name, joint.kind) for joint in model.joints]
+    for what, width in (("q", model.nq), ("v", model.nv)):  # one after the other, without gaps
+        ends = [row[what].partition("–") for row in rows if row[what]]
+        places = [range(int(first), int(last or first) + 1) for first, _, last in ends]
+        assert places == [range(x.start, x.stop) for x in (getattr(j, what) for j in model.joints if not j.leader)]
+        assert [i for place in places for i in place] == list(range(width))
+    for joint, row in zip(model.joints, rows, strict=True):
+        told = [row[name] for name in ("position", "velocity", "effort", "damping", "friction")]
+        if joint.leader:
+            assert told == [f"{joint.multiplier:g} × {joint.leader} {joint.offset:+g}", "", "", "", ""]
+            assert not row["q"] + row["v"]
+            continue
+        for i in range(joint.v.start, joint.v.stop):
+            limits = (model.velocity_limit[i], model.effort_limit[i])
+            bounds, rest = (model.lower[i], model.upper[i]), (model.damping[i], model.friction[i])
+            free = "free" if joint.v.stop - joint.v.start == 1 else ""
+            assert told == [
+                f"{bounds[0]:.4g} … {bounds[1]:.4g}" if np.any(np.isfinite(bounds)) else free,
+                *(f"{x:.4g}" if np.isfinite(x) else "∞" for x in limits), *(f"{x:.4g}" for x in rest),
+            ]  # fmt: skip
+    status, said, errors = called("info", name, *options)
+    assert (status, errors.splitlines()) == (0, warnings)
+    sizes = [f"choice by size, for robots like this one: {choice.describe(changes)}"] if changes else []
+    told, _, table = said.partition("\njoint ")
+    assert told.splitlines() == [
+        f"{model.name}: {found['links']} links in {len(model.parent)} moving bodies, {sum(model.mass):.4g} kg moving",
+        f"nq {model.nq}, nv {model.nv}, {found['visuals']} shapes to draw, {found['collisions']} that collide",
+        chosen.why, *sizes,
+        f"served by {', '.join(engine.algorithms(model))}",
+        *(f"not by {', '.join(names)}: {why}" for why, names in unserved.items()),
+    ]  # fmt: skip
+    head, *lines = ("joint " + table).splitlines()
+    starts = [*(column.start() for column in re.finditer(r"\S+", head)), None]
+    cells = [[line[a:b].strip() for a, b in pairwise(starts)] for line in lines]
+    assert cells == [[row[what] for what in ("name", *head.split()[1:])] for row in rows]
+
+
+def test_generate_writes_the_robot_of_its_arguments(tmp_path: Path, chance: np.random.Generator):
+    """To a file or to the standard output; each argument changes the robot."""
+    out = tmp_path / "robot.urdf"
+    for kind, make in (("chain", engine.chain), ("tree", engine.tree)):
+        links, seed = int(chance.integers(3, 20)), int(chance.integers(1, 1000))
+        made = set()
+        for given in (
+            {}, {"seed": seed}, {"seed": seed + 1}, {"seed": seed + 2, "prismatic": 0.6, "spherical": 0.4},
+            {"seed": seed, "spherical": 1}, {"seed": seed, "prismatic": 1}, {"straight": True},
+        )[: 7 if kind == "chain" else 6]:  # fmt: skip
+            model = make(links, **given)
+            words = [x for name, value in given.items() for x in (f"--{name}", value) if x is not True]
+            assert called("generate", kind, links, *words) == (0, engine.to_urdf(model) + "\n", "")
+            status, said, _ = called("generate", kind, links, *words, "--out", out, "--json")
+            assert (status, json.loads(said)) == (0, {"robot": model.name, "links": links, "file": str(out)})
+            assert called("generate", kind, links, *words, "--out", out) == (0, "", "")
+            assert out.read_text() == engine.to_urdf(model)
+            made.add(out.read_text())
+            read = engine.load(out)
+            for name in ("parent", "kind", "home_rotation", "home_position", "mass", "first_moment", "inertia"):
+                np.testing.assert_allclose(getattr(read, name), getattr(model, name), atol=1e-12, err_msg=name)
+        assert len(made) == (7 if kind == "chain" else 6)
+        assert called("generate", kind, 1, "--prismatic", 0.5, "--spherical", 0.5)[0] == 0
+        for wrong in ((0,), (2.5,), (2, "--prismatic", 1.1), (2, "--spherical", -0.1), (2, "--seed", -1),
+                      (2, "--seed", 0.5), (2, "--prismatic", 0.6, "--spherical", 0.5)):  # fmt: skip
+            assert called("generate", kind, *wrong)[0] == 2, wrong
+
+
+def told(name: object, found: list[engine.Diagnostic]) -> list[str]:
+    """What `check` says of a file."""
+    kinds = [each.severity for each in found]
+    counts = (f"{kinds.count(x)} {x}{'' if kinds.count(x) == 1 else 's'}" for x in ("error", "warning"))
+    return [f"{name}: {', '.join(counts)}", *(f"  {each}" for each in found)]
+
+
+@pytest.mark.parametrize("options", [(), PACKAGES], ids=str)
+@pytest.mark.usefixtures("folder")
+def test_check_tells_all_that_the_engine_finds(tmp_path: Path, options: Sequence[str]):
+    """The worst of several files decides; with --fix it is what is left of the one."""
+    names = ("shod.urdf", "broken.urdf", "arm7", "toy.urdf", "nowhere.urdf")
+    paths = {name: engine.find_robot(name) if name == "arm7" else Path(name) for name in names}
+    findings = {name: engine.check(path, options[1:]) for name, path in paths.items()}
+    errors = {name for name, found in findings.items() if any(each.severity == "error" for each in found)}
+    assert errors == {"broken.urdf", "nowhere.urdf"}
+    for some in (names, names[::-1], names[::2], names[:2], names[1:3], names[3:], *((name,) for name in names)):
+        status, said, _ = called("check", *some, *options)
+        assert status == int(bool(errors & set(some)))
+        assert said.splitlines() == [line for name in some for line in told(name, findings[name])]
+        status, said, _ = called("check", *some, *options, "--json")
+        assert status == int(bool(errors & set(some)))
+        assert json.loads(said) == plain({name: [asdict(each) for each in findings[name]] for name in some})
+    for name in names[:4]:
+        copy, fixed = tmp_path / "copy.urdf", tmp_path / "fixed.urdf"
+        count, left = engine.repair(paths[name], copy, options[1:], overwrite=True)
+        status, said, _ = called("check", name, "--fix", fixed, "--overwrite", *options)
+        assert fixed.read_bytes() == copy.read_bytes()
+        assert status == int(any(each.severity == "error" for each in left))
+        written = f"{count} repair{'' if count == 1 else 's'} written to"
+        assert said.splitlines() == [*told(name, findings[name]), written, *told(fixed, left)]
+        again = called("check", name, "--fix", fixed, "--overwrite", *options, "--json")
+        both = {name: findings[name], str(fixed): left}
+        assert (again[0], json.loads(again[1])) == (
+            status, plain({name: [asdict(each) for each in found] for name, found in both.items()})
+        )  # fmt: skip
+        assert called("check", name, "--fix", fixed, *options)[0] == 2
+
+
+def test_run_tells_the_same_in_words_and_how_long_each_part_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By a clock that goes on in each part alone."""
+    clock = [0.0]
+    monkeypatch.setattr(run_command, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Recorder, "phases", lambda _: {"bias": 1.5e-6, "solve": 2e-3})
+    takes = {"load": 0.25, "compile": 1.5, "simulate": 0.004, "write": 3.0}
+
+    def slow(owner: Any, name: str, part: str) -> None:
+        real = getattr(owner, name)
+
+        def slowed(*words: Any) -> Any:
+            clock[0] += takes[part]
+            return real(*words)
+
+        monkeypatch.setattr(owner, name, slowed)
+
+    slow(run_command, "load_robot", "load")
+    slow(engine.Compilation, "here", "compile")
+    slow(Recorder, "run", "simulate")
+    slow(run_command, "save", "write")
+    for batch, out in ((1, tmp_path / "run.npz"), (3, None)):
+        words = (
+            "run",
+            "arm7",
+            "--q",
+            "random",
+            "--batch",
+            batch,
+            "--seconds",
+            0.0204,
+            *(("--out", out) if out else ()),
+        )
+        status, said, _ = called(*words, "--json")
+        x = json.loads(said)
+        assert (status, x["steps"], x["phases_us"]) == (0, 20, pytest.approx({"bias": 1.5, "solve": 2000}))
+        assert x["seconds"] == pytest.approx(takes if out else takes | {"write": 0})
+        assert x["trajectory"] == (str(out) if out else None)
+        assert x["wall_seconds"] == pytest.approx(0.004)
+        assert x["simulated_per_wall_second"] == pytest.approx(0.02 / 0.004)
+        assert x["robot_steps_per_second"] == pytest.approx(batch * 20 / 0.004)
+        status, said, _ = called(*words)
+        assert (status, [line.split() for line in said.splitlines()]) == (0, [line.split() for line in (
+            f"arm7: 0.02 s in 0.004 s of wall time, 5 times real time ({x['integrator']}, dt {x['dt']:g} s)", x["why"],
+            f"energy: {x['energy_start_J']:.6g} J at the start, {x['energy_end_J']:.6g} J at the end, "
+            f"change {x['energy_drift_J']:+.3g} J",
+            *["3 robots: 1.5e+04 steps of a robot per second"] * (batch == 3),
+            "phase of a step µs", "bias 1.50", "solve 2000.00",
+            f"seconds: load 0.25, compile 1.50, simulate 0.00, write {3 if out else 0}.00",
+            *[f"trajectory written to {out}"] * bool(out),
+        )])  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+def test_repeat_tells_where_a_run_differs_first_and_by_how_much(tmp_path: Path):
     run = tmp_path / "run.npz"
-    status, said, _ = called("run", "quadruped", "--batch", 3, "--seconds", 0.02, "--out", run, "--json")
-    told = json.loads(said)
-    assert status == 0
-    assert told["robot_steps_per_second"] == pytest.approx(told["batch"] * told["steps"] / told["wall_seconds"])
-    assert told["simulated_seconds"] == pytest.approx(told["steps"] * told["dt"])
-    assert told["simulated_per_wall_second"] == pytest.approx(told["simulated_seconds"] / told["wall_seconds"])
-    assert told["energy_drift_J"] == pytest.approx(told["energy_end_J"] - told["energy_start_J"])
+    words = ("--no-mimic", "--floating", "--no-ground", "--gravity", 1, 2, -3, "--v", -0.5, "--every", 4)
+    assert called("run", "shod.urdf", *words, *PACKAGES, "--dt", 0.001, "--seconds", 0.02, "--out", run)[0] == 0
+    x = {"run": str(run), "robot": "shod", "same": True, "samples": 6, "steps": 20, "first_difference_s": None,
+         "difference": 0.0, "device": "cpu", "written_by": engine.__version__,
+         "catena": engine.__version__}  # fmt: skip
     status, said, _ = called("repeat", run, "--json")
-    assert (status, json.loads(said)["same"]) == (0, True)
+    assert (status, json.loads(said)) == (0, x)
+    assert called("repeat", run) == (0, "run.npz: 6 states after 20 steps, the same to the bit\n", "")
     arrays = dict(np.load(run))
-    arrays["v"] = arrays["v"] * (1 + 1e-9)
-    np.savez(tmp_path / "other.npz", **arrays)
-    for form in ((), ("--json",)):
-        assert called("repeat", tmp_path / "other.npz", *form)[0] == 1
+    arrays["v"][3, 5] += 0.5
+    arrays["q"][4, 2] += 0.75
+    settings = json.loads(str(arrays["settings"]))
+    for version in (engine.__version__, "0.0.1", None):
+        of = {name: value for name, value in settings.items() if name != "catena"}
+        np.savez(run, **arrays | {"settings": json.dumps(of | ({"catena": version} if version else {}))})
+        by = version or "an unknown version"
+        status, said, _ = called("repeat", run, "--json")
+        other = {"same": False, "first_difference_s": 0.012, "difference": pytest.approx(0.5), "written_by": by}
+        assert (status, json.loads(said)) == (1, x | other)
+        status, said, errors = called("repeat", run)
+        assert (status, said) == (1, "")
+        assert errors.startswith("run.npz: the state at 0.012 s differs by 0.5; ")
+        later = f"; it was written by Catena {by}, and this is {engine.__version__}\n"
+        assert errors.endswith(later) == (version != engine.__version__)
+
+
+def test_a_file_that_asks_for_trust_gets_it_from_the_option_alone(tmp_path: Path):
+    """From every command that reads robots, and from `repeat` too, though the run was trusted."""
+    pytest.importorskip("xacrodoc")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "part.xacro").write_text('<robot><link name="a"/></robot>')
+    path, run = tmp_path / "inner" / "robot.xacro", tmp_path / "run.npz"
+    path.write_text(f"""<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:include filename="{tmp_path}/outer/part.xacro"/></robot>""")
+    for words in (("run", path, "--seconds", 0.01, "--out", run), ("repeat", run), ("check", path)):
+        assert [called(*words, *option)[0] for option in ((), ("--trust-xacro",))] == [1, 0], words
+
+
+@pytest.mark.parametrize("command", ["info", "run"])
+@pytest.mark.usefixtures("folder")
+def test_a_broken_robot_is_told_as_check_tells_it(command: str):
+    status, said, errors = called(command, "broken.urdf", "--json")
+    found = engine.check("broken.urdf")
+    assert (status, json.loads(said)) == (1, plain({"robot": "broken.urdf", "diagnostics": [asdict(x) for x in found]}))
+    assert [line.strip() for line in errors.splitlines()[1:]] == [str(x) for x in found if x.severity == "error"]
+    assert called(command, "broken.urdf") == (1, "", errors)
+
+
+@pytest.mark.parametrize(("options", "least", "wrong"), [
+    (("--batch", "--every"), 1, (0, -1, 1.5, "x", "")), (("--seed",), 0, (-1, 1.5, "x", "")),
+    (("--seconds", "--dt", "--cell"), 0.01, (0, -0.01, "x", "", "nan", "inf")),
+])  # fmt: skip
+def test_numbers_out_of_range_are_refused(options: Sequence[str], least: float, wrong: Sequence[object]):
+    for option in options:
+        assert called("run", "arm7", "--seconds", 0.01, option, least)[0] == 0
+        assert {called("run", "arm7", "--seconds", 0.01, option, x)[0] for x in wrong} == {2}, option
+
+
+def test_a_run_that_diverges_says_no_and_why():
+    """And null for energies beyond all numbers."""
+    words = ("--v", 1e200, "--dt", 0.1, "--integrator", "semi-implicit", "--no-limits")
+    for batch in (1, 3):
+        status, said, errors = called("run", "double_pendulum", *words, "--batch", batch, "--json")
+        assert (status, json.loads(said)["failure"]) == (1, errors.rstrip())
+        assert "diverged at " in errors
+        assert json.loads(said)["energy_start_J"] is None
+
+
+def test_json_is_alone_on_the_standard_output_of_a_terminal_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, said, errors = called("run", "arm7", "--seconds", 0.01, "--json")
+    assert json.loads(said)["steps"] == 10
+    assert "simulating" in errors
+
+
+@pytest.mark.usefixtures("gl")
+def test_render_draws_as_many_pixels_as_asked_for_and_what_each_option_says(tmp_path: Path):
+    seen, out = set(), tmp_path / "x.png"
+    for options in ((), ("--q", -0.7), ("--azimuth", 100), ("--elevation", 60), ("--transparent",)):
+        status, said, _ = called(
+            "render", "pendulum", "--out", tmp_path / "x.png", "--size", "48x32", *options, "--json"
+        )
+        x = {"robot": "pendulum", "picture": str(tmp_path / "x.png"), "width": 48, "height": 32, "diagnostics": []}
+        assert (status, json.loads(said)) == (0, x)
+        with Image.open(out) as picture:
+            assert picture.size == (48, 32)
+            seen.add(picture.tobytes())
+    assert len(seen) == 5
+
+
+def test_bench_gives_medians_in_microseconds_and_their_quotients(monkeypatch: pytest.MonkeyPatch):
+    times = np.array([[2.0, 9, 3, 4, 5, 1, 6, 8, 7], [4.0, 27, 9, 8, 5, 4, 6, 16, 28]]) * 1e-6
+    monkeypatch.setattr(cpu, "alternate", lambda candidates, _: list(times[: len(candidates)]))
+    monkeypatch.setattr(cpu, "CASES", cpu.CASES[:1])
+    status, said, _ = called("bench", "--json", "--seconds", 3)
+    (row,), plan = json.loads(said)["rows"], json.loads(said)["plan"]
+    assert (status, plan, row["catena_us"]) == (0, {"suite": "cpu", "seconds": 3}, pytest.approx(5))
+    if "pinocchio_us" in row:
+        assert row["pinocchio_us"] == pytest.approx(8)
+        assert row["ratio"] == pytest.approx(list(np.quantile(times[0] / times[1], (0.25, 0.5, 0.75))))
+    assert " 5 " in called("bench", "--seconds", 3)[1]
