@@ -29,7 +29,7 @@ RUNS: dict[str, Any] = {
     "integrator": ("auto", ("toy", {}, "semi-implicit"), ("toy", {}, "rk4")),
     "algorithm": ("auto", ("arm7", {}, "jsiia"), ("arm7", {}, "cfa")),
     "batch": (1, ("quadruped", {}, 3), ("arm7", {"q": "random", "hold": True}, 3)),
-    "q": ("neutral", ("quadruped", {}, "random"), ("toy", {}, "numbers"), ("arm7", {}, "-0.25")),
+    "q": ("neutral", ("quadruped", {}, "random"), ("toy", {}, "numbers"), ("arm7", {}, "-2.5e-1")),
     "v": ("0", ("toy", {}, "0.5"), ("toy", {}, "numbers")),
     "controls": (None, ("chain", {}, "held.npy"), ("toy", {}, "each.npy")),
     "controller": (None, ("toy", {}, "drive.py")),
