@@ -83,10 +83,10 @@ def joints() -> None:
         same(R.u[j], np.clip(np.sign(y) * max(abs(y) - g * f, 0), low, high))
         assert low <= 0 <= high
     off = R.impulse + 0.1
-    y, (f, low, high) = (R.u + R.G @ (off - R.impulse) - np.diag(R.G) * off)[sticks], R.joints[2]
-    clamped = np.clip(np.sign(y) * max(abs(y) - R.G[sticks, sticks] * f, 0), low, high)
-    u = (R.G @ off + R.b)[sticks]
-    same(contact_law.distances(R.rows, R.G, off)[-1], abs(u - clamped))
+    y, (f, low, high) = (R.u + R.G @ (off - R.impulse) - np.diag(R.G) * off)[slides], R.joints[0]
+    clamped = np.clip(np.sign(y) * max(abs(y) - R.G[slides, slides] * f, 0), low, high)
+    u = (R.G @ off + R.b)[slides]
+    same(contact_law.distances(R.rows, R.G, off)[3], abs(u - clamped))
     same(R.impulse[slides], -R.joints[0, 0] * np.sign(R.u[slides]))
     same(R.u[bounded], -0.4), same(R.u[sticks], 0.0)
 
@@ -144,6 +144,7 @@ def factored() -> None:
     PAGE,
     r"(S + \eta) \lambda_t = -c \qquad S = G_{tt} - G_{tn} G_{nn}^{-1} G_{nt} \tag{9}",
     r"u_t = -\eta \lambda_t",
+    r"u_t = S \lambda_t + c",
     r"\mu \lambda_n = \lVert \lambda_t \rVert",
 )
 def one_contact() -> None:
@@ -155,6 +156,7 @@ def one_contact() -> None:
         S = D[1:, 1:] - np.outer(D[1:, 0], D[0, 1:]) / D[0, 0]
         c = w[1:] - D[1:, 0] / D[0, 0] * w[0]
         eta = -(u[1:] @ impulse[1:]) / (impulse[1:] @ impulse[1:])
+        same(u[1:], S @ impulse[1:] + c)
         same(u[1:], -eta * impulse[1:]), same((S + eta * np.eye(2)) @ impulse[1:], -c)
         assert (eta > 1e-3) == (i == SLIPS)
 

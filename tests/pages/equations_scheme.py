@@ -292,7 +292,7 @@ def constraint_forces() -> None:
 def runs() -> None:
     """Links 2 and 3 of the chain are a run; a is link 1's acceleration, and F' the force in joint 4.
 
-    Forces here are those that a link feels in its own frame, so that F_first and F' are seen from the link before.
+    F_first and F' are (3)'s forces as the link before the joint feels them, in that link's frame.
     """
     b = (-AD_V.T @ J @ R.V.ravel()).reshape(1, N, 6)
     links = dca.Links(R.S[None], R.J[None], R.X[None], c[None], b, R.tau[None])
