@@ -28,7 +28,7 @@ def _given() -> SimpleNamespace:
     free, c = random.normal(size=NV), np.zeros(12)
     wanted = np.array([1.5, 0.4, 0.2, -1.0, 0.02, 0.01, -1.0, 2.0, -1.5, 0.9, -1.2, 0.05])  # of J v_f
     free += np.linalg.pinv(J) @ (wanted - J @ free)
-    c[:3] = [0.3, 0.0, 0.0]
+    c[0], c[3] = 0.3, 0.2
     joints = np.array([[0.1, -np.inf, np.inf], [0.2, -0.4, 2.0], [5.0, -1.0, 1.0]])
     G, rows = J @ solve(M, J.T), Rows(J, J @ free + c, mu, joints)
     impulse = contact_law.solve(rows, G)
@@ -74,7 +74,7 @@ def de_saxce() -> None:
 
 
 @law(PAGE, r"u = \mathrm{clamp}(\mathrm{soft}(u - g \lambda, g f), lo, hi) \tag{3}", r"g = G_{jj}",
-     r"lo \le 0 \le hi", r"\lambda = -f \mathrm{sign}(u)")  # fmt: skip
+     r"lo \le 0 \le hi", r"\lambda = -f \mathrm{sign}(u)", r"\lvert u - \mathrm{clamp}(\ldots) \rvert")  # fmt: skip
 def joints() -> None:
     slides, bounded, sticks = range(9, 12)
     for j, (f, low, high) in zip((slides, bounded, sticks), R.joints, strict=True):
@@ -82,17 +82,30 @@ def joints() -> None:
         y = R.u[j] - g * R.impulse[j]
         same(R.u[j], np.clip(np.sign(y) * max(abs(y) - g * f, 0), low, high))
         assert low <= 0 <= high
+    off = R.impulse + 0.1
+    y, (f, low, high) = (R.u + R.G @ (off - R.impulse) - np.diag(R.G) * off)[slides], R.joints[0]
+    clamped = np.clip(np.sign(y) * max(abs(y) - R.G[slides, slides] * f, 0), low, high)
+    u = (R.G @ off + R.b)[slides]
+    same(contact_law.distances(R.rows, R.G, off)[3], abs(u - clamped))
     same(R.impulse[slides], -R.joints[0, 0] * np.sign(R.u[slides]))
     same(R.u[bounded], -0.4), same(R.u[sticks], 0.0)
 
 
-@law(PAGE, r"\Delta T = \tfrac{1}{2} \lambda^T (u - c + J v_f) \tag{4}", r"v^+ = v_f + M^{-1} J^T \lambda")
+@law(
+    PAGE,
+    r"\Delta T = \tfrac{1}{2} \lambda^T (u - c + J v_f) \tag{4}",
+    r"\Delta T \le 0",
+    r"v^+ = v_f + M^{-1} J^T \lambda",
+)
 def work() -> None:
     after = R.free + solve(R.M, R.J.T @ R.impulse)
     same(0.5 * after @ R.M @ after - 0.5 * R.free @ R.M @ R.free, 0.5 * R.impulse @ (R.u - R.c + R.J @ R.free))
     same(R.u, R.J @ after + R.c)
     problem = step.Problem(R.M, R.free, [], R.rows, np.arange(3), np.arange(3), R.c, R.c)
     same(step.energy_gain(problem, R.impulse), R.impulse @ (R.u - R.c + R.J @ R.free))
+    shut = R.rows._replace(b=R.J @ R.free)  # no restitution, and no gap
+    impulse = contact_law.solve(shut, R.G)
+    assert impulse @ (R.G @ impulse + 2 * shut.b) < 0
 
 
 @law(
@@ -131,6 +144,7 @@ def factored() -> None:
     PAGE,
     r"(S + \eta) \lambda_t = -c \qquad S = G_{tt} - G_{tn} G_{nn}^{-1} G_{nt} \tag{9}",
     r"u_t = -\eta \lambda_t",
+    r"u_t = S \lambda_t + c",
     r"\mu \lambda_n = \lVert \lambda_t \rVert",
 )
 def one_contact() -> None:
@@ -142,6 +156,7 @@ def one_contact() -> None:
         S = D[1:, 1:] - np.outer(D[1:, 0], D[0, 1:]) / D[0, 0]
         c = w[1:] - D[1:, 0] / D[0, 0] * w[0]
         eta = -(u[1:] @ impulse[1:]) / (impulse[1:] @ impulse[1:])
+        same(u[1:], S @ impulse[1:] + c)
         same(u[1:], -eta * impulse[1:]), same((S + eta * np.eye(2)) @ impulse[1:], -c)
         assert (eta > 1e-3) == (i == SLIPS)
 
@@ -185,6 +200,7 @@ def newton() -> None:
     r"x = (\mu \lambda_n, \lambda_t)",
     r"w = u + \mu \lVert u_t \rVert n",
     r"y = (w_n / \mu, w_t)",
+    r"\sqrt{\lVert w_t \rVert^2 + \delta^2} - \delta",
 )
 def complementary() -> None:
     """With ν = 0 the two are the law; e is the product's unit."""
@@ -193,6 +209,8 @@ def complementary() -> None:
         x, y = np.array([mu * impulse[0], *impulse[1:]]), np.array([w[0] / mu, *w[1:]])
         same(np.zeros(3), interior_point.jordan(x, y), [x @ y, *(x[0] * y[1:] + y[0] * x[1:])])
         same(x, interior_point.jordan(x, n3))
+    t, delta = 0.3, 0.1  # as `interior_point` has it: t² over √(t² + δ²) + δ
+    same(np.sqrt(t**2 + delta**2) - delta, t**2 / (np.sqrt(t**2 + delta**2) + delta))
 
 
 @law(

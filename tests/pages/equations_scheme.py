@@ -37,11 +37,13 @@ def _given() -> SimpleNamespace:
     q, v, tau = model.random(random), random.normal(size=N), random.normal(size=N) * 3
     at, M, bias = motion(model, q, v), engine.mass_matrix(model, q), engine.bias(model, q, v)
     a = engine.forward_dynamics(model, q, v, tau)
+    pose = np.tile(np.eye(4), (N, 1, 1))
+    pose[:, :3, :3], pose[:, :3, 3] = at.R, at.p
     own = np.linalg.inv(lie.Ad(at.R, at.p))
     V = (own @ at.V[..., None])[..., 0]
     A = (own @ (at.J @ a + at.drift - np.concatenate([np.zeros(3), model.gravity]))[..., None])[..., 0]
     return SimpleNamespace(
-        model=model, chain=chain, q=q, v=v, tau=tau, a=a, M=M, delta=tau - bias, bias=bias, V=V, A=A,
+        model=model, chain=chain, q=q, v=v, tau=tau, a=a, M=M, delta=tau - bias, bias=bias, V=V, A=A, pose=pose,
         X=chain.X(q[None])[0], S=chain.S, W=chain.W, J=chain.J, a0=chain.a0, random=random,
     )  # fmt: skip
 
@@ -76,11 +78,13 @@ JHAT, P, JOINTS = articulated()
 U, D, u = (np.array(part) for part in zip(*JOINTS, strict=True))
 
 
-@law(PAGE, r"(I - \Gamma) V = S \dot q \tag{1}", r"V_i = X_i V_{i-1} + S_i \dot q_i")
+@law(PAGE, r"(I - \Gamma) V = S \dot q \tag{1}", r"V_i = X_i V_{i-1} + S_i \dot q_i", r"\mathrm{Ad}(T_i^{-1})")
 def velocities() -> None:
     same(R.V.ravel(), solve(I - GAMMA, S @ R.v))
     for i in range(1, N):
         same(R.V[i], R.X[i] @ R.V[i - 1] + R.S[i] * R.v[i])
+        pose = inv(R.pose[i - 1]) @ R.pose[i]
+        same(R.X[i], lie.Ad(inv(pose)[:3, :3], inv(pose)[:3, 3]))
 
 
 @law(PAGE, r"(I - \Gamma) \dot V = S \ddot q + \mathrm{ad}_V S \dot q \tag{2}", r"\dot V_0 = -g")
@@ -163,6 +167,11 @@ def odd_even() -> None:
     r"\ddot q = D^{-1} (u - U^T a') \qquad \dot V = a' + S \ddot q \tag{14}",
     r"c = \mathrm{ad}_V S \dot q",
     r"a' = X a + c",
+    r"-\mathrm{ad}_V^T J V",
+    r"\hat J' = \hat J - U D^{-1} U^T + J",
+    r"w = U^T S'",
+    r"(\hat J + J) S' - D^{-1} w U",
+    r"S'^T (\hat J + J) S' - D^{-1} w^2",
 )
 def articulated_bodies() -> None:
     for i in range(N):
@@ -173,11 +182,18 @@ def articulated_bodies() -> None:
         same(R.a[i], (u[i] - U[i].T @ before) / D[i])
         same(R.A[i], before + R.S[i] * R.a[i])
     same(JHAT, abia_hybrid.articulated_inertias(R.chain, R.X[None])[0])
+    # seen from link 3's frame, in which link 4 is prepared while its own chain is done; S' is link 3's axis
+    X, J_next, S_next = R.X[4], R.J[3], R.S[3]
+    own, U4 = X.T @ JHAT[4] @ X, X.T @ U[4]
+    joined, w = own - np.outer(U4, U4) / D[4] + J_next, U4 @ S_next
+    same(JHAT[3], joined), same(U[3], (own + J_next) @ S_next - w * U4 / D[4])
+    same(D[3], S_next.T @ (own + J_next) @ S_next - w**2 / D[4])
 
 
 @law(
     PAGE,
     r"\Psi_i = (1 - S_i D_i^{-1} U_i^T) X_i \tag{15}",
+    r"X_i^T U_i D_i^{-1}",
     r"M^{-1} = (1 - S^T Z \Pi)^T D^{-1} (1 - S^T Z \Pi) \qquad Z = (1 - \Psi^T)^{-1} \tag{16}",
 )
 def factors_of_the_inverse() -> None:
@@ -276,7 +292,7 @@ def constraint_forces() -> None:
 def runs() -> None:
     """Links 2 and 3 of the chain are a run; a is link 1's acceleration, and F' the force in joint 4.
 
-    Forces here are those that a link feels in its own frame, so that F_first and F' are seen from the link before.
+    F_first and F' are (3)'s forces as the link before the joint feels them, in that link's frame.
     """
     b = (-AD_V.T @ J @ R.V.ravel()).reshape(1, N, 6)
     links = dca.Links(R.S[None], R.J[None], R.X[None], c[None], b, R.tau[None])

@@ -14,7 +14,7 @@ import engine
 from engine import lie
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
-from engine.algorithms.motion import equations_of_motion, motion
+from engine.algorithms.motion import equations_of_motion, motion, point_jacobian
 from engine.scene import Scene
 
 CONTACT, STEP = "docs/contact.md", "docs/step.md"
@@ -59,7 +59,8 @@ def free_velocity() -> None:
     r"u = G \lambda + b \qquad G = J M^{-1} J^T \qquad b = J v_f + c \tag{6}",
     r"c_n = \phi / h",
 )
-@law(STEP, r"u = G \lambda + b", r"G = J \tilde M^{-1} J^T", r"b = J v_f + c", r"s = \mu \lVert u_t \rVert n",
+@law(STEP, r"\tau + k_p (q^\ast - q) - k_d v", r"q + h v", r"h (k_d + h k_p)",
+     r"u = G \lambda + b", r"G = J \tilde M^{-1} J^T", r"b = J v_f + c", r"s = \mu \lVert u_t \rVert n",
      r"v^+ = v_f + \tilde M^{-1} J^T \lambda", r"\tilde M = M + h (d + k_d + h k_p)",
      r"q^+ = q + h (v + h \dot v)", r"M \dot v + h = \tau")  # fmt: skip
 def rows() -> None:
@@ -158,3 +159,41 @@ def sums() -> None:
     for far in (0.7, 3.0):  # two squares with edges of 1 m, overlapping and apart
         distance = np.max(np.min((corners + np.array([far, 0.1])) @ n, 0) - np.max(corners @ n, 0))
         same(distance, far - 1)
+
+
+@law(CONTACT, r"-\omega \times v", r"\omega \times \omega = 0", r"J = J_a - J_b")
+@law(STEP, r"-\omega \times v", r"h \omega", r"\mathrm{Ad}(T_i) S_i")
+def turning_frames() -> None:
+    """A body that flies free turns, and moves straight on; the text's v_f leaves the frame's turning out."""
+    free, q = body().with_gravity((0, 0, 0)), at(body(), 1, 2, 3)[0]
+    v = np.array([0, 0, 3.0, 1.0, 0, 0.5])
+    rate = engine.forward_dynamics(free, q, v, np.zeros(6))
+    same(rate, [0, 0, 0, *-np.cross(v[:3], v[3:])])
+    zero, h = np.zeros(6), 1e-2
+    after = step.step(free, q, v, step.Acting(zero, zero), step.Settings(h, "semi-implicit", zero, zero, True, None))
+    same(after.problem.free, v), same(v + h * rate + [0, 0, 0, *(h * np.cross(v[:3], v[3:]))], v)
+    simulation = engine.Simulation(free, dt=h, q=q, v=v, device="cpu")
+    simulation.step()
+    R = lie.exp(np.array([*(h * v[:3]), 0, 0, 0]))[0]
+    same(lie.rotation_from_quaternion(simulation.q[0, 3:]), R)
+    same(simulation.v[0], [*v[:3], *(R.T @ v[3:])]), same(simulation.q[0, :3], q[:3] + h * v[3:])
+    model = engine.chain(2, seed=1)
+    at0, x = motion(model, model.neutral(), np.zeros(2)), np.array([0.1, 0.2, 0.3])
+    same(at0.J[1] - at0.J[0], np.outer(lie.Ad(at0.R[1], at0.p[1])[:, 2], [0, 1]))
+    between = point_jacobian(model, at0, 1, x) - point_jacobian(model, at0, 0, x)
+    same(between[:, 0], np.zeros(3)), same(between[:, 1], np.cross(at0.R[1][:, 2], x - at0.p[1]))
+
+
+@law(CONTACT, r"g \sin\theta / (1 + I / m r^2)", r"\lvert b \rvert = g h", r"h (k_d + h k_p)")
+def balls_and_boxes() -> None:
+    """A ball of I = 0.01 kg m², m = 1 kg and r = 0.1 m rolls down; a box rests. The gains' share is in `rows`."""
+    ball, theta = body("sphere"), 0.3
+    plane = engine.slope(theta)
+    q = at(ball, *(0.1 * np.array(plane.normal)))
+    rolls = engine.Simulation(ball, scene=Scene(ground=plane, friction=1.0), q=q, device="cpu")
+    rolls.step(50)
+    speed = engine.momentum(ball, rolls.q[0], rolls.v[0])[3:] @ [np.cos(theta), 0, -np.sin(theta)]
+    same(speed / rolls.time, 9.81 * np.sin(theta) / (1 + 0.01 / (1 * 0.1**2)), atol=1e-6)
+    zero, q = np.zeros(6), at(body(), 0, 0, 0.1)[0]
+    settings = step.Settings(1e-3, "semi-implicit", zero, zero, True, Scene())
+    same(np.abs(step.step(body(), q, zero, step.Acting(zero, zero), settings).problem.rows.b).max(), 9.81 * 1e-3)
