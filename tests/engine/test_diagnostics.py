@@ -378,7 +378,7 @@ def all_finite(model: Model) -> bool:
     return all(math.isfinite(value) for array in arrays for value in array.ravel())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(PLACES), ANYTHING, min_size=1, max_size=3))
 def test_no_number_does_worse_than_a_refusal(tmp_path_factory: pytest.TempPathFactory, garbage: dict[str, str]) -> None:
     path = write(tmp_path_factory.getbasetemp(), TEMPLATE.format(**(SOUND | garbage)))
@@ -393,7 +393,7 @@ KINDS = st.sampled_from(["revolute", "fixed", "planar", "floating", "spherical",
 JOINTS = st.tuples(NAMES, NAMES, NAMES, KINDS, NAMES)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(NAMES, max_size=5), st.lists(JOINTS, max_size=6), st.booleans(), st.booleans())
 def test_no_tangle_of_links_does_worse_than_a_refusal(
     tmp_path_factory: pytest.TempPathFactory,
@@ -413,7 +413,7 @@ def test_no_tangle_of_links_does_worse_than_a_refusal(
         assert set(model.link_names) == set(links)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.data())
 def test_no_damage_to_the_text_does_worse_than_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

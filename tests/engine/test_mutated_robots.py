@@ -45,7 +45,7 @@ def errors(found: list[engine.Diagnostic]) -> list[engine.Diagnostic]:
     return [entry for entry in found if entry.severity == "error"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(mutated())
 def test_load_refuses_what_check_calls_an_error_and_nothing_else(folder: Path, data: bytes) -> None:
     path = folder / "checked.urdf"
@@ -63,7 +63,7 @@ def test_load_refuses_what_check_calls_an_error_and_nothing_else(folder: Path, d
     assert all(entry.line is None or 1 <= entry.line <= data.count(b"\n") + 1 for entry in found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(mutated())
 def test_the_repaired_copy_of_any_file_moves_alike(folder: Path, data: bytes) -> None:
     path, copy = folder / "faulty.urdf", folder / "repaired.urdf"

@@ -52,7 +52,7 @@ def drive(simulation: engine.Simulation, recording: engine.Recording, seconds: f
         recording.add(simulation)
 
 
-@pytest.mark.parametrize("seconds", [12.0, pytest.param(60.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [5.0, pytest.param(60.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["arm7", "quadruped"])
 def test_fifty_frames_of_a_run_run_again_to_the_same_bits(name, seconds, rng):
     """Efforts, targets and drags included; each to the next ten frames, the first two to the end."""

@@ -426,11 +426,11 @@ def chain(path: Path, n: int) -> Path:
 
 def test_long_chains_load_fast_and_in_linear_memory(tmp_path: Path) -> None:
     peaks = []
-    for n in (1000, 2000):
+    for n in (500, 1000):
         path = chain(tmp_path / f"{n}.urdf", n)
         start = time.process_time()
         model = engine.load(path)
-        assert time.process_time() - start < 1
+        assert time.process_time() - start < 0.5
         assert (model.nv, model.diagnostics) == (n, ())
         tracemalloc.start()
         engine.load(path)
