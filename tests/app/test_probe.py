@@ -191,5 +191,6 @@ def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
     bench.play()
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 10)
-    assert np.all(np.diff(gathered(bench, blocks)) > 0)
+    times = gathered(bench, blocks)
+    assert np.all(np.diff(times[times > 0]) > 0)  # before it plays there may be several of the same moment
     assert max(pretended_gpu.launches) > 2
