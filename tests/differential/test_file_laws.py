@@ -18,7 +18,7 @@ from engine.validation import Array
 from tests.differential.cases import Case
 from tests.differential.laws import OWN_PAIRS, PLAIN, PLANE, TREES, holds
 from tests.differential.test_quantity_laws import states
-from tests.differential.urdf_text import mesh_file, urdf
+from tests.differential.urdf_text import load, mesh_file, urdf
 
 UNBOUNDED = 1e9
 """Limits of so much or more are none, as exporters write them."""
@@ -83,6 +83,23 @@ def where_links_are(robot: dict, model: engine.Model, q: Array) -> dict[str, Arr
                 x = np.zeros(0) if joint["kind"] == "fixed" else coordinate(robot, model, joint["name"], q)
                 poses[joint["child"]] = poses[joint["parent"]] @ origin(joint) @ across(joint, x)
     return poses
+
+
+def followers_of_followers_stand_as_the_file_says(found: Case) -> None:
+    """Each joint of one coordinate follows the one before it, by a multiplier and an offset of its own."""
+    robot = copy.deepcopy(found.robot)
+    scalar = [joint for joint in robot["joints"] if joint["kind"] in ("revolute", "prismatic", "continuous")]
+    for joint in scalar:
+        joint["limit"] = {"lower": -UNBOUNDED, "upper": UNBOUNDED, "velocity": None, "effort": None}
+        joint["mimic"] = None
+    for k, joint in enumerate(scalar[1:]):
+        joint["mimic"] = {"joint": scalar[k]["name"], "multiplier": 0.7 + 0.1 * k, "offset": 0.2 - 0.1 * k}
+    model = load(robot)
+    q = model.neutral()
+    q[model.q_of_v[model.constrained & (model.q_of_v >= 0)]] = 0.3
+    expected = where_links_are(robot, model, q)
+    for name, T in zip(model.link_names, engine.link_poses(model, q), strict=True):
+        np.testing.assert_allclose(T, expected[name], rtol=0, atol=1e-9 * (1 + np.abs(T).max()), err_msg=name)
 
 
 def links_stand_and_weigh_as_the_file_says(found: Case) -> None:
@@ -199,6 +216,13 @@ def test_files_are_read_as_they_are_now(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", MANY)
-@pytest.mark.parametrize("law", [links_stand_and_weigh_as_the_file_says, joints_are_bounded_as_the_file_says])
+@pytest.mark.parametrize(
+    "law",
+    [
+        followers_of_followers_stand_as_the_file_says,
+        links_stand_and_weigh_as_the_file_says,
+        joints_are_bounded_as_the_file_says,
+    ],
+)
 def test_models_are_what_files_say(law, count: int) -> None:
     holds(law, (PLAIN, TREES, OWN_PAIRS), count)

@@ -256,7 +256,9 @@ def test_joints_carry_what_hangs_on_them(count: int) -> None:
     [gains_hold, suggested_steps_turn_little, no_pose_is_deeper_than_the_deepest_fall, poses_are_within_limits],
 )
 def test_gains_steps_and_poses(law, count: int) -> None:
-    holds(law, (TREES,), count)
+    holds(
+        law, (TREES,), 6 * count if law is no_pose_is_deeper_than_the_deepest_fall else count
+    )  # few slides have limits
 
 
 @pytest.mark.parametrize("count", MANY)
