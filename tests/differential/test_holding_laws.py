@@ -182,6 +182,17 @@ def poses_are_within_limits(found: Case) -> None:
     assert np.all(np.abs(q[:, free]) <= 1.0)
 
 
+def the_further_end_of_a_slide_counts(found: Case) -> None:
+    """Top speeds are those of slides that go as far the other way: how far from zero the further end is, counts."""
+    model = found.model()
+    slides = np.isin(np.arange(model.nv), model.coupling.v_index[model.v_start[model.kind == PRISMATIC]])
+    far = np.maximum(np.abs(model.lower), np.abs(model.upper))
+    both = dataclasses.replace(
+        model, lower=np.where(slides, -far, model.lower), upper=np.where(slides, far, model.upper)
+    )
+    assert np.array_equal(timestep.top_speeds(both), timestep.top_speeds(model))
+
+
 def robots_are_put_down(found: Case) -> None:
     """The lowest place of all shapes touches: by brute force over a plane, by the text's contacts over a field."""
     if found.scene is None:
@@ -253,7 +264,13 @@ def test_joints_carry_what_hangs_on_them(count: int) -> None:
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize(
     "law",
-    [gains_hold, suggested_steps_turn_little, no_pose_is_deeper_than_the_deepest_fall, poses_are_within_limits],
+    [
+        gains_hold,
+        suggested_steps_turn_little,
+        no_pose_is_deeper_than_the_deepest_fall,
+        the_further_end_of_a_slide_counts,
+        poses_are_within_limits,
+    ],
 )
 def test_gains_steps_and_poses(law, count: int) -> None:
     holds(

@@ -34,6 +34,15 @@ def field(height, cell: float = 0.25, cells: int = 20) -> engine.HeightField:
     return engine.HeightField(height(*np.meshgrid(x, x)), cell)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(2, 7), (9, 3), (5, 5)])
+def test_half_a_turn_about_its_middle_turns_the_ground_about_the_worlds_z(rows, columns):
+    """Without an origin the middle is at x = y = 0, however many rows and columns there are."""
+    rng = np.random.default_rng([rows, columns])
+    heights, places = rng.uniform(-1, 1, (rows, columns)), rng.uniform(-1, 1, (100, 2))
+    turned = engine.HeightField(heights[::-1, ::-1], 0.3).height(-places)
+    np.testing.assert_allclose(turned, engine.HeightField(heights, 0.3).height(places), rtol=0, atol=1e-12)
+
+
 def simulated(model: Model, ground: engine.Plane | engine.HeightField, q=None, friction=0.8, **options):
     """A body put down on the ground."""
     scene = engine.Scene(ground=ground, friction=friction)
