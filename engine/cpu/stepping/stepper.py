@@ -90,12 +90,12 @@ class Code(NamedTuple):
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
-        seconds = 1.9 + 0.5 * (self.integrator == "rk4") + 1.0 * (self.lanes > 1) + 0.7 * (self.algorithm == "cfa")
+        seconds = 1.2 + 0.3 * (self.integrator == "rk4") + 0.2 * (self.lanes > 1) + 0.5 * (self.algorithm == "cfa")
         return (
             seconds
-            + 4.0 * bool(self.contact)
-            + 3.0 * self.pairs
-            + (3.5 if self.branched else 24.0 * (self.algorithm == "dca"))
+            + 3.0 * bool(self.contact)
+            + 2.0 * self.pairs
+            + (2.5 if self.branched else 24.0 * (self.algorithm == "dca"))
         )
 
     def kept(self) -> bool:
