@@ -93,7 +93,7 @@ planted = next(x for x in mutants.mutants(text, path) if (x.symbol, x.kind) == (
 planting.settle(Path.cwd(), Path.cwd() / "nothing")
 planting.plant(planted, Path.cwd())
 from engine.cpu.rigid_body import spatial
-from engine.cpu.runtime.native import kernel
+from engine.compile import kernel
 
 @kernel
 def reaches(x, y):

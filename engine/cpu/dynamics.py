@@ -10,12 +10,12 @@ import numpy as np
 
 from engine.algorithms import abia_hybrid
 from engine.algorithms.chain import Chain
+from engine.compile import specialise
 from engine.cpu.chains.cfa import Cfa
 from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
 from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.arrays import Array, admit
-from engine.cpu.runtime.native import specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees.dca import TreeDca
 from engine.model import Model, features

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 
 import engine.cpu
-from engine.cpu.runtime.native import Function, operations, shared, vectors
+from engine.compile import Function, operations, shared, vectors
 from engine.cpu.stepping import integrators, stepper
 from engine.cpu.trees import thread_group
 
@@ -161,7 +161,7 @@ def as_python() -> Iterator[None]:
     with ExitStack() as stack:
         for module in modules():
             for name, value in list(vars(module).items()):
-                if callable(value) and getattr(value, "__module__", "").startswith("engine.cpu.runtime.native") and (
+                if callable(value) and getattr(value, "__module__", "").startswith("engine.compile") and (
                     stand_in := next((y for x, y in _STAND_INS.items() if x is value), None)
                 ):  # fmt: skip
                     stack.enter_context(patch.object(module, name, stand_in))

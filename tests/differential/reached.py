@@ -28,7 +28,7 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from engine.cpu.runtime.native import Function
+from engine.compile import Function
 from tests.differential.as_python import as_python, of_a_step
 from tests.differential.cases import Case, case
 from tests.differential.corners import CORNERS, corner

@@ -14,7 +14,7 @@ import pytest
 
 import engine
 from engine import compilation, files
-from engine.cpu.runtime.native import Function, specialise
+from engine.compile import Function, specialise
 from engine.cuda.runtime import compiler
 from engine.recording.tables import save_csv
 from engine.scene.mesh_files import open_mesh

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from engine import files
-from engine.cpu.runtime import kernel_cache, numba_kernels
-from engine.cpu.runtime.native import Function, machine, specialise
+from engine.compile import Function, cache, machine, specialise
+from engine.cpu.runtime import numba_kernels
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +78,7 @@ def test_an_entry_with_a_sum_of_its_own_that_is_no_code_of_numbas_is_compiled_an
 
     assert numba_kernels.kernel(triple)(2) == 6
     (entry,) = entries(folder)
-    kernel_cache.write(entry.name, b"no object")
+    cache.write(entry.name, b"no object")
     assert numba_kernels.kernel(triple)(2) == 6
     assert len(entry.read_bytes()) > 1000
 
@@ -87,7 +87,7 @@ def test_other_kernels_versions_and_processors_have_entries_of_their_own(folder,
     doubled()
     monkeypatch.setattr(machine, "describe", lambda: ("another processor",))
     doubled()
-    monkeypatch.setattr(kernel_cache, "_origin", lambda: "other-sources")
+    monkeypatch.setattr(cache, "_origin", lambda: "other-sources")
     doubled()
     assert len(compiled) == len(entries(folder)) == 3
 
@@ -100,7 +100,7 @@ def test_code_of_old_versions_goes_but_the_last_few(folder):
         os.utime(old, (1e9 - age, 1e9 - age))
     doubled()
     names = {path.name for path in (folder / "code").iterdir()}
-    assert names == {*(f"version{age}" for age in range(kernel_cache.VERSIONS_KEPT)), kernel_cache._origin()}
+    assert names == {*(f"version{age}" for age in range(cache.VERSIONS_KEPT)), cache._origin()}
 
 
 def test_a_folder_that_cannot_be_is_replaced_by_one_of_the_process(tmp_path, monkeypatch, compiled):

@@ -61,7 +61,7 @@ import engine, os
 from pathlib import Path
 
 import pytest
-from engine.cpu.runtime.native import machine
+from engine.compile import machine
 compilation = engine.Compilation(engine.Simulation(model := engine.chain(2)))
 guess = compilation.seconds
 compilation.start(nice=10)

@@ -14,12 +14,12 @@ import numba
 import numpy as np
 import pytest
 
+from engine.compile import inline, kernel, specialise
+from engine.compile.operations import address, call
+from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
+from engine.compile.values import Untranslatable
+from engine.compile.vectors import as_precise_as, double, gather, load, scatter, store, where
 from engine.cpu.rigid_body import spatial
-from engine.cpu.runtime.native import inline, kernel, specialise
-from engine.cpu.runtime.native.operations import address, call
-from engine.cpu.runtime.native.shared import array_at, count, exchange, give_way, pause, read, write
-from engine.cpu.runtime.native.values import Untranslatable
-from engine.cpu.runtime.native.vectors import as_precise_as, double, gather, load, scatter, store, where
 
 FACTOR = 3.0
 

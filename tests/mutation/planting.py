@@ -132,12 +132,13 @@ def plant(mutant: Mutant, folder: Path) -> None:
     text = mutant.applied((ROOT / mutant.path).read_text("utf-8"))
     name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     shadow = changed.put_everywhere(name, ROOT / mutant.path, text, folder)
-    import engine.cpu.runtime.native as native
-    from engine.cpu.runtime import kernel_cache, numba_kernels
+    import engine.compile as native
+    from engine.compile import cache
+    from engine.cpu.runtime import numba_kernels
 
     mark = "_mutant"
     whole = mutant.path.startswith("engine/cpu/runtime/")
-    function_name, store_name, write = native.Function._name, numba_kernels.Store.name, kernel_cache.write
+    function_name, store_name, write = native.Function._name, numba_kernels.Store.name, cache.write
 
     def marked(name: str, function: Any) -> str:
         return name + mark if whole or _depends(function, mutant, str(shadow)) else name
@@ -151,7 +152,7 @@ def plant(mutant: Mutant, folder: Path) -> None:
     native.machine.compiled = _not_counted(native.machine.compiled)
     native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)
     numba_kernels.Store.name = lambda self, sig: marked(store_name(self, sig), self._function)
-    kernel_cache.write = write_unmarked
+    cache.write = write_unmarked
 
 
 def _not_counted(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -39,7 +39,7 @@ class Watch:
         """See to it that kernels are known by their names, and watch all but compilers."""
         from numba.core import compiler
 
-        import engine.cpu.runtime.native as native
+        import engine.compile as native
 
         _unwatched(native, "written")
         _unwatched(compiler, "compile_extra")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
 from engine.cpu.chains.cfa import Room
 from engine.cpu.chains.jsiia import Dense
@@ -19,7 +20,6 @@ from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.laps import begin, lap
-from engine.cpu.runtime.native import inline, kernel
 from engine.model import Model
 from engine.model.layout import PackedCoupling, pack, pack_coupling
 from engine.phases import (

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.algorithms.cfa import TOLERANCE
+from engine.compile import Function, inline, kernel, specialise
 from engine.cpu.chains import constraint_system, jsiia
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
@@ -32,7 +33,6 @@ from engine.cpu.rigid_body.spatial import (
 )
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.native import Function, inline, kernel, specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack

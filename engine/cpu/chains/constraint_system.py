@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
     add,
@@ -51,7 +52,6 @@ from engine.cpu.rigid_body.spatial import (
     sub,
     transpose,
 )
-from engine.cpu.runtime.native import inline, kernel
 from engine.model import REVOLUTE, layout
 
 # fmt: off

@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import specialise as specialise_native
 from engine.cpu.chains import thread_group
 from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.workspace import EIGHT
@@ -48,7 +49,6 @@ from engine.cpu.runtime import clock, numba_code
 from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.epochs import OWN
-from engine.cpu.runtime.native import specialise as specialise_native
 from engine.cpu.runtime.numba_kernels import specialise
 from engine.cpu.runtime.status import FITS, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime.native import kernel
-from engine.cpu.runtime.native.operations import address, call
+from engine.compile import kernel
+from engine.compile.operations import address, call
 
 LEAST = 64
 """Links of the shortest chain that DCA-ABA steps sooner than the ABA, which does the work for shorter ones."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import Function, kernel, specialise
 from engine.cpu.rigid_body import crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.native import Function, kernel, specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack, pack_coupling

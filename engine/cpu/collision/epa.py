@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.collision.support import farthest
 from engine.cpu.rigid_body.spatial import cross, dot, load3, load6, scale, store3, store6, sub
-from engine.cpu.runtime.native import inline, kernel
 
 _ENOUGH = 1e-6  # relative to the smaller shape: how much nearer the surface may be than the polytope
 _VISIBLE = 1e-12  # relative to the numbers that are added up

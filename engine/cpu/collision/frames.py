@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, load3, load9, matmul, mul, scale, store3, store9, sub
-from engine.cpu.runtime.native import inline, kernel
 
 
 @kernel

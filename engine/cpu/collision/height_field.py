@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
 from engine.cpu.rigid_body.spatial import add, dot, load3, nearest, scale, store3, sub
-from engine.cpu.runtime.native import inline, kernel
 from engine.scene.points import KEPT
 
 NONE = 1e30

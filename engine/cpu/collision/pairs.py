@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.collision.boxes import separating_axis
 from engine.cpu.collision.convex import signed_distance
 from engine.cpu.collision.found import put
@@ -17,7 +18,6 @@ from engine.cpu.collision.sphere_solids import sphere_box, sphere_cylinder
 from engine.cpu.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
 from engine.cpu.collision.support import core_radius
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, scale, store3, sub
-from engine.cpu.runtime.native import inline, kernel
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline, kernel
 from engine.cpu.collision import found as narrow
 from engine.cpu.collision.found import Found
 from engine.cpu.collision.ground import put
 from engine.cpu.collision.pairs import pair_contacts
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
-from engine.cpu.runtime.native import inline, kernel
 from engine.model import WORLD, Model
 from engine.model.poses import body_poses
 from engine.scene import Pairs, Scene

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
-from engine.cpu.runtime.native import inline, kernel
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, HULL
 
 

@@ -9,6 +9,7 @@ take energy and never give any.
 
 from __future__ import annotations
 
+from engine.compile import inline, kernel
 from engine.cpu.chains.accelerations import accelerations, prepare
 from engine.cpu.constraints.joint_constraints import (
     HIGH,
@@ -27,7 +28,6 @@ from engine.cpu.constraints.joint_constraints import (
 )
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.laps import begin, lap
-from engine.cpu.runtime.native import inline, kernel
 from engine.phases import CONSTRAINTS
 from engine.step_settings import FRICTION
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
@@ -49,7 +50,6 @@ from engine.cpu.rigid_body.spatial import (
     store3,
     sub,
 )  # fmt: skip
-from engine.cpu.runtime.native import inline, kernel
 from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime.native import inline
+from engine.compile import inline
 
 TINY = 1e-300
 EPS = 2.220446049250313e-16

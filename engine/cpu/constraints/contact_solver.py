@@ -7,9 +7,9 @@ all of them is the answer.
 
 from __future__ import annotations
 
+from engine.compile import kernel
 from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
-from engine.cpu.runtime.native import kernel
 
 _ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from nothing, steps of an interior point
 _DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from nothing

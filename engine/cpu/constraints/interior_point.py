@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import TINY, residual, size_of
 from engine.cpu.constraints.contact_rounds import velocities
 from engine.cpu.constraints.linear_systems import factorise, pivoted_cholesky, substitute
-from engine.cpu.runtime.native import inline, kernel
 
 _D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # rows of `Room.vectors`, scaled
 _OMEGA = 11  # and three of them: the columns of Ω, row by row

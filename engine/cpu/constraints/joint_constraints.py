@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime.native import inline
+from engine.compile import inline
 from engine.step_settings import FRICTION, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
 
 LOW, BACKWARD, STUCK, FORWARD, HIGH = range(-2, 3)  # the modes: v⁺ = lo, v⁺ < 0, v⁺ = 0, v⁺ > 0, v⁺ = hi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.runtime.native import kernel
+from engine.compile import kernel
 
 
 @kernel

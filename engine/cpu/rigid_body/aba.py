@@ -23,6 +23,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.compile import inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
@@ -44,7 +45,6 @@ from engine.cpu.rigid_body.spatial import (
     sub,
     transpose,
 )
-from engine.cpu.runtime.native import inline, kernel, specialise
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE, REVOLUTE, SPHERICAL
 from engine.model.layout import Packed

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.compile import specialise
 from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.aba_threads import MOST, Blocks
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.arrays import admit
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.native import specialise
 from engine.cpu.runtime.status import FITS
 from engine.model import Model
 from engine.model.layout import pack

@@ -17,18 +17,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import kernel, specialise
+from engine.compile.operations import address, call
+from engine.compile.shared import array_at, count, exchange, read, write
 from engine.cpu.rigid_body import aba, tree_passes
 from engine.cpu.rigid_body.workspace import EIGHT, WIDTH
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.cores import cores
 from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
-from engine.cpu.runtime.native import kernel, specialise
-from engine.cpu.runtime.native.operations import address, call
-from engine.cpu.runtime.native.shared import array_at, count, exchange, read, write
-from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.model.layout import CONSTANTS, Packed
+from engine.process import OnePerProcess
 
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""

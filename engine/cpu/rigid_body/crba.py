@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from engine.compile import inline, kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 from engine.cpu.runtime.arrays import fill
-from engine.cpu.runtime.native import inline, kernel
 
 
 @inline

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime.native import inline, kernel
+from engine.compile import inline, kernel
 from engine.model import Model
 
 

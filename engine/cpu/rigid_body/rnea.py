@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
@@ -20,7 +21,6 @@ from engine.cpu.rigid_body.spatial import (
     store3,
     store9,
 )
-from engine.cpu.runtime.native import kernel
 from engine.model import layout
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.runtime.native import inline
+from engine.compile import inline
 
 
 @inline

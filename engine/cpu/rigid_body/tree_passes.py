@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import (
     LARGEST_ANGLE,
@@ -29,7 +30,6 @@ from engine.cpu.rigid_body.spatial import (
     store6,
     store9,
 )
-from engine.cpu.runtime.native import inline, kernel
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 
 

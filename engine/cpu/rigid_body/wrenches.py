@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import kernel
 from engine.cpu.rigid_body import rnea, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.spatial import add, force_to_parent, load3, load9, store3
 from engine.cpu.runtime.arrays import fill
-from engine.cpu.runtime.native import kernel
 from engine.model import Model
 
 

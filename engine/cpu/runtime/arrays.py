@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cpu.runtime.native import guard, inline
+from engine.compile import guard, inline
 from engine.cpu.runtime.status import FITS
 
 Array = NDArray[np.floating]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.cpu.runtime.native import inline
-from engine.cpu.runtime.native.operations import now
-from engine.cpu.runtime.native.shared import give_way, pause, read
+from engine.compile import inline
+from engine.compile.operations import now
+from engine.compile.shared import give_way, pause, read
 
 IDLE_NS = 500_000
 """How long a pool thread looks on before it goes to sleep: longer than what a simulation does between two calls."""

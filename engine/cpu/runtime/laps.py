@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.cpu.runtime.native import inline
-from engine.cpu.runtime.native.operations import now
+from engine.compile import inline
+from engine.compile.operations import now
 
 
 @inline

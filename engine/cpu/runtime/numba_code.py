@@ -5,13 +5,12 @@ Compiling it takes half a minute. So once all code of a kind is on disk, an entr
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import os
-from functools import cache
 
-from engine.cpu.runtime import kernel_cache
-from engine.cpu.runtime.native import machine
+from engine.compile import cache, machine
 
 _noted: set[str] = set()
 
@@ -20,17 +19,17 @@ def note(kind: str) -> None:
     """Keep that all code of a kind is at hand, for this process and for others."""
     if kind not in _noted:
         _noted.add(kind)
-        kernel_cache.write(_name(kind), b"")
+        cache.write(_name(kind), b"")
 
 
 def at_hand(kind: str) -> bool:
     """Whether all code of a kind was noted, here or by another process."""
-    if kind not in _noted and kernel_cache.read(_name(kind)) is not None:
+    if kind not in _noted and cache.read(_name(kind)) is not None:
         _noted.add(kind)
     return kind in _noted
 
 
-@cache
+@functools.cache
 def _versions() -> tuple[str, ...]:
     """Those of what makes the code; reading them takes most of a millisecond."""
     return tuple(importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy"))

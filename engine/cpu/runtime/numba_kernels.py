@@ -1,6 +1,6 @@
 """How Numba compiles what shares work between threads: once, kept on disk (`cache`), without the GIL.
 
-All other kernels are compiled by `native`, and are called from these as if they were Numba's.
+All other kernels are compiled by `engine.compile`, and are called from these as if they were Numba's.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit, typeof
-from numba.core import compiler, serialize, sigutils
+from numba.core import compiler, serialize, sigutils, types
 from numba.core.caching import _Cache
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
 from engine import files
-from engine.cpu.runtime import kernel_cache
-from engine.cpu.runtime.process import OnePerProcess
+from engine.compile import Function, cache
+from engine.process import OnePerProcess
 
 # "contract" lets a·b + c become one fused instruction; nothing is reordered and NaN stays NaN.
 _OPTIONS: dict[str, Any] = {
@@ -59,6 +59,18 @@ def instruction(define: Callable[..., Any]) -> Any:
     return intrinsic(define)
 
 
+_by_numba: dict[Function, Any] = {}
+
+
+def _numba_type(function: Function) -> Any:
+    """What Numba's kernels call a kernel of `engine.compile` as: the same text, compiled by Numba."""
+    if function not in _by_numba:
+        _by_numba[function] = (inline if function.inlined else kernel)(function.function)
+    return types.Dispatcher(_by_numba[function])
+
+
+Function._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
+
 _compiling = OnePerProcess(threading.Lock)
 
 
@@ -85,7 +97,7 @@ class Store(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for a signature, loaded; None where there is none."""
         target_context.refresh()
-        content = kernel_cache.read(self.name(sig))
+        content = cache.read(self.name(sig))
         try:
             return None if content is None else compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception:  # of whatever kind: what cannot be loaded is compiled anew
@@ -93,7 +105,7 @@ class Store(_Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep code for the next time, where there is room to."""
-        kernel_cache.write(self.name(sig), serialize.dumps(data._reduce()))
+        cache.write(self.name(sig), serialize.dumps(data._reduce()))
 
     def enable(self) -> None:
         """It always is."""

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.cpu.runtime.native import kernel
+from engine.compile import kernel
 
 _ROUNDS, _TURNS = 7, 200_000
 

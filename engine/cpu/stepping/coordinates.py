@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline
 from engine.cpu.rigid_body.spatial import (
     add,
     cross,
@@ -17,7 +18,6 @@ from engine.cpu.rigid_body.spatial import (
     turned_back,
     unit_product,
 )  # fmt: skip
-from engine.cpu.runtime.native import inline
 
 
 @inline

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline, kernel
+from engine.compile.operations import now
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
@@ -14,8 +16,6 @@ from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
-from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.operations import now
 from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates, stop_turning
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER

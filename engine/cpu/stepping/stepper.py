@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases
+from engine.compile.entry import sort_of
 from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.collision import surfaces
@@ -27,8 +28,6 @@ from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
 from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.native.entry import sort_of
-from engine.cpu.runtime.process import OnePerProcess
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
@@ -36,6 +35,7 @@ from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.model import Model, features
 from engine.model.layout import pack
+from engine.process import OnePerProcess
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
 from engine.validation import Array

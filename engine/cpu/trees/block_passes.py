@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
+from engine.compile.vectors import gather, load, scatter, store
 from engine.cpu.rigid_body.spatial import add, cross, matmul, mul, scale, sub
 from engine.cpu.rigid_body.workspace import EIGHT as LANES
-from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.vectors import gather, load, scatter, store
 from engine.cpu.trees import group as at
 from engine.cpu.trees import row_passes as row_of
 from engine.cpu.trees import rows

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import specialise
 from engine.cpu.chains import dca_step
 from engine.cpu.rigid_body import aba
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.native import specialise
 from engine.cpu.runtime.status import FITS, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.cpu.trees import thread_group

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline
+from engine.compile.shared import array_at
 from engine.cpu.chains.dca_step import ARGUMENTS
-from engine.cpu.runtime.native import inline
-from engine.cpu.runtime.native.shared import array_at
 from engine.cpu.trees import rows as at
 from engine.cpu.trees.plan import Indices, L, Plan
 from engine.cpu.trees.rows import Rows, coordinates, row_constants, rows

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
+from engine.compile.vectors import load, store
 from engine.cpu.rigid_body.spatial import add, full, load3, load6, load9, motion_to_child, mul, mul_t, store3
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
-from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.vectors import load, store
 from engine.cpu.trees import group as at
 from engine.cpu.trees import row_passes as row_of
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.compile import inline, kernel
+from engine.compile.vectors import as_precise_as, double, gather, load, store, where
 from engine.cpu.rigid_body.spatial import (
     LARGEST_ANGLE,
     add,
@@ -32,8 +34,6 @@ from engine.cpu.rigid_body.spatial import (
 )
 from engine.cpu.rigid_body.spatial import load3 as number3
 from engine.cpu.rigid_body.spatial import load9 as number9
-from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.vectors import as_precise_as, double, gather, load, store, where
 from engine.cpu.trees import rows as at
 from engine.model import SPHERICAL, layout
 

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline, kernel
+from engine.compile.operations import address, call, now
+from engine.compile.shared import array_at, count, exchange, read, write
 from engine.cpu.chains import dca_step
 from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
-from engine.cpu.runtime.native import inline, kernel
-from engine.cpu.runtime.native.operations import address, call, now
-from engine.cpu.runtime.native.shared import array_at, count, exchange, read, write
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees import block_passes, node_passes
 from engine.cpu.trees.group import SIZES, group_at

@@ -14,10 +14,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic, source
-from engine.cpu.runtime.native.expressions import Expressions
-from engine.cpu.runtime.native.memory import Slot, array_load, element
-from engine.cpu.runtime.native.values import (
+from engine.compile import arithmetic, source
+from engine.compile.expressions import Expressions
+from engine.compile.memory import Slot, array_load, element
+from engine.compile.values import (
     INT,
     Array,
     Record,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from engine.cpu.runtime.native.translate import Emitted, Unit
-from engine.cpu.runtime.native.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record
+from engine.compile.translate import Emitted, Unit
+from engine.compile.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record
 
 BYTE, SHORT = ir.IntType(8), ir.IntType(32)
 POINTER = BYTE.as_pointer()

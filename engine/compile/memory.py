@@ -7,8 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.values import Array, Record, Untranslatable, is_number, leaves, materialised, rebuilt
+from engine.compile import arithmetic
+from engine.compile.values import Array, Record, Untranslatable, is_number, leaves, materialised, rebuilt
 
 
 class Slot:

@@ -9,9 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.memory import element
-from engine.cpu.runtime.native.values import BOOL, ELEMENTS, INT, Array, Record
+from engine.compile import arithmetic
+from engine.compile.memory import element
+from engine.compile.values import BOOL, ELEMENTS, INT, Array, Record
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"

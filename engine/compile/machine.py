@@ -12,7 +12,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from engine.cpu.runtime.native.entry import OWN, PYTHON, function_object
+from engine.compile.entry import OWN, PYTHON, function_object
 
 SPEED = 3
 

@@ -19,13 +19,21 @@ from engine import files
 
 VERSIONS_KEPT = 8
 """Folders of other sources or versions of Python that are left beside a new one, the last ones written to."""
-_SOURCES = ("cpu/**/*.py", "model/joints.py", "model/layout.py", "model/model.py", "step_settings.py")
+_SOURCES = (
+    "compile/**/*.py",
+    "kernels/**/*.py",
+    "cpu/**/*.py",
+    "model/joints.py",
+    "model/layout.py",
+    "model/model.py",
+    "step_settings.py",
+)
 
 
 @lru_cache(maxsize=1)
 def _origin() -> str:
     """A digest of the kernels' text, and of Python's version."""
-    digest, root = hashlib.sha256(), Path(__file__).parents[2]
+    digest, root = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(f"{platform.python_implementation()} {platform.python_version()}".encode())

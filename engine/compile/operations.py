@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
+from engine.compile import arithmetic
+from engine.compile.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
 
 
 def now() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native.values import (
+from engine.compile.values import (
     BOOL,
     DOUBLE,
     FLAGS,

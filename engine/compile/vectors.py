@@ -12,9 +12,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.memory import array_load, element
-from engine.cpu.runtime.native.values import DOUBLE, INT, Array, Record
+from engine.compile import arithmetic
+from engine.compile.memory import array_load, element
+from engine.compile.values import DOUBLE, INT, Array, Record
 
 
 def load(_row: Any, _place: int, _lanes: tuple[int, ...]) -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.cpu.runtime.native import arithmetic
-from engine.cpu.runtime.native.memory import Slot, alike, array_load, element
-from engine.cpu.runtime.native.operations import KNOWN_CALLS
-from engine.cpu.runtime.native.shared import SHARED_CALLS
-from engine.cpu.runtime.native.values import (
+from engine.compile import arithmetic
+from engine.compile.memory import Slot, alike, array_load, element
+from engine.compile.operations import KNOWN_CALLS
+from engine.compile.shared import SHARED_CALLS
+from engine.compile.values import (
     INT,
     Array,
     Record,
@@ -24,7 +24,7 @@ from engine.cpu.runtime.native.values import (
     of_python,
     rebuilt,
 )
-from engine.cpu.runtime.native.vectors import VECTOR_CALLS
+from engine.compile.vectors import VECTOR_CALLS
 
 _CALLS = {**KNOWN_CALLS, **SHARED_CALLS, **VECTOR_CALLS}
 

@@ -1,8 +1,6 @@
 """Kernels: functions that are compiled to machine code when they are first called, and kept on disk.
 
-A kernel's text goes to LLVM in one pass (`translate`), with a function before it that Python calls (`entry`). Numba
-compiles what shares work between threads (`runtime.numba_kernels`), and takes kernels that are called from there for
-its own.
+A kernel's text goes to LLVM in one pass (`translate`), with a function before it that Python calls (`entry`).
 """
 
 from __future__ import annotations
@@ -10,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
-from engine.cpu.runtime import kernel_cache
-from engine.cpu.runtime.native import machine
-from engine.cpu.runtime.native.entry import sort_of, written, written_for_code
-from engine.cpu.runtime.process import OnePerProcess
+from engine.compile import cache, machine
+from engine.compile.entry import sort_of, written, written_for_code
+from engine.process import OnePerProcess
 
 
 class Function:
@@ -51,47 +47,37 @@ class Function:
         with _compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
-                code = kernel_cache.read(name)
+                code = cache.read(name)
                 if code is None:
                     code = machine.compiled(written(self, sorts, name))
-                    kernel_cache.write(name, code)
+                    cache.write(name, code)
                 self._loaded[sorts] = machine.loaded(code, name)
             return self._loaded[sorts]
 
     def at_hand(self, sorts: tuple[Any, ...]) -> bool:
         """Whether it is compiled for arguments of these sorts, in memory or on disk."""
-        return sorts in self._loaded or kernel_cache.read(self._name(sorts)) is not None
+        return sorts in self._loaded or cache.read(self._name(sorts)) is not None
 
     def address(self, count: int) -> int:
         """Where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
         with _compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                code = kernel_cache.read(name)
+                code = cache.read(name)
                 if code is None:
                     code = machine.compiled(written_for_code(self, count, name))
-                    kernel_cache.write(name, code)
+                    cache.write(name, code)
                 self._addresses[count] = machine.address(code, name)
             return self._addresses[count]
 
     def has_address(self, count: int) -> bool:
         """Whether it is compiled for so many whole numbers, in memory or on disk."""
-        return count in self._addresses or kernel_cache.read(self._name(("address", count))) is not None
+        return count in self._addresses or cache.read(self._name(("address", count))) is not None
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
         cells = tuple(cell.cell_contents for cell in self.function.__closure__ or ())
         key = (self.__module__, self.function.__qualname__, cells, sorts, machine.describe())
         return f"{self.__name__}_{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"
-
-    @cached_property
-    def _numba_type_(self) -> Any:
-        """What Numba's kernels call it as: the same text, compiled by Numba."""
-        from numba.core import types
-
-        from engine.cpu.runtime import numba_kernels as by_numba
-
-        self._by_numba = (by_numba.inline if self.inlined else by_numba.kernel)(self.function)
-        return types.Dispatcher(self._by_numba)
 
 
 def kernel(function: Callable[..., Any]) -> Function:

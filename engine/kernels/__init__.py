@@ -1,0 +1,1 @@
+"""The one text of what works on one robot, which `engine.compile` takes to machines, written out for the robot."""
