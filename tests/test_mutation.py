@@ -87,12 +87,12 @@ sys.path[:0] = [sys.argv[1], sys.argv[2]]
 import numpy as np
 import mutants, planting
 
-path = "engine/cpu/rigid_body/spatial.py"
+path = "engine/kernels/spatial.py"
 text = Path(sys.argv[2], path).read_text("utf-8")
 planted = next(x for x in mutants.mutants(text, path) if (x.symbol, x.kind) == ("add", "arithmetic"))
 planting.settle(Path.cwd(), Path.cwd() / "nothing")
 planting.plant(planted, Path.cwd())
-from engine.cpu.rigid_body import spatial
+from engine.kernels import spatial
 from engine.compile import kernel
 
 @kernel

@@ -10,16 +10,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from engine.compile import cache, machine
-from engine.compile.entry import sort_of, written, written_for_code
+from engine.compile import machine, parts
+from engine.compile.entry import function_object, sort_of, written, written_for_code
+from engine.compile.translate import Emitted, Unit
+from engine.compile.values import kind
 from engine.process import OnePerProcess
 
 
 class Function:
     """A kernel, or a small function that becomes part of each kernel that calls it."""
 
-    def __init__(self, function: Callable[..., Any], inlined: bool = False, guards: bool = False):
-        self.function, self.inlined, self.guards = function, inlined, guards
+    def __init__(self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False):
+        self.function, self.inlined, self.guards, self.apart = function, inlined, guards, apart
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._addresses: dict[int, int] = {}
@@ -47,32 +49,37 @@ class Function:
         with _compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
-                code = cache.read(name)
-                if code is None:
-                    code = machine.compiled(written(self, sorts, name))
-                    cache.write(name, code)
-                self._loaded[sorts] = machine.loaded(code, name)
+                code = parts.read(name) or parts.made(name, written(self, sorts, name))
+                self._loaded[sorts] = function_object(parts.address(name, code), name)
             return self._loaded[sorts]
 
     def at_hand(self, sorts: tuple[Any, ...]) -> bool:
         """Whether it is compiled for arguments of these sorts, in memory or on disk."""
-        return sorts in self._loaded or cache.read(self._name(sorts)) is not None
+        return sorts in self._loaded or parts.read(self._name(sorts)) is not None
 
     def address(self, count: int) -> int:
         """Where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
         with _compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                code = cache.read(name)
-                if code is None:
-                    code = machine.compiled(written_for_code(self, count, name))
-                    cache.write(name, code)
-                self._addresses[count] = machine.address(code, name)
+                code = parts.read(name) or parts.made(name, written_for_code(self, count, name))
+                self._addresses[count] = parts.address(name, code)
             return self._addresses[count]
 
     def has_address(self, count: int) -> bool:
         """Whether it is compiled for so many whole numbers, in memory or on disk."""
-        return count in self._addresses or cache.read(self._name(("address", count))) is not None
+        return count in self._addresses or parts.read(self._name(("address", count))) is not None
+
+    def part(self, arguments: list[Any]) -> tuple[str, parts.Code]:
+        """The name and the code of the kernel for a caller's arguments, as a part that stands apart."""
+        name = self._name(("part", tuple(map(kind, arguments))))
+        if (code := parts.read(name)) is None:
+            unit = Unit(name)
+            emitted = Emitted(unit, self.function, arguments, name)
+            answer = str(emitted.llvm.ftype.return_type)
+            code = parts.made(name, unit, written=tuple(sorted(emitted.written)), answer=answer)
+            parts.load(name, code)
+        return name, code
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
         cells = tuple(cell.cell_contents for cell in self.function.__closure__ or ())
@@ -83,6 +90,11 @@ class Function:
 def kernel(function: Callable[..., Any]) -> Function:
     """A function that is compiled for the arguments that it is called with, and kept on disk."""
     return Function(function)
+
+
+def apart(function: Callable[..., Any]) -> Function:
+    """A kernel that is compiled by itself, once for all kernels that call it with arguments of the same kinds."""
+    return Function(function, apart=True)
 
 
 def guard(function: Callable[..., Any]) -> Function:

@@ -19,6 +19,7 @@ from engine.compile.values import (
     Untranslatable,
     is_number,
     materialised,
+    written_out,
 )
 
 _KNOWN: dict[type, Callable[..., Any]] = {
@@ -40,6 +41,8 @@ def is_vector(value: Any) -> bool:
 
 def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
     """A number as one of another type: truth to whole, whole to real, single to double or back, one to all lanes."""
+    if isinstance(value, float) and to in (DOUBLE, FLOAT):
+        return ir.Constant(to, value)
     value = materialised(value)
     if value.type == to:
         return value
@@ -69,8 +72,12 @@ def _in_lanes(builder: ir.IRBuilder, value: Any, to: ir.VectorType) -> Any:
 def common(*values: Any) -> ir.Type:
     """The type that these numbers share, as NumPy has it: what Python's own number is, counts as double or int64.
 
-    Beside a vector a number takes the vector's type.
+    Beside a vector a number takes the vector's type, and where a kernel is written out a literal that of its neighbour.
     """
+    if written_out() is not None:
+        real = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
+        if real and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):
+            return DOUBLE if DOUBLE in real else FLOAT
     types = [materialised(value).type for value in values]
     for candidate in types:
         if isinstance(candidate, ir.VectorType):
@@ -89,6 +96,8 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         raise Untranslatable(f"an operator between {x!r:.40} and {y!r:.40}")
     if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
         return _KNOWN[sort](x, y)
+    if written_out() is not None and (shorter := _without(builder, sort, x, y)) is not None:
+        return shorter
     type_ = common(x, y)
     if sort is ast.Div and type_ in (INT, BOOL):
         type_ = DOUBLE
@@ -102,6 +111,21 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     if sort in _BITS:
         return getattr(builder, _BITS[sort])(x, y)
     return _floored(builder, sort, x, y)
+
+
+def _without(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+    """x ∘ y where a known 0, 1 or −1 leaves less than an instruction; else None."""
+    a, b = (None if isinstance(z, ir.Value) else z for z in (x, y))
+    if sort is ast.Mult:
+        if a == 0 or b == 0:
+            return 0.0 if isinstance(x, float) or isinstance(y, float) else 0
+        known, other = (a, y) if b is None else (b, x)
+        return other if known == 1 else negative(builder, other) if known == -1 else None
+    if sort is ast.Add and (a == 0 or b == 0):
+        return y if a == 0 else x
+    if sort is ast.Sub:
+        return x if b == 0 else negative(builder, y) if a == 0 else None
+    return None
 
 
 def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:

@@ -204,14 +204,14 @@ class _Entry:
         return Array(element, data, tuple(extents))
 
 
-def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> str:
-    """A kernel for arguments of these sorts, and the entry of that name to it, as LLVM's intermediate code."""
+def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
+    """A kernel for arguments of these sorts, and the entry of that name to it, in LLVM's intermediate code."""
     unit = Unit(name)
     _Entry(unit, kernel, tuple(sorts), name)
-    return str(unit.module)
+    return unit
 
 
-def written_for_code(kernel: Any, count: int, name: str) -> str:
+def written_for_code(kernel: Any, count: int, name: str) -> Unit:
     """A kernel of so many whole numbers as a function of that name which machine code calls, see `operations.call`."""
     unit = Unit(name)
     body = unit.function(kernel, [ir.Constant(INT, 0)] * count)
@@ -219,7 +219,7 @@ def written_for_code(kernel: Any, count: int, name: str) -> str:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     body.call(builder, body, list(function.args))
     builder.ret_void()
-    return str(unit.module)
+    return unit
 
 
 class _Definition(ctypes.Structure):

@@ -17,12 +17,14 @@ from engine.compile.shared import SHARED_CALLS
 from engine.compile.values import (
     INT,
     Array,
+    Known,
     Record,
     Untranslatable,
     leaves,
     materialised,
     of_python,
     rebuilt,
+    written_out,
 )
 from engine.compile.vectors import VECTOR_CALLS
 
@@ -73,7 +75,7 @@ class Expressions:
             return of_python(getattr(value, node.attr))
         if isinstance(value, Record) and node.attr in value.fields:
             return value.items[value.fields.index(node.attr)]
-        if isinstance(value, Array) and node.attr == "shape":
+        if isinstance(value, Array | Known) and node.attr == "shape":
             return Record(value.shape)
         if isinstance(value, Array) and node.attr == "size":
             size: Any = 1
@@ -151,8 +153,21 @@ class Expressions:
             return self.value(node.body if test else node.orelse)
         return self._chosen(test, lambda: self.value(node.body), lambda: self.value(node.orelse))
 
+    def _selected(self, test: Any, one: Any, other: Any) -> Any:
+        """One of two values that are both there."""
+        if isinstance(one, Record) and isinstance(other, Record) and len(one.items) == len(other.items):
+            pairs = zip(one.items, other.items, strict=True)
+            return Record(tuple(self._selected(test, x, y) for x, y in pairs), one.fields)
+        if not isinstance(one, ir.Value) and not isinstance(other, ir.Value) and one == other:
+            return one
+        type_ = arithmetic.common(one, other)
+        one, other = (arithmetic.converted(self.builder, x, type_) for x in (one, other))
+        return self.builder.select(test, one, other)
+
     def _chosen(self, test: Any, *ways: Callable[[], Any]) -> Any:
-        """The value of one of two ways, of which only that is gone."""
+        """The value of one of two ways, of which only that is gone; where a kernel is written out, both are."""
+        if written_out() is not None:
+            return self._selected(test, *(way() for way in ways))
         blocks = [self.builder.append_basic_block(name) for name in ("if", "else")]
         after, ends, values = self.builder.append_basic_block("chosen"), [], []
         self.builder.cbranch(test, *blocks)

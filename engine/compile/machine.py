@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,7 +11,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from engine.compile.entry import OWN, PYTHON, function_object
+from engine.compile.entry import OWN, PYTHON
 
 SPEED = 3
 
@@ -44,15 +43,20 @@ def describe() -> tuple[str, ...]:
 def compiled(text: str) -> bytes:
     """Machine code, as an object file, for intermediate code."""
     machine = _target()
+    return bytes(machine.emit_object(optimised(text, machine)))
+
+
+def optimised(text: str, machine: Any) -> Any:
+    """LLVM's module for intermediate code, made fast for a machine."""
     module = llvm.parse_assembly(text)
-    module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
     tuning.loop_vectorization, tuning.slp_vectorization = True, False
     tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module))
+    return module
 
 
 @cache
@@ -64,11 +68,6 @@ def _engine() -> Any:
     for name, thing in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
         llvm.add_symbol(OWN + name, id(thing))
     return engine
-
-
-def loaded(code: bytes, name: str) -> Callable[..., Any]:
-    """The entry of that name in an object file, as a function of Python's."""
-    return function_object(address(code, name), name)
 
 
 def address(code: bytes, name: str) -> int:

@@ -8,7 +8,18 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile import arithmetic
-from engine.compile.values import Array, Record, Untranslatable, is_number, leaves, materialised, rebuilt
+from engine.compile.values import (
+    Array,
+    Known,
+    Record,
+    Rows,
+    Untranslatable,
+    is_number,
+    leaves,
+    materialised,
+    of_python,
+    rebuilt,
+)
 
 
 class Slot:
@@ -69,6 +80,12 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
 
 def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     """An element of an array, or the part of it that so few indices leave."""
+    if isinstance(array, Rows):
+        return array.values[place[0]]
+    if isinstance(array, Known):
+        if any(isinstance(index, ir.Value) for index in place):
+            raise Untranslatable("an index that is not known into an array that is")
+        return of_python(array.numbers[tuple(place)])
     pointer = element(builder, array, place)
     if len(place) == len(array.shape):
         return builder.load(pointer)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from engine.compile import arithmetic
-from engine.compile.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Untranslatable, materialised
+from engine.compile.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Rows, Untranslatable, materialised
 
 
 def now() -> int:
@@ -27,6 +29,73 @@ def address(_array: Any) -> int:
 def call(_function: int, *_numbers: int) -> None:
     """Call the function at an address with whole numbers, for kernels."""
     raise NotImplementedError("a kernel's own")
+
+
+def rows(count: int) -> list[Any]:
+    """So many values to be filled, for kernels that are written out; what was not filled is None."""
+    return [None] * count
+
+
+def is_single(x: Any) -> bool:
+    """Whether a number is one of single precision."""
+    return isinstance(x, np.float32)
+
+
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """x y + z, rounded once."""
+    if not math.isfinite(x * y + z):
+        return x * y + z
+    return type(x)(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
+
+
+def low_bits(x: Any) -> int:
+    """The bits of a number, the last 32 of a double, as a whole number."""
+    return int(np.asarray(x).reshape(1).view(np.uint32)[0])
+
+
+def reciprocal(x: Any) -> Any:
+    """1/x, to the last bit or two."""
+    return 1 / x
+
+
+def on_gpu(builder: ir.IRBuilder) -> bool:
+    """Whether the code is for a GPU."""
+    return bool(builder.module.triple.startswith("nvptx"))
+
+
+def _rows(_builder: ir.IRBuilder, count: Any) -> Rows:
+    return Rows(count)
+
+
+def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
+    return materialised(x).type in (FLOAT, ir.VectorType(FLOAT, getattr(materialised(x).type, "count", 1)))
+
+
+def _fma(builder: ir.IRBuilder, *numbers: Any) -> Any:
+    type_ = arithmetic.common(*numbers)
+    numbers = tuple(arithmetic.converted(builder, x, type_) for x in numbers)
+    signature = ir.FunctionType(type_, [type_] * 3)
+    return builder.call(builder.module.declare_intrinsic("llvm.fma", [type_], signature), numbers)
+
+
+def _low_bits(builder: ir.IRBuilder, x: Any) -> Any:
+    whole = ir.IntType(32 if x.type == FLOAT else 64)
+    bits = builder.bitcast(x, whole)
+    bits = bits if whole.width == 32 else builder.trunc(bits, ir.IntType(32))
+    return builder.zext(bits, INT)
+
+
+def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
+    if not isinstance(x, ir.Value):
+        return 1 / x
+    one = ir.Constant(x.type, 1.0)
+    if not on_gpu(builder):
+        return builder.fdiv(one, x)
+    letter = "f" if x.type == FLOAT else "d"
+    nearly = f"llvm.nvvm.rcp.approx.ftz.{letter}"
+    r = builder.call(builder.module.declare_intrinsic(nearly, [], ir.FunctionType(x.type, [x.type])), [x])
+    e = _fma(builder, builder.fneg(x), r, one)
+    return _fma(builder, r, e if letter == "f" else _fma(builder, e, e, e), r)  # r (1 + e + e²): what is left is e³
 
 
 def _length(_builder: ir.IRBuilder, value: Any) -> Any:
@@ -136,6 +205,11 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     np.isfinite: _is_finite,
     int: _whole,
     np.expand_dims: _expand,
+    rows: _rows,
+    is_single: _is_single,
+    fma: _fma,
+    low_bits: _low_bits,
+    reciprocal: _reciprocal,
     now: _now,
     address: _address,
     call: _call,

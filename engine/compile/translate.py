@@ -18,9 +18,13 @@ from engine.compile import arithmetic, source
 from engine.compile.expressions import Expressions
 from engine.compile.memory import Slot, array_load, element
 from engine.compile.values import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
     INT,
     Array,
     Record,
+    Rows,
     Untranslatable,
     constant,
     is_number,
@@ -28,9 +32,11 @@ from engine.compile.values import (
     leaves,
     materialised,
     rebuilt,
+    written_out,
 )
 
 VOID = ir.VoidType()
+_ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, BOOL, DOUBLE, FLOAT)}
 
 
 class Unit:
@@ -39,24 +45,26 @@ class Unit:
     def __init__(self, name: str):
         self.module = ir.Module(name)
         self.functions: dict[Any, Emitted] = {}
+        self.parts: set[str] = set()
 
     def function(self, kernel: Any, arguments: list[Any]) -> Emitted:
         """A kernel as a function for arguments like these."""
         key = kernel.function, tuple(map(kind, arguments))
         if key not in self.functions:
-            self.functions[key] = Emitted(self, kernel.function, arguments)
+            make = Part if kernel.apart else Emitted
+            self.functions[key] = make(self, kernel if kernel.apart else kernel.function, arguments)
         return self.functions[key]
 
 
 class Emitted:
     """A function of LLVM's: what it takes are the leaves of its arguments, what it answers is a number or nothing."""
 
-    def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any]):
+    def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any], name: str = ""):
         self.unit, self.written = unit, set[int]()
         flat = [leaf for argument in arguments for leaf in leaves(argument)]
         type_ = ir.FunctionType(VOID, [leaf.type for leaf in flat])
-        self.llvm = ir.Function(unit.module, type_, unit.module.get_unique_name(function.__name__))
-        self.llvm.linkage = "internal"
+        self.llvm = ir.Function(unit.module, type_, name or unit.module.get_unique_name(function.__name__))
+        self.llvm.linkage = "external" if name else "internal"
         self.llvm.attributes.add("nounwind")
         parts = iter(self.llvm.args)
         own = [rebuilt(argument, parts, frozenset([place])) for place, argument in enumerate(arguments)]
@@ -93,6 +101,18 @@ class Emitted:
                 self.touch(item)
 
 
+class Part(Emitted):
+    """A kernel that stands apart, whose code is in another object file."""
+
+    def __init__(self, unit: Unit, kernel: Any, arguments: list[Any]):
+        name, code = kernel.part(arguments)
+        unit.parts.add(name)
+        self.unit, self.written = unit, set(code.written)
+        types = [leaf.type for argument in arguments for leaf in leaves(argument)]
+        self.llvm = ir.Function(unit.module, ir.FunctionType(_ANSWERS[code.answer], types), name)
+        self.llvm.attributes.add("nounwind")
+
+
 class Frame(Expressions):
     """A function's body on its way into an emitted function: its own, or that of one whose part it becomes."""
 
@@ -106,12 +126,18 @@ class Frame(Expressions):
         self._answer: Any = None
         self._exit: ir.Block | None = None
         self._loops: list[tuple[ir.Block, ir.Block]] = []
-        changed = {
-            node.id
-            for statement in self._source.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-        }
+        self._branches = 0  # that are open here, of those which running decides
+        self._answered = False
+        changed = (
+            set()
+            if written_out()
+            else {
+                node.id
+                for statement in self._source.body
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+            }
+        )
         for name, value in zip(self._source.parameters, arguments, strict=True):
             if name in changed:
                 self._names[name] = slot = Slot(self.builder, materialised(value))
@@ -129,8 +155,11 @@ class Frame(Expressions):
         self._inlined = True
         if self._source.ends_with_return:
             return self.run()
-        self._exit = self.builder.append_basic_block("answered")
+        if written_out() is None:
+            self._exit = self.builder.append_basic_block("answered")
         self.run()
+        if self._exit is None:
+            return self._answer
         if not self.builder.block.is_terminated:
             self.builder.branch(self._exit)
         self.builder.position_at_end(self._exit)
@@ -138,7 +167,7 @@ class Frame(Expressions):
 
     def _suite(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            if self.builder.block.is_terminated:
+            if self.builder.block.is_terminated or self._answered:
                 return
             try:
                 getattr(self, f"_{type(statement).__name__}")(statement)
@@ -185,7 +214,7 @@ class Frame(Expressions):
             raise Untranslatable(f"an assignment to {ast.unparse(target)}")
 
     def _bind(self, name: str, value: Any) -> None:
-        if name in self._source.settled:
+        if name in self._source.settled or (written_out() and not self._branches):
             self._names[name] = value
             return
         if name not in self._names or not self._names[name].takes(value):
@@ -193,6 +222,11 @@ class Frame(Expressions):
         self._names[name].store(self.builder, value)
 
     def _write(self, array: Any, place: list[Any], value: Any) -> None:
+        if isinstance(array, Rows):
+            if self._branches:
+                raise Untranslatable("a row that is set in a branch which running decides")
+            array.values[place[0]] = value
+            return
         pointer = element(self.builder, array, place)
         self.emitted.touch(array)
         self.builder.store(arithmetic.converted(self.builder, value, array.element), pointer)
@@ -202,6 +236,8 @@ class Frame(Expressions):
         if not isinstance(test, ir.Value):
             self._suite(statement.body if test else statement.orelse)
             return
+        self._in_memory(statement)
+        self._branches += 1
         yes, after = self.builder.append_basic_block("then"), self.builder.append_basic_block("after")
         no = self.builder.append_basic_block("else") if statement.orelse else after
         self.builder.cbranch(test, yes, no)
@@ -212,6 +248,16 @@ class Frame(Expressions):
                 if not self.builder.block.is_terminated:
                     self.builder.branch(after)
         self.builder.position_at_end(after)
+        self._branches -= 1
+
+    def _in_memory(self, statement: ast.stmt) -> None:
+        """Have the names that a statement changes lie in memory, since running decides what is done of it."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in self._names:
+                value = self._names[node.id]
+                if written_out() and not self._branches and not isinstance(value, Slot):
+                    self._names[node.id] = slot = Slot(self.builder, materialised(value))
+                    slot.store(self.builder, value)
 
     def _For(self, statement: ast.For) -> None:
         call = statement.iter
@@ -222,6 +268,9 @@ class Frame(Expressions):
         step = bounds[2] if len(bounds) == 3 else 1
         if isinstance(step, ir.Value):
             raise Untranslatable("a loop whose step is not a constant")
+        if written_out():
+            self._written_out(statement, start, stop, step)
+            return
         before, builder = self.builder.block, self.builder
         head, body, following, after = (builder.append_basic_block(name) for name in ("loop", "body", "next", "done"))
         stop, start = materialised(stop), materialised(start)
@@ -242,7 +291,21 @@ class Frame(Expressions):
         builder.branch(head)
         builder.position_at_end(after)
 
+    def _written_out(self, statement: ast.For, start: Any, stop: Any, step: int) -> None:
+        """A loop as its rounds, one after the other."""
+        if isinstance(start, ir.Value) or isinstance(stop, ir.Value):
+            raise Untranslatable("a loop whose bounds are not known, where a kernel is written out")
+        for number in range(start, stop, step):
+            self._assign(statement.target, number)
+            self._suite(statement.body)
+
     def _While(self, statement: ast.While) -> None:
+        if written_out():
+            while (test := self._truth(statement.test)) is True:
+                self._suite(statement.body)
+            if test is not False:
+                raise Untranslatable("a loop that running ends, where a kernel is written out")
+            return
         head, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "done"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
@@ -267,7 +330,9 @@ class Frame(Expressions):
         if not self._inlined:
             self.emitted.answer(self.builder, value)
         elif self._exit is None:
-            self._answer = value
+            if self._branches:
+                raise Untranslatable("a return that running decides, where a kernel is written out")
+            self._answer, self._answered = value, True
         else:
             if value is not None:
                 if self._answer is None:
@@ -276,7 +341,7 @@ class Frame(Expressions):
             self.builder.branch(self._exit)
 
     def _called(self, function: Any, arguments: list[Any]) -> Any:
-        if function.inlined:
+        if function.inlined or written_out():
             return Frame(self.emitted, self.builder, function.function, arguments).inlined()
         arguments = [
             argument if (constant(argument) and not is_number(argument)) or isinstance(argument, bool)

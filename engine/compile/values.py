@@ -1,12 +1,19 @@
 """What the names of a kernel stand for while it is translated.
 
 A value is one of: LLVM's value of a number (i64, double, float, or i1 for a truth); an `Array`; a `Record`, which is a
-tuple; or anything else of Python's, known as the kernel is translated: a number, a text, a module, a function.
+tuple; a `Known` array; `Rows`; or anything else of Python's, known as the kernel is translated: a number, a text, a
+module, a function.
+
+A kernel can be *written out* for arrays that are known, in one number type: `writing_out`. Then every loop is written
+once for each of its rounds, names that no branch changes are values and no memory, a product with a known zero is zero,
+and a literal has the kernel's number type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +51,43 @@ class Record:
     fields: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """An array whose numbers are known as the kernel is translated."""
+
+    numbers: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As NumPy's."""
+        return tuple(self.numbers.shape)
+
+
+class Rows:
+    """A list of so many values, of any kind, that a kernel which is written out fills: no memory, but registers."""
+
+    def __init__(self, count: int):
+        self.values: list[Any] = [None] * count
+
+
+_real: ContextVar[ir.Type | None] = ContextVar("the number type of the kernel that is written out", default=None)
+
+
+@contextmanager
+def writing_out(real: ir.Type) -> Iterator[None]:
+    """Kernels are written out, in this number type."""
+    token = _real.set(real)
+    try:
+        yield
+    finally:
+        _real.reset(token)
+
+
+def written_out() -> ir.Type | None:
+    """The number type of the kernel that is being written out; None while kernels keep their loops."""
+    return _real.get()
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a number, known or not."""
     return isinstance(value, ir.Value | int | float)
@@ -53,6 +97,8 @@ def of_python(value: Any) -> Any:
     """A constant as a value: tuples become records, NumPy's numbers Python's."""
     if isinstance(value, tuple):
         return Record(tuple(map(of_python, value)), getattr(value, "_fields", ()))
+    if isinstance(value, np.ndarray):
+        return Known(value)
     if isinstance(value, np.generic) and not isinstance(value, type):
         return value.item()
     return value
@@ -65,7 +111,7 @@ def materialised(value: Any) -> Any:
     if isinstance(value, int):
         return ir.Constant(INT, value)
     if isinstance(value, float):
-        return ir.Constant(DOUBLE, value)
+        return ir.Constant(written_out() or DOUBLE, value)
     if isinstance(value, Array):
         return Array(value.element, value.data, tuple(map(materialised, value.shape)), value.owners)
     if isinstance(value, Record):
@@ -114,4 +160,4 @@ def constant(value: Any) -> bool:
     """Whether it is known as the kernel is translated."""
     if isinstance(value, Record):
         return all(map(constant, value.items))
-    return not isinstance(value, ir.Value | Array)
+    return not isinstance(value, ir.Value | Array | Rows)

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from engine.cuda.chains.abia_hybrid import AbiaHybrid, Recursion
 from engine.cuda.chains.cfa import Cfa
 from engine.cuda.chains.dca import Dca
-from engine.cuda.rigid_body.thread_per_robot import Abia, ExternalForces, InverseDynamics, MassMatrix
+from engine.cuda.rigid_body import written_out
+from engine.cuda.rigid_body.thread_per_robot import ExternalForces, MassMatrix
 from engine.cuda.runtime import arrays, device
 from engine.cuda.trees import dca as trees
 from engine.cuda.trees.jsiia import Jsiia
@@ -21,7 +22,7 @@ class Kernels(Protocol):
     """``(q, v, tau, out)`` of contiguous CuPy arrays (batch, nq) and (batch, nv): q̈ into `out`, without waiting."""
 
     def prepare(self, batch: int) -> object: ...
-    def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None: ...
+    def __call__(self, q: Any, v: Any, tau: Any, out: Any, /) -> None: ...
 
 
 class Still:
@@ -44,7 +45,7 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     if not len(model.parent):
         return Still()
     make: dict[str, Callable[[Model, str], Kernels]] = {
-        "abia": Abia,
+        "abia": written_out.forward_dynamics,
         "dca": Dca if features.serial(model) else trees.Dca,
         "jsiia": Jsiia,
         "cfa": Cfa,
@@ -62,7 +63,7 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, external: Any = None)
     (q, v, a), single = arrays.states(model, dtype, q=q, v=v, a=a)
     out = arrays.empty((len(q), model.nv), dtype)
     if out.size:
-        _many(InverseDynamics, model, dtype, get_ident())(q, v, a, out)
+        _many(written_out.inverse_dynamics, model, dtype, get_ident())(q, v, a, out)
     if external is not None:
         out = with_external(model, q, out, arrays.wrenches(model, dtype, external, len(q)), -1)
     return out[0] if single else out

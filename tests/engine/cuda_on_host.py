@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import os
 import platform
 import re
@@ -24,10 +25,12 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from engine.compile import machine, written_out
 from engine.cuda.runtime import compiler, device, header
 
 COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++, to compile kernels for the host")
+_numbers = itertools.count()
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 OPTIONS = ("-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-I{compiler.FOLDER}")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
@@ -90,6 +93,23 @@ class Kernel:
 
 def _value(x) -> np.ndarray:
     return np.array([x.ctypes.data], np.uint64) if isinstance(x, np.ndarray) else np.array([x])
+
+
+class WrittenOut:
+    """A kernel that is written out for a robot, for this machine: a call works on one robot after the other."""
+
+    def __init__(self, kernel, known, widths, dtype):
+        name = f"{kernel.__name__}_{next(_numbers)}"
+        code = machine.compiled(written_out.text(kernel, known, widths, dtype, name, gpu=False))
+        types = [ctypes.c_void_p] * len(widths)
+        self._function = ctypes.CFUNCTYPE(None, *types)(machine.address(code, name))
+        self._strides = [width * np.dtype(dtype).itemsize for width in widths]
+
+    def __call__(self, _grid, _block, args):
+        *arrays, batch = args
+        for robot in range(int(batch)):
+            pairs = zip(arrays, self._strides, strict=True)
+            self._function(*(array.ctypes.data + robot * stride for array, stride in pairs))
 
 
 class Launch:
@@ -246,4 +266,5 @@ def cuda_on_host(monkeypatch, compiled_for_host):
     for name in ("require", "require_memory", "require_count"):
         monkeypatch.setattr(device, name, lambda *_: None)
     monkeypatch.setattr(compiler, "load", lambda *given: load(compiled_for_host, *given))
+    monkeypatch.setattr(compiler, "written_out", WrittenOut)
     monkeypatch.setattr(compiler, "Launch", Launch)

@@ -19,7 +19,8 @@ from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.compile.values import Untranslatable
 from engine.compile.vectors import as_precise_as, double, gather, load, scatter, store, where
-from engine.cpu.rigid_body import spatial
+from engine.cpu.runtime import numba_kernels
+from engine.kernels import spatial
 
 FACTOR = 3.0
 
@@ -233,7 +234,7 @@ def test_numba_compiles_the_same_text_to_the_same_numbers(rng):
         out[0], out[1], out[2] = a
         out[3] = spatial.dot(a, (s, s, c))
 
-    there = numba.njit(fastmath={"contract", "nsz"})(here.function)
+    there = numba.njit(**numba_kernels._OPTIONS)(here.function)
     for _ in range(20):
         x = rng.normal(size=4)
         ours, theirs = np.zeros(4), np.zeros(4)

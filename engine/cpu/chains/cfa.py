@@ -20,7 +20,10 @@ from engine.compile import Function, inline, kernel, specialise
 from engine.cpu.chains import constraint_system, jsiia
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import (
+from engine.cpu.runtime.arrays import copy_row
+from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.kernels.spatial import (
     add,
     force_to_parent,
     full,
@@ -31,9 +34,6 @@ from engine.cpu.rigid_body.spatial import (
     motion_to_child,
     store3,
 )
-from engine.cpu.runtime.arrays import copy_row
-from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack
 

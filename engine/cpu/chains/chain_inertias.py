@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.rigid_body.spatial import (
+from engine.cpu.runtime.numba_kernels import kernel
+from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
     inertia_to_parent,
@@ -15,7 +16,6 @@ from engine.cpu.rigid_body.spatial import (
     scale,
     sincos,
 )
-from engine.cpu.runtime.numba_kernels import kernel
 from engine.model import REVOLUTE, layout
 
 

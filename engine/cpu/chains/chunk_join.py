@@ -16,9 +16,9 @@ import numpy as np
 
 from engine.cpu.chains import chunks as at
 from engine.cpu.chains.lanes import load, store
-from engine.cpu.rigid_body.spatial import add, load3, load9, motion_to_child, store3
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.numba_kernels import inline, kernel
+from engine.kernels.spatial import add, load3, load9, motion_to_child, store3
 
 # where the upper triangle by rows keeps an entry of a symmetric 6×6, and where the blocks A, B, C do
 _TRIANGLE = np.zeros((6, 6), np.int64)

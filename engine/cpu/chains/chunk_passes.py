@@ -10,7 +10,8 @@ import numpy as np
 
 from engine.cpu.chains import chunks as at
 from engine.cpu.chains.lanes import load, sincos, store, vload3, vload6, vload9, vstore3, vstore6, vstore9, where
-from engine.cpu.rigid_body.spatial import (
+from engine.cpu.runtime.numba_kernels import inline, kernel
+from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
     cross,
@@ -27,7 +28,6 @@ from engine.cpu.rigid_body.spatial import (
     scale,
     sub,
 )
-from engine.cpu.runtime.numba_kernels import inline, kernel
 from engine.model import layout
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import (
+from engine.kernels.spatial import (
     add,
     cross,
     cross_matrix,

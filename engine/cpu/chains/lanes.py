@@ -18,8 +18,8 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
-from engine.cpu.rigid_body.spatial import nearest, quarter_turns
 from engine.cpu.runtime.numba_kernels import inline, instruction
+from engine.kernels.spatial import nearest, quarter_turns
 
 _CONTRACT = ("contract", "nsz")
 

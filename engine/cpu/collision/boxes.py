@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.rigid_body.spatial import cross, dot, load3, load9, scale, store3
+from engine.kernels.spatial import cross, dot, load3, load9, scale, store3
 from engine.scene.shapes import BOX
 
 _PARALLEL = 1e-12  # the squared sine below which two edges have no common normal

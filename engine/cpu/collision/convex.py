@@ -8,7 +8,7 @@ from engine.compile import inline, kernel
 from engine.cpu.collision.epa import least_overlap
 from engine.cpu.collision.gjk import APART, FAR, OVERLAP, closest_points
 from engine.cpu.collision.support import begin, core_radius, facing, gap_along
-from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 
 _NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is not well known

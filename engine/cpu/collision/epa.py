@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.collision.support import farthest
-from engine.cpu.rigid_body.spatial import cross, dot, load3, load6, scale, store3, store6, sub
+from engine.kernels.spatial import cross, dot, load3, load6, scale, store3, store6, sub
 
 _ENOUGH = 1e-6  # relative to the smaller shape: how much nearer the surface may be than the polytope
 _VISIBLE = 1e-12  # relative to the numbers that are added up

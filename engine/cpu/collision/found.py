@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.cpu.rigid_body.spatial import add, scale, store3
+from engine.kernels.spatial import add, scale, store3
 from engine.scene.points import KEPT
 from engine.scene.shapes import Shapes
 

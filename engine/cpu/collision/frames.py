@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import add, cross, load3, load9, matmul, mul, scale, store3, store9, sub
+from engine.kernels.spatial import add, cross, load3, load9, matmul, mul, scale, store3, store9, sub
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.collision.support import farthest
-from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load6, load9, mul, scale, store3, store6, sub
+from engine.kernels.spatial import add, cross, dot, load3, load6, load9, mul, scale, store3, store6, sub
 
 FAR, APART, OVERLAP = range(3)
 _ROUNDS = 64

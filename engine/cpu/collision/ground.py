@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline
 from engine.cpu.collision import height_field
 from engine.cpu.collision.frames import tangents
 from engine.cpu.collision.height_field import near_sphere, under
 from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT
 from engine.scene.thresholds import NEAR
 
@@ -143,7 +143,7 @@ def _nearest(k, points, number, R, p, surface):
     return x, n, gap
 
 
-@kernel
+@apart
 def ground_contacts(points, bodies, w, surface, dt, out):
     """The contacts with a surface, see `surfaces`, into `out`; answers how many there are. One lane.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
-from engine.cpu.rigid_body.spatial import add, dot, load3, nearest, scale, store3, sub
+from engine.kernels.spatial import add, dot, load3, nearest, scale, store3, sub
 from engine.scene.points import KEPT
 
 NONE = 1e30

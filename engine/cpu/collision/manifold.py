@@ -12,7 +12,7 @@ from engine.cpu.collision.found import put
 from engine.cpu.collision.frames import tangents
 from engine.cpu.collision.spheres import CLOSEST
 from engine.cpu.collision.touching_faces import touching_face
-from engine.cpu.rigid_body.spatial import add, load3, mul, mul_t
+from engine.kernels.spatial import add, load3, mul, mul_t
 from engine.scene.points import KEPT
 
 _BESIDE = 1e-5  # relative to the smaller shape: what lies so near is in one place

@@ -17,7 +17,7 @@ from engine.cpu.collision.manifold import manifold
 from engine.cpu.collision.sphere_solids import sphere_box, sphere_cylinder
 from engine.cpu.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
 from engine.cpu.collision.support import core_radius
-from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, scale, store3, sub
+from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, sub
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline
 from engine.cpu.collision import found as narrow
 from engine.cpu.collision.found import Found
 from engine.cpu.collision.ground import put
 from engine.cpu.collision.pairs import pair_contacts
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
+from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
 from engine.model import WORLD, Model
 from engine.model.poses import body_poses
 from engine.scene import Pairs, Scene
@@ -114,7 +114,7 @@ def _velocity(s, x, pairs):
     return add(load3(pairs.velocity[s], 0, 1), cross(load3(pairs.omega[s], 0, 1), sub(x, load3(pairs.middle[s], 0, 1))))
 
 
-@kernel
+@apart
 def shape_contacts(total, points, shapes, pairs, bodies, w, dt, out):
     """The contacts of pairs that are near, after `total` others in `out`; answers how many there are then. One lane.
 

@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import inline
 from engine.cpu.collision.found import put_between
 from engine.cpu.collision.spheres import CLOSEST, clamped
-from engine.cpu.rigid_body.spatial import add, dot, mul, mul_t, scale, sub
+from engine.kernels.spatial import add, dot, mul, mul_t, scale, sub
 
 
 @inline

@@ -11,7 +11,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.cpu.collision.found import put_between
 from engine.cpu.collision.frames import tangents
-from engine.cpu.rigid_body.spatial import add, cross, dot, scale, sub
+from engine.kernels.spatial import add, cross, dot, scale, sub
 
 _NOUGHT = 1e-12  # relative to what is added up: below it a difference has no direction
 _PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line

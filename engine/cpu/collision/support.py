@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, HULL
 
 

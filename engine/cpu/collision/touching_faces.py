@@ -10,7 +10,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.cpu.collision.found import RIM
 from engine.cpu.collision.support import facing
-from engine.cpu.rigid_body.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
+from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
 _STANDS = 0.5  # the squared cosine between a cylinder's axis and the normal, from which on its end touches

@@ -9,7 +9,7 @@ take energy and never give any.
 
 from __future__ import annotations
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline
 from engine.cpu.chains.accelerations import accelerations, prepare
 from engine.cpu.constraints.joint_constraints import (
     HIGH,
@@ -152,7 +152,7 @@ def _active_set_step(rows, start, active, forces, answer):
     return going
 
 
-@kernel
+@apart
 def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases):
     """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step.
 

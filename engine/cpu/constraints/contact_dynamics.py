@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline, kernel
 from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
@@ -36,7 +36,7 @@ from engine.cpu.constraints.contact_rows import (
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import (
+from engine.kernels.spatial import (
     add,
     cross,
     dot,
@@ -267,7 +267,7 @@ def touches(q, v, rows, dynamics, ground):
     return count
 
 
-@kernel
+@apart
 def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
     """v⁺ into `ground.free`, under the `count` contacts that `touches` found; and into `ground.shift`, where they
     overlap, by what to displace the coordinates: answers whether they do. v_f is computed, or `given` in `ground.free`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
 from engine.cpu.constraints.joint_constraints import bounds, is_row
-from engine.cpu.rigid_body.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
+from engine.kernels.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
 from engine.step_settings import FRICTION

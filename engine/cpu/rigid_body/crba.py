@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline, kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 from engine.cpu.runtime.arrays import fill
+from engine.kernels.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 
 
 @inline
@@ -34,7 +34,7 @@ def _row_into(M, k, topology, wrench, j, column):
         M[k, column, start + r] = value
 
 
-@kernel
+@apart
 def composite_bodies(M, topology, constants, w, lanes):
     """The mass matrix of the tree into M (L, tree_nv, tree_nv)."""
     L = len(lanes)

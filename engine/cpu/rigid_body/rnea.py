@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import (
+from engine.kernels.spatial import (
     add,
     dot,
     force_to_parent,

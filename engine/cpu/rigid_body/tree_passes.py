@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import (
+from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
     columns,

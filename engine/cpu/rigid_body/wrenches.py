@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from engine.compile import kernel
 from engine.cpu.rigid_body import rnea, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.rigid_body.spatial import add, force_to_parent, load3, load9, store3
 from engine.cpu.runtime.arrays import fill
+from engine.kernels.spatial import add, force_to_parent, load3, load9, store3
 from engine.model import Model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.cpu.rigid_body.spatial import (
+from engine.kernels.spatial import (
     add,
     cross,
     exponential,

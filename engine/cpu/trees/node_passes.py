@@ -12,10 +12,10 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.vectors import load, store
-from engine.cpu.rigid_body.spatial import add, full, load3, load6, load9, motion_to_child, mul, mul_t, store3
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.trees import group as at
 from engine.cpu.trees import row_passes as row_of
+from engine.kernels.spatial import add, full, load3, load6, load9, motion_to_child, mul, mul_t, store3
 
 _ROWS_OF_Y = (
     (0, 1, 2, 3, 4, 5),

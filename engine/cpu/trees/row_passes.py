@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.vectors import as_precise_as, double, gather, load, store, where
-from engine.cpu.rigid_body.spatial import (
+from engine.cpu.trees import rows as at
+from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
     cross,
@@ -32,9 +33,8 @@ from engine.cpu.rigid_body.spatial import (
     store9,
     sub,
 )
-from engine.cpu.rigid_body.spatial import load3 as number3
-from engine.cpu.rigid_body.spatial import load9 as number9
-from engine.cpu.trees import rows as at
+from engine.kernels.spatial import load3 as number3
+from engine.kernels.spatial import load9 as number9
 from engine.model import SPHERICAL, layout
 
 

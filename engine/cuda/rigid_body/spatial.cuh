@@ -1,4 +1,4 @@
-// Spatial algebra on numbers in registers, the same names as in engine/cpu/rigid_body/spatial.py.
+// Spatial algebra on numbers in registers, the same names as in engine/kernels/spatial.py.
 //
 // Twists and accelerations are (o, v), wrenches (n, f): the angular part first. A symmetric 6×6 [A B; Bᵀ C] is its
 // three blocks. A pose (R, p) carries a body's frame to its parent's, X = Ad((R, p)⁻¹).

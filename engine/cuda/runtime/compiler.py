@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from engine import files
+from engine.compile import Function, cache
+from engine.compile import written_out as code
 from engine.cuda.runtime import device, header
 
 FOLDER = Path(__file__).parents[1]
@@ -163,6 +165,33 @@ def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
     module = function.Module()
     module.load(code)
     return Module(module, lowered, perf_counter() - began, cached)
+
+
+def written_out(kernel: Function, known: tuple[Any, ...], widths: tuple[int, ...], dtype: str) -> Kernel:
+    """A kernel of `engine.kernels`, written out for what is known, a thread a robot: ``(*arrays, batch)``.
+
+    Arrays are of `dtype`, with rows of these widths, a row a robot; the batch is a number of 32 bits. The machine code
+    is kept on disk, under a digest of all that it depends on. Raises `device.NoGpu` without a GPU.
+    """
+    device.require()
+    from cupy.cuda import function
+
+    name = kernel.__name__
+    facts = kernel.__module__, name, widths, dtype, device.architecture(), device.driver(), code.versions()
+    digest = hashlib.sha256(repr(facts).encode())
+    for part in known:
+        digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    kept = f"{name}-{digest.hexdigest()[:24]}"
+    image = cache.read(kept)
+    if image is None:
+        state = function.LinkState()
+        text = code.ptx(code.text(kernel, known, widths, dtype, name, gpu=True), device.architecture())
+        state.add_ptr_data(text.encode(), f"{name}.ptx")
+        image = bytes(state.complete())
+        cache.write(kept, image)
+    module = function.Module()
+    module.load(image)
+    return Kernel(module.get_function(name))
 
 
 def _text(source: str, preamble: str) -> str:

@@ -75,6 +75,13 @@ def failed(error: BaseException) -> bool:
     return isinstance(error, MemoryError | NoGpu) or not packages.isdisjoint(("cupy", "cupy_backends"))
 
 
+def driver() -> int:
+    """The version of CUDA that the driver serves, which assembles what is written out for a robot."""
+    import cupy
+
+    return int(cupy.cuda.runtime.driverGetVersion())
+
+
 def architecture() -> str:
     """What to compile for, such as "sm_90"."""
     return "sm_{}{}".format(*_capability())

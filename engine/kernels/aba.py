@@ -1,0 +1,182 @@
+"""ABA: forward dynamics of one robot by articulated-body inertias (Featherstone 1983), any tree, O(n).
+
+The recursion of [Y] section II.C in its scalar form. Accelerations are counted from those that the velocities and
+gravity give, a₀, so that no velocity is needed once a body has been entered:
+
+    a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
+    U = I S,  D = SᵀU,  u = τ − Sᵀp
+    I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + U u/D)
+    q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
+
+A body is entered on the way out from the base and left on the way back, branch after branch. A ball joint is three such
+joints about z, y and x, none of which carries anything but the next. A free joint accelerates as its own force has it,
+whatever carries it, and its parent feels that force alone.
+"""
+
+from __future__ import annotations
+
+from engine.compile import inline, kernel
+from engine.compile.operations import reciprocal, rows
+from engine.kernels.bodies import AXIS, NV, ZERO, joint_rate, momentum, rigid_inertia, total, total9
+from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START
+from engine.kernels.spatial import add, cross, dot, less_rank_one, mul_t, scale, sub
+from engine.kernels.transforms import force_to_parent, inertia_in_parent, joint_numbers, motion_to_child
+from engine.model import FREE
+
+
+@inline
+def _enter(robot, i, q, v, numbers, twist, bias, inertia, force):
+    """V, a₀, J and p of a body, from those of its parent."""
+    kind, parent, c = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i]
+    x = joint_numbers(kind, c, q, robot.tree[i, Q_START])
+    numbers[i] = x
+    g = robot.gravity
+    above = twist[parent] if parent >= 0 else (ZERO, ZERO)
+    beyond = bias[parent] if parent >= 0 else (ZERO, (-g[0], -g[1], -g[2]))
+    o, w = motion_to_child(kind, c, x, above[0], above[1])
+    a, b = motion_to_child(kind, c, x, beyond[0], beyond[1])
+    do, dw = joint_rate(kind, v, robot.tree[i, V_START])
+    o, w = add(o, do), add(w, dw)
+    a, b = add(a, cross(o, do)), add(b, add(cross(w, do), cross(o, dw)))
+    twist[i], bias[i] = (o, w), (a, b)
+    n, f = momentum(c, o, w)
+    dn, df = momentum(c, a, b)
+    inertia[i] = rigid_inertia(c)
+    force[i] = add(dn, add(cross(o, n), cross(w, f))), add(df, cross(o, f))
+
+
+@inline
+def _column(A, B, C, axis):
+    """U = I S of an axis, and U without its own entry D."""
+    if axis == 0:
+        return (A[0], A[1], A[2], B[0], B[1], B[2]), (0.0, A[1], A[2], B[0], B[1], B[2])
+    if axis == 1:
+        return (A[1], A[3], A[4], B[3], B[4], B[5]), (A[1], 0.0, A[4], B[3], B[4], B[5])
+    if axis == 2:
+        return (A[2], A[4], A[5], B[6], B[7], B[8]), (A[2], A[4], 0.0, B[6], B[7], B[8])
+    return (B[2], B[5], B[8], C[2], C[4], C[5]), (B[2], B[5], B[8], C[2], C[4], 0.0)
+
+
+@inline
+def _cleared(A, B, C, axis):
+    """I − U Uᵀ/D, whose row and column of the axis are zero but for rounding."""
+    if axis == 0:
+        return (0.0, 0.0, 0.0, A[3], A[4], A[5]), (0.0, 0.0, 0.0, B[3], B[4], B[5], B[6], B[7], B[8]), C
+    if axis == 1:
+        return (A[0], 0.0, A[2], 0.0, 0.0, A[5]), (B[0], B[1], B[2], 0.0, 0.0, 0.0, B[6], B[7], B[8]), C
+    if axis == 2:
+        return (A[0], A[1], 0.0, A[3], 0.0, 0.0), (B[0], B[1], B[2], B[3], B[4], B[5], 0.0, 0.0, 0.0), C
+    return A, (B[0], B[1], 0.0, B[3], B[4], 0.0, B[6], B[7], 0.0), (C[0], C[1], 0.0, C[3], 0.0, 0.0)
+
+
+@inline
+def _factor3(S):
+    """L and 1/D of a symmetric positive definite 3×3 = L D Lᵀ."""
+    i0 = reciprocal(S[0])
+    l10, l20 = S[1] * i0, S[2] * i0
+    i1 = reciprocal(S[3] - l10 * S[1])
+    e = S[4] - l10 * S[2]
+    l21 = e * i1
+    return i0, l10, l20, i1, l21, reciprocal(S[5] - l20 * S[2] - l21 * e)
+
+
+@inline
+def _solve3(F, b):
+    y = b[1] - F[1] * b[0]
+    x2 = (b[2] - F[2] * b[0] - F[4] * y) * F[5]
+    x1 = y * F[3] - F[4] * x2
+    return b[0] * F[0] - F[1] * x1 - F[2] * x2, x1, x2
+
+
+@inline
+def _solve6(A, B, C, n, f):
+    """[A B; Bᵀ C]⁻¹ (n, f) by the Schur complement of C."""
+    F, b0, b1, b2 = _factor3(C), (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
+    x, y, z = _solve3(F, b0), _solve3(F, b1), _solve3(F, b2)
+    S = (
+        A[0] - dot(b0, x), A[1] - dot(b0, y), A[2] - dot(b0, z),
+        A[3] - dot(b1, y), A[4] - dot(b1, z), A[5] - dot(b2, z),
+    )  # fmt: skip
+    o = _solve3(_factor3(S), sub(n, (dot(x, f), dot(y, f), dot(z, f))))
+    return o, _solve3(F, sub(f, mul_t(B, o)))
+
+
+@inline
+def _leave(robot, i, tau, numbers, inertia, force, kept):
+    """U, 1/D and u of a body's joint; what is left of I and p, added to its parent's."""
+    kind, parent, c, x = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], numbers[i]
+    at = robot.tree[i, V_START]
+    A, B, C = inertia[i]
+    n, f = force[i]
+    if kind == FREE:
+        fn, ff = (tau[at], tau[at + 1], tau[at + 2]), (tau[at + 3], tau[at + 4], tau[at + 5])
+        kept[at] = _solve6(A, B, C, sub(fn, n), sub(ff, f))
+        if parent >= 0:
+            n, f = force_to_parent(kind, c, x, fn, ff)
+            force[parent] = add(force[parent][0], n), add(force[parent][1], f)
+        return
+    for j in range(NV[kind] - 1, -1, -1):
+        axis = AXIS[kind] + j
+        U, others = _column(A, B, C, axis)
+        D, u = U[axis], tau[at + j] - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
+        inverse = reciprocal(D)
+        kept[at + j] = others, inverse, u
+        if parent >= 0 or j > 0:
+            y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
+            A, B, C = less_rank_one(A, B, C, y, z, inverse)
+            A, B, C = _cleared(A, B, C, axis)
+            n, f = add(n, scale(u * inverse, y)), add(f, scale(u * inverse, z))
+    if parent >= 0:
+        A, B, C = inertia_in_parent(kind, c, x, A, B, C)
+        n, f = force_to_parent(kind, c, x, n, f)
+        a, b, d = inertia[parent]
+        inertia[parent] = total(a, A), total9(b, B), total(d, C)
+        force[parent] = add(force[parent][0], n), add(force[parent][1], f)
+
+
+@inline
+def _replaced(a, axis, x):
+    """Six numbers with another at one place."""
+    return (
+        x if axis == 0 else a[0], x if axis == 1 else a[1], x if axis == 2 else a[2],
+        x if axis == 3 else a[3], x if axis == 4 else a[4], x if axis == 5 else a[5],
+    )  # fmt: skip
+
+
+@inline
+def _accelerate(robot, i, numbers, kept, acceleration, out):
+    """q̈ of a body's joint, and the body's own, from that of its parent."""
+    kind, parent, c, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], robot.tree[i, V_START]
+    above = acceleration[parent] if parent >= 0 else (ZERO, ZERO)
+    o, v = motion_to_child(kind, c, numbers[i], above[0], above[1])
+    a = o[0], o[1], o[2], v[0], v[1], v[2]
+    if kind == FREE:
+        o, v = kept[at]
+        body = o[0], o[1], o[2], v[0], v[1], v[2]
+        for j in range(6):
+            out[at + j] = body[j] - a[j]
+        acceleration[i] = o, v
+        return
+    for j in range(NV[kind]):
+        U, inverse, u = kept[at + j]
+        axis = AXIS[kind] + j
+        others = dot((U[0], U[1], U[2]), (a[0], a[1], a[2])) + dot((U[3], U[4], U[5]), (a[3], a[4], a[5]))
+        along = (u - others) * inverse
+        out[at + j] = along - a[axis]
+        a = _replaced(a, axis, along)
+    acceleration[i] = (a[0], a[1], a[2]), (a[3], a[4], a[5])
+
+
+@kernel
+def forward_dynamics(robot, q, v, tau, out):
+    """q̈ into `out` (nv,), from q (nq,), v and τ (nv,) of a robot that is known."""
+    n = robot.tree.shape[0]
+    numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
+    acceleration, kept = rows(n), rows(v.shape[0])
+    for e in range(robot.walk.shape[0]):
+        if robot.walk[e, 1] == ENTER:
+            _enter(robot, robot.walk[e, 0], q, v, numbers, twist, bias, inertia, force)
+        else:
+            _leave(robot, robot.walk[e, 0], tau, numbers, inertia, force, kept)
+    for i in range(n):
+        _accelerate(robot, i, numbers, kept, acceleration, out)

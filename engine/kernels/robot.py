@@ -1,0 +1,55 @@
+"""What is known of a robot when kernels are written out for it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model import Model
+from engine.model.layout import HOME_POSITION, pack
+
+PARENT, KIND, Q_START, V_START = range(4)
+ENTER, LEAVE = 0, 1
+_ROUNDING = 4e-16
+"""How far from 0 and ±1 rounding leaves the entries of rotations by quarter turns."""
+
+
+class Robot(NamedTuple):
+    """A robot's tree and constants, see `engine.model.layout.Packed`, and an order to walk its bodies in."""
+
+    tree: NDArray[np.int64]
+    """(n, 4): parent, kind, where the body's q and v start."""
+    bodies: NDArray[np.floating]
+    """(n, CONSTANTS): home rotation and position, mass, first moment, inertia."""
+    gravity: NDArray[np.floating]
+    """(3,), m/s²."""
+    walk: NDArray[np.int64]
+    """(2 n, 2): body and ENTER or LEAVE; a body is entered after its parent, and left after all that it carries."""
+
+
+@lru_cache(maxsize=64)
+def known(model: Model) -> Robot:
+    """A model's numbers for kernels; entries of rotations that only rounding keeps from 0 and ±1 are made so."""
+    packed = pack(model)
+    bodies = packed.constants[:-1].copy()
+    rotation = bodies[:, :HOME_POSITION]
+    whole = np.round(rotation)
+    bodies[:, :HOME_POSITION] = np.where(np.abs(rotation - whole) < _ROUNDING, whole, rotation)
+    return Robot(np.asarray(packed.topology), bodies, packed.constants[-1, :3].copy(), _walk(model.parent))
+
+
+def _walk(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
+    for i, above in enumerate(parent):
+        children[int(above)].append(i)  # of the world, −1: the last list
+    found, ahead = [], [(i, ENTER) for i in reversed(children[-1])]
+    while ahead:
+        i, way = ahead.pop()
+        found.append((i, way))
+        if way == ENTER:
+            ahead.append((i, LEAVE))
+            ahead.extend((j, ENTER) for j in reversed(children[i]))
+    return np.array(found, np.int64).reshape(-1, 2)

@@ -1,0 +1,178 @@
+"""A joint's transform T_i = home · exp(S q), and what it does to motions, forces and inertias, for one robot.
+
+A body's constants are a row of `engine.model.layout.Packed`. What a transform takes of the coordinates are its *joint
+numbers*: sine and cosine of a revolute joint, the displacement of a prismatic one, the rotation (9) of a ball joint,
+rotation and position of a free one. Where the home rotation of a revolute joint has hardly a zero, they are in single
+precision the rotation of T_i (9): one product is less work than two, and in double precision the nine would not fit
+beside all else. A motion is (o, v), a force (n, f), an inertia (A, B, C), see
+`spatial`.
+"""
+
+from __future__ import annotations
+
+from engine.compile import inline
+from engine.compile.operations import fma, is_single, low_bits
+from engine.kernels.spatial import (
+    add,
+    columns,
+    cross,
+    inertia_to_parent,
+    mul,
+    mul_t,
+    rotation_from_quaternion,
+    scale,
+    sub,
+)
+from engine.model import PRISMATIC, REVOLUTE, SPHERICAL, layout
+
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@inline
+def sine_and_cosine(x):
+    """sin x and cos x within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision.
+
+    What is left of x less the nearest k quarter turns is exact but for the last bit, since k π/2, in two parts, enters
+    by fused multiplication; k's last bits are those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double
+    precision those of fdlibm.
+    """
+    if is_single(x):
+        t = fma(x, 0.6366197723675814, 12582912.0)
+        k = t - 12582912.0
+        r = fma(-k, -4.3711388286737929e-08, fma(-k, 1.5707963705062866, x))
+        z = r * r
+        s = fma(r * z, fma(z, fma(z, -1.9511e-4, 8.33213e-3), -0.16666654), r)
+        c = fma(z * z, fma(z, fma(z, 2.44312e-5, -1.3887306e-3), 4.16664570e-2), fma(z, -0.5, 1.0))
+    else:
+        t = fma(x, 0.6366197723675814, 6755399441055744.0)
+        k = t - 6755399441055744.0
+        r = fma(-k, 6.123233995736766e-17, fma(-k, 1.5707963267948966, x))
+        z = r * r
+        s = fma(z, 1.58969099521155010221e-10, -2.50507602534068634195e-08)
+        s = fma(z, fma(z, s, 2.75573137070700676789e-06), -1.98412698298579493134e-04)
+        s = fma(z, fma(z, s, 8.33333333332248946124e-03), -1.66666666666666324348e-01)
+        s = fma(r * z, s, r)
+        c = fma(z, -1.13596475577881948265e-11, 2.08757232129817482790e-09)
+        c = fma(z, fma(z, c, -2.75573143513906633035e-07), 2.48015872894767294178e-05)
+        c = fma(z, fma(z, c, -1.38888888888741095749e-03), 4.16666666666666019037e-02)
+        c = fma(z * z, c, fma(z, -0.5, 1.0))
+    turns = low_bits(t)
+    odd = turns & 1 != 0
+    a, b = (c, s) if odd else (s, c)
+    return -a if turns & 2 != 0 else a, -b if (turns + 1) & 2 != 0 else b
+
+
+@inline
+def is_tilted(R):
+    """Whether at most one of a rotation's entries is zero."""
+    zeros = 0
+    for k in range(9):
+        zeros += R[k] == 0.0
+    return zeros < 2
+
+
+@inline
+def joint_numbers(kind, c, q, at):
+    """The joint numbers of coordinates q[at…] of a body with constants c."""
+    if kind == REVOLUTE:
+        x = sine_and_cosine(q[at])
+        R, _ = home(c)
+        if not (is_tilted(R) and is_single(x[0])):
+            return x
+        u, v, w = columns(R)
+        a, b = add(scale(x[1], u), scale(x[0], v)), sub(scale(x[1], v), scale(x[0], u))
+        return a[0], b[0], w[0], a[1], b[1], w[1], a[2], b[2], w[2]
+    if kind == PRISMATIC:
+        return (q[at],)
+    if kind == SPHERICAL:
+        return rotation_from_quaternion(q[at], q[at + 1], q[at + 2], q[at + 3])
+    R = rotation_from_quaternion(q[at + 3], q[at + 4], q[at + 5], q[at + 6])
+    return R, (q[at], q[at + 1], q[at + 2])
+
+
+@inline
+def home(c):
+    """Rotation and position of a body for coordinates of zero, from its constants."""
+    R = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]
+    return R, (c[layout.HOME_POSITION], c[layout.HOME_POSITION + 1], c[layout.HOME_POSITION + 2])
+
+
+@inline
+def _turned(x, u):
+    return x[1] * u[0] - x[0] * u[1], x[0] * u[0] + x[1] * u[1], u[2]
+
+
+@inline
+def _turned_back(x, u):
+    return x[1] * u[0] + x[0] * u[1], x[1] * u[1] - x[0] * u[0], u[2]
+
+
+@inline
+def motion_to_child(kind, c, x, o, v):
+    """Ad(T⁻¹) (o, v): a twist or acceleration of the parent, in the body's frame."""
+    R, p = home(c)
+    if kind == REVOLUTE and len(x) == 9:
+        R = x
+    o, v = mul_t(R, o), mul_t(R, add(v, cross(o, p)))
+    if kind == REVOLUTE and len(x) == 9:
+        return o, v
+    if kind == REVOLUTE:
+        return _turned_back(x, o), _turned_back(x, v)
+    if kind == PRISMATIC:
+        return o, (v[0] + o[1] * x[0], v[1] - o[0] * x[0], v[2])
+    if kind == SPHERICAL:
+        return mul_t(x, o), mul_t(x, v)
+    return mul_t(x[0], o), mul_t(x[0], add(v, cross(o, x[1])))
+
+
+@inline
+def force_to_parent(kind, c, x, n, f):
+    """Ad(T⁻¹)ᵀ (n, f): a wrench on the body, in its parent's frame."""
+    R, p = home(c)
+    if kind == REVOLUTE and len(x) == 9:
+        R = x
+    elif kind == REVOLUTE:
+        n, f = _turned(x, n), _turned(x, f)
+    elif kind == PRISMATIC:
+        n = n[0] - x[0] * f[1], n[1] + x[0] * f[0], n[2]
+    elif kind == SPHERICAL:
+        n, f = mul(x, n), mul(x, f)
+    else:
+        f = mul(x[0], f)
+        n = add(mul(x[0], n), cross(x[1], f))
+    f = mul(R, f)
+    return add(mul(R, n), cross(p, f)), f
+
+
+@inline
+def _turned_symmetric(x, A):
+    s, c = x[0], x[1]
+    a, b = c * A[0] - s * A[1], c * A[1] - s * A[3]
+    d, e = s * A[0] + c * A[1], s * A[1] + c * A[3]
+    return c * a - s * b, s * a + c * b, c * A[2] - s * A[4], s * d + c * e, s * A[2] + c * A[4], A[5]
+
+
+@inline
+def _turned_full(x, B):
+    """Rz B Rzᵀ."""
+    a, b, c = columns(B)
+    a, b, c = _turned(x, a), _turned(x, b), _turned(x, c)
+    u, v, w = _turned(x, (a[0], b[0], c[0])), _turned(x, (a[1], b[1], c[1])), _turned(x, (a[2], b[2], c[2]))
+    return u[0], u[1], u[2], v[0], v[1], v[2], w[0], w[1], w[2]
+
+
+@inline
+def inertia_in_parent(kind, c, x, A, B, C):
+    """Ad(T⁻¹)ᵀ [A B; Bᵀ C] Ad(T⁻¹): a body's inertia, in its parent's frame."""
+    R, p = home(c)
+    if kind == REVOLUTE and len(x) == 9:
+        R = x
+    elif kind == REVOLUTE:
+        A, B, C = _turned_symmetric(x, A), _turned_full(x, B), _turned_symmetric(x, C)
+    elif kind == PRISMATIC:
+        A, B, C = inertia_to_parent(_IDENTITY, (0.0, 0.0, x[0]), A, B, C)
+    elif kind == SPHERICAL:
+        A, B, C = inertia_to_parent(x, (0.0, 0.0, 0.0), A, B, C)
+    else:
+        A, B, C = inertia_to_parent(x[0], x[1], A, B, C)
+    return inertia_to_parent(R, p, A, B, C)
