@@ -141,14 +141,14 @@ class Compilation(NotCopied):
     def others(self) -> list[Compilation]:
         """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet.
 
-        First come steps that take wrenches, then what the automatic choice would take, were it compiled.
+        First come steps that take wrenches, then what the automatic choice would take.
         """
         simulation = self._simulation
         found: list[Compilation] = []
         if self._code is None:
             return found
         model, able = simulation.model, advancing(simulation.model)["cpu"]
-        fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step", soon=False).algorithm
+        fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step").algorithm
         if not self._code.wrenches and (pushed := Compilation(simulation, wrenches=True)).needed:
             found.append(pushed)
         names = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"]))

@@ -91,7 +91,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests choose algorithms as where nothing was measured and all is compiled, and share the user's compiled code."""
+    """Tests choose algorithms as where nothing was measured, and share the user's compiled code."""
     folder = tmp_path_factory.mktemp("cache")
     code = engine.files.writable_cache() / "code"
     code.mkdir(exist_ok=True)
@@ -100,7 +100,6 @@ def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         (folder / "catena" / "code").symlink_to(code, target_is_directory=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
-        patch.setattr("engine.cpu.dynamics.at_hand", lambda *_: True)
         yield
 
 

@@ -19,7 +19,6 @@ from engine.selection import timings
 PACKAGES = (
     "cupy-cuda12x",
     "cupy-cuda13x",
-    "numba",
     "pin",
     "mujoco",
     "mujoco-mjx",

@@ -1,7 +1,7 @@
 """Machine code of kernels on disk, in the user's cache folder: every clone, wheel and read-only install shares it.
 
 An entry is one file, named by a digest of all that the code depends on: the text of every kernel, the types of the
-arguments, the versions of Python, NumPy, Numba and LLVM, and the processor. So a change of any of them makes a new
+arguments, the versions of Python, NumPy and LLVM, and the processor. So a change of any of them makes a new
 file and nothing stale is ever read. A file holds its own checksum; one that is not whole counts as not there. Files
 are written beside their place and renamed, so that a killed process or a second one at work leaves nothing half done.
 """

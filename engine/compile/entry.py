@@ -31,7 +31,7 @@ PYTHON = {
 }  # fmt: skip
 """What of Python's interface is used: answers and arguments; None for a variable."""
 OWN = "catena_"
-"""Before the names of these in machine code: Numba gives some of the same names to other things."""
+"""Before the names of these in machine code, which are known under others elsewhere."""
 _HEAD = object.__basicsize__  # bytes of every object: how often it is referred to, and its type
 _DATA, _AXES, _SHAPE, _DESCRIPTION, _FLAGS = (_HEAD + at for at in (0, 8, 16, 40, 48))
 _ORDER, _NUMBER = _HEAD + 10, _HEAD + 12  # in an array's description

@@ -14,11 +14,10 @@ from engine.compile import specialise
 from engine.cpu.chains.cfa import Cfa
 from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
-from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees.dca import TreeDca
-from engine.model import Model, features
+from engine.model import Model
 from engine.model.layout import pack
 
 
@@ -41,14 +40,6 @@ class Kernels(Protocol):
 def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Kernels:
     """Those of an algorithm that serves the model; `threads` is how many take part at most, None as many as pay."""
     return _MAKE[algorithm](model, dtype, threads)
-
-
-def at_hand(algorithm: str, dtype: str, work: str = "call") -> bool:
-    """Whether an algorithm answers soon for a serial chain: nothing is left that takes long to compile.
-
-    `work` is a "call" or a "step". For trees every algorithm does.
-    """
-    return algorithm != "dca" or numba_code.at_hand(f"dca-{work}-{dtype}")
 
 
 def axial_inertias(model: Model, dtype: str, q: Array, out: Array) -> None:
@@ -82,17 +73,9 @@ class _Text:
         return FITS if np.all(np.isfinite(out)) else NOT_FINITE
 
 
-def _dca(model: Model, dtype: str, threads: int | None) -> Kernels:
-    if not features.serial(model):
-        return TreeDca(model, dtype, threads)
-    from engine.cpu.chains.dca import Dca  # with Numba, which takes a second to load
-
-    return Dca(model, dtype, threads)
-
-
 _MAKE: Mapping[str, Callable[[Model, str, int | None], Kernels]] = {
     "abia": Abia,
-    "dca": _dca,
+    "dca": TreeDca,
     "jsiia": Jsiia,
     "cfa": Cfa,
     "abia-hybrid": partial(_Text, abia_hybrid.forward_dynamics),

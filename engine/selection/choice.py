@@ -5,16 +5,11 @@ Among the algorithms that serve a model and are compiled for the device, the cho
 `capabilities.ALGORITHMS` keeps its place against a gain below 5 %. An algorithm whose relative residual at that length
 is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible size, is no candidate.
 
-Nor is one whose code takes Numba half a minute to compile, as long as another serves (`cpu.dynamics.at_hand`): a first
-answer shall not wait for it. `why` then tells what it would take. No process is started behind the caller's back, which
-would take a core from whatever the caller measures or runs next; to ask for that algorithm by its name compiles it, as
-measuring does, and the window does while it rests. So "auto" may choose otherwise once its code is there, for what is
-made from then on; who wants the same bits from every process names the algorithm.
+Who wants the same bits from every machine names the algorithm.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -22,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import validation
-from engine.cpu import dynamics as on_cpu
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
 from engine.model import Model, features
@@ -60,13 +54,12 @@ class Change(NamedTuple):
 class _Verdict(NamedTuple):
     """The candidates' times in s, in the table's order, the one that is chosen, and who was left out.
 
-    `inaccurate` holds the residuals of those that leave too much, `awaited` the times of those that are not compiled.
+    `inaccurate` holds the residuals of those that leave too much.
     """
 
     algorithm: str | None
     seconds: dict[str, float]
     inaccurate: dict[str, float]
-    awaited: dict[str, float]
 
 
 def place(
@@ -102,7 +95,7 @@ def place(
         return Place("cuda", "; on cuda, which alone does this")
     best = {}
     for where in capabilities.DEVICES:
-        verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work), algorithm == "auto")
+        verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work))
         if verdict.seconds:
             best[where] = min(verdict.seconds.values())
     where = min(best, key=best.__getitem__, default="cpu")
@@ -127,12 +120,10 @@ def choose(
     among: tuple[str, ...] | None = None,
     work: Work = "call",
     tables: Callable[[str], Measurements] = shipped.known,
-    soon: bool = True,
 ) -> Choice:
     """`algorithm` itself, or for "auto" the fastest for a batch of such robots.
 
-    `among` are the names that the caller can carry out, by default all; `soon`: one that takes long to compile only
-    where no other serves. Raises ValueError for an unknown name or one
+    `among` are the names that the caller can carry out, by default all. Raises ValueError for an unknown name or one
     that does not serve the model, and for "auto" where no algorithm is accurate enough in `dtype`.
     """
     if algorithm != "auto":
@@ -152,7 +143,7 @@ def choose(
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
     table, case = tables(capabilities.on(device)), _case(model, batch, dtype, work)
-    verdict = _decide(table, names, case, soon)
+    verdict = _decide(table, names, case)
     if not verdict.seconds and not verdict.inaccurate:
         return Choice(names[0], _unmeasured(names[0], table.device))
     if verdict.algorithm is None:
@@ -209,9 +200,9 @@ def _case(model: Model, batch: int, dtype: str, work: Work = "call") -> Case:
     return Case("chain" if features.serial(model) else "tree", max(1, len(model.parent)), batch, dtype, work)
 
 
-def _decide(table: Measurements, names: tuple[str, ...], case: Case, soon: bool = False) -> _Verdict:
+def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict:
     seconds: dict[str, float] = {}
-    inaccurate, awaited = dict[str, float](), dict[str, float]()
+    inaccurate: dict[str, float] = {}
     for name in names:
         largest = capabilities.ALGORITHMS[name].largest
         time, residual = table.seconds(name, case), table.residual(name, case)
@@ -221,20 +212,10 @@ def _decide(table: Measurements, names: tuple[str, ...], case: Case, soon: bool 
             inaccurate[name] = residual
         else:
             seconds[name] = time
-    if soon and table.device == "cpu":
-        awaited = {
-            name: time
-            for name, time in seconds.items()
-            if case.shape == "chain" and not on_cpu.at_hand(name, case.dtype, case.work)
-        }
-        if len(awaited) < len(seconds):
-            seconds = {name: time for name, time in seconds.items() if name not in awaited}
-        else:
-            awaited = {}
     if not seconds:
-        return _Verdict(None, seconds, inaccurate, awaited)
+        return _Verdict(None, seconds, inaccurate)
     enough = WORTH_A_CHANGE * min(seconds.values())
-    return _Verdict(next(name for name, time in seconds.items() if time <= enough), seconds, inaccurate, awaited)
+    return _Verdict(next(name for name, time in seconds.items() if time <= enough), seconds, inaccurate)
 
 
 def _the_only_one(name: str, model: Model, device: str) -> str:
@@ -277,22 +258,7 @@ def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
         figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
     robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
     a_step = " a step" if case.work == "step" else ""
-    return (
-        f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_awaited(verdict)}{_cure(table.device)}"
-    )
-
-
-def _awaited(verdict: _Verdict) -> str:
-    """What would be faster if it were compiled, and how to have it compiled, else ""."""
-    name = verdict.algorithm
-    assert name is not None
-    time, other = min(((time, other) for other, time in verdict.awaited.items()), default=(math.inf, name))
-    if WORTH_A_CHANGE * time > verdict.seconds[name]:
-        return ""
-    return (
-        f"; {_named(other)} would take {in_words(time)}, but is not compiled yet, which takes half a minute, once: "
-        f'algorithm="{other}" does it'
-    )
+    return f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_cure(table.device)}"
 
 
 def _named(name: str) -> str:

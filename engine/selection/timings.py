@@ -212,7 +212,7 @@ def machine_key(device: str = "cpu") -> dict[str, str | int]:
     """What a table is valid for: the device, the libraries, the source of the kernels."""
     if device == "cuda":
         return {**gpu.describe(), "kernels": _source_digest("cuda")}
-    versions = {name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")}
+    versions = {name: importlib.metadata.version(name) for name in ("numpy", "llvmlite")}
     return {
         "device": processor(),
         "cores": cores(),

@@ -129,7 +129,7 @@ _STAND_INS: dict[Any, Callable[..., Any]] = {
 
 
 def modules() -> Iterator[Any]:
-    """Those in which kernels are, but those of Numba's alone."""
+    """Those in which kernels are."""
     for found in pkgutil.walk_packages(engine.cpu.__path__, "engine.cpu."):
         if ".runtime" not in found.name:
             importlib.import_module(found.name)
@@ -139,7 +139,7 @@ def modules() -> Iterator[Any]:
 
 
 def of_a_step() -> list[Function]:
-    """Every kernel and small function that a step on the CPU can come to, but those of Numba's."""
+    """Every kernel and small function that a step on the CPU can come to."""
     found: list[Function] = []
     left = [integrators.run, thread_group.step]
     while left:

@@ -13,7 +13,6 @@ import pytest
 
 from engine import files
 from engine.compile import Function, cache, machine, specialise
-from engine.cpu.runtime import numba_kernels
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,19 +67,6 @@ def test_an_entry_that_is_not_whole_is_compiled_anew_in_silence(folder, compiled
     assert len(compiled) == 2
     assert entry.read_bytes() == whole
     assert capfd.readouterr() == ("", "")
-
-
-def test_an_entry_with_a_sum_of_its_own_that_is_no_code_of_numbas_is_compiled_anew(folder):
-    """Numba's entries are objects: what cannot be made an object of is no entry."""
-
-    def triple(x):
-        return 3 * x
-
-    assert numba_kernels.kernel(triple)(2) == 6
-    (entry,) = entries(folder)
-    cache.write(entry.name, b"no object")
-    assert numba_kernels.kernel(triple)(2) == 6
-    assert len(entry.read_bytes()) > 1000
 
 
 def test_other_kernels_versions_and_processors_have_entries_of_their_own(folder, compiled, monkeypatch):

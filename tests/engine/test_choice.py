@@ -269,7 +269,7 @@ def test_a_damaged_table_is_as_none_and_says_so_until_it_is_rebuilt(damage):
 def test_other_versions_devices_or_kernels_ask_for_a_new_measurement(monkeypatch):
     table().save()
     assert timings.load().rows
-    for entry in ("device", "cores", "python", "numpy", "numba", "kernels"):
+    for entry in ("device", "cores", "python", "numpy", "llvmlite", "kernels"):
         with monkeypatch.context() as patch:
             changed = {**timings.machine_key(), entry: "another"}
             patch.setattr(timings, "machine_key", lambda changed=changed: changed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import engine
-from engine.cpu import dynamics
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
 from engine.selection.timings import Measurements, Row
@@ -42,14 +41,6 @@ def test_the_faster_device_is_taken_for_calls_and_for_steps():
     steps = {"cpu": ("abia", "dca"), "cuda": ("abia", "dca")}
     assert choice.place(CHAIN, among=steps, work="step") == ("cpu", "; on cpu, by 100 µs on cpu and 200 µs on cuda")
     assert choice.place(CHAIN, algorithm="abia").device == "cpu"
-
-
-@pytest.mark.usefixtures("both")
-def test_a_cpu_whose_best_is_not_compiled_is_taken_for_what_answers_there(monkeypatch):
-    monkeypatch.setattr(dynamics, "at_hand", lambda algorithm, *_: algorithm != "dca")
-    steps = {"cpu": ("abia", "dca"), "cuda": ("abia", "dca")}
-    assert choice.place(CHAIN, among=steps, work="step") == ("cuda", "; on cuda, by 400 µs on cpu and 200 µs on cuda")
-    assert choice.place(CHAIN, algorithm="dca", among=steps, work="step").device == "cpu"
 
 
 @pytest.mark.usefixtures("both")

@@ -1,9 +1,5 @@
 """The registry of the CPU's forward dynamics: who is in it, and what its kernels answer to whatever comes."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -63,19 +59,3 @@ def test_what_kernels_do_not_take_is_told_and_leaves_the_answer_as_it_was(name, 
     assert np.all(out == 7)
     given[2][..., 3] = np.nan
     assert call(*given) == NOT_FINITE
-
-
-def test_one_robot_does_without_numba():
-    """It takes a second to load; so do few robots, and those by JSIIA."""
-    program = (
-        "import sys, numpy as np, engine\n"
-        "m = engine.chain(5); x = np.zeros(5); X = np.zeros((3, 5))\n"
-        "for name in ('abia', 'jsiia'):\n"
-        "    fd = engine.ForwardDynamics(m, 1, name, 'cpu')\n"
-        "    fd(x, x, x); fd(X, X, X); fd([0] * 5, x, x)\n"
-        "assert 'numba' not in sys.modules"
-    )
-    python = subprocess.run(
-        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300
-    )
-    assert python.returncode == 0, python.stderr

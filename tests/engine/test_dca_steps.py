@@ -9,16 +9,17 @@ import pytest
 from long_chains import constrained, plain, states
 
 import engine
-from engine.cpu.chains import dca_step
-from engine.cpu.runtime import numba_code
+from engine.cpu.trees import dca, plan
 from engine.step_settings import INTEGRATORS
 
 
 @pytest.fixture
 def any_length(monkeypatch):
-    """Chains of eight links a thread take DCA-ABA."""
-    monkeypatch.setattr(dca_step, "LEAST", 8)
-    monkeypatch.setattr(dca_step, "SHARE", 8)
+    """Chains of every length take DCA-ABA, on as many threads as there are."""
+    monkeypatch.setattr(plan, "COSTS", plan.Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0))
+    dca.pays.cache_clear()
+    yield
+    dca.pays.cache_clear()
 
 
 def pair(model, rng, batch=1, threads=2, wrench=False, **settings):
@@ -65,7 +66,8 @@ def test_it_moves_as_by_abia(acting, integrator, rng):
 
 
 def test_short_chains_are_stepped_by_the_aba_itself(rng):
-    for n in (1, dca_step.LEAST - 1):
+    for n in (1, 30):
+        assert not dca.pays(plain(n, rng))
         ours, theirs = pair(plain(n, rng), rng, batch=9)
         ours.step(20)
         theirs.step(20)
@@ -218,10 +220,8 @@ def test_the_threads_code_is_part_of_what_the_first_step_needs(rng, monkeypatch)
     compilation = engine.Compilation(simulation)
     assert compilation.name == "semi-implicit steps by dca"
     assert not compilation.needed
-    monkeypatch.setattr(numba_code, "_noted", set())
-    assert not compilation.needed  # it is on disk
-    monkeypatch.setattr(numba_code, "at_hand", lambda kind: kind != dca_step.CODE)
+    monkeypatch.setattr(dca, "at_hand", lambda: False)
     assert compilation.needed
     assert engine.Compilation(other).name == "semi-implicit steps by abia"
-    short = engine.Simulation(plain(dca_step.LEAST - 1, rng), algorithm="dca", device="cpu")
+    short = engine.Simulation(plain(30, rng), algorithm="dca", device="cpu")
     assert engine.Compilation(short).makes_the_same_as(engine.Compilation(other))

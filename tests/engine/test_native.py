@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
 
@@ -19,8 +18,6 @@ from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.compile.values import Untranslatable
 from engine.compile.vectors import as_precise_as, double, gather, load, scatter, store, where
-from engine.cpu.runtime import numba_kernels
-from engine.kernels import spatial
 
 FACTOR = 3.0
 
@@ -222,25 +219,6 @@ def test_kernels_let_other_threads_run_and_are_compiled_once():
     for thread in threads:
         thread.join()
     assert [int(row[0]) for row in out] == [k // 3 for k in range(8)]
-
-
-def test_numba_compiles_the_same_text_to_the_same_numbers(rng):
-    """What shares work between threads is compiled by Numba, and calls these."""
-
-    @kernel
-    def here(x, out):
-        s, c = spatial.sincos(x[0])
-        a = spatial.cross((x[0], x[1], x[2]), (s, c, x[3]))
-        out[0], out[1], out[2] = a
-        out[3] = spatial.dot(a, (s, s, c))
-
-    there = numba.njit(**numba_kernels._OPTIONS)(here.function)
-    for _ in range(20):
-        x = rng.normal(size=4)
-        ours, theirs = np.zeros(4), np.zeros(4)
-        here(x, ours)
-        there(x, theirs)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-14, atol=1e-15)
 
 
 @kernel

@@ -15,13 +15,14 @@ from masses import weighed
 
 import engine
 from engine.bench.states import residual, state
-from engine.cpu.chains.dca import Costs, Dca
+from engine.cpu.trees.dca import TreeDca
+from engine.cpu.trees.plan import Costs
 from engine.model import PRISMATIC, features
 
 EPS = np.finfo(float).eps
 LEFT = {"abia": 1e-12, "jsiia": 1e-12, "cfa": 1e-11, "dca": 2e-12}
 """What is left of the torques at most, whatever the masses; measured 4e-14, 7e-14, 1e-12 and 6e-13."""
-NEVER_THE_ABA = Costs(link=1.0, row=1e-9, block=1e-9, join=0.0, handover=0.0)
+NEVER_THE_ABA = Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0)
 
 
 def masses(kind: str, n: int, ratio: float, rng: np.random.Generator) -> np.ndarray:
@@ -39,7 +40,7 @@ def masses(kind: str, n: int, ratio: float, rng: np.random.Generator) -> np.ndar
 def left(model: engine.Model, at: object, algorithm: str) -> float:
     """What the algorithm leaves of the torques; DCA-ABA with four threads and in chunks, however short the chain."""
     if algorithm == "dca" and features.serial(model):
-        dca, out = Dca(model, "float64", 4, NEVER_THE_ABA), np.empty_like(at.v)
+        dca, out = TreeDca(model, "float64", 4, NEVER_THE_ABA), np.empty_like(at.v)
         dca.many(*map(np.ascontiguousarray, at), out)
         dca.close()
     else:

@@ -134,11 +134,10 @@ def plant(mutant: Mutant, folder: Path) -> None:
     shadow = changed.put_everywhere(name, ROOT / mutant.path, text, folder)
     import engine.compile as native
     from engine.compile import cache
-    from engine.cpu.runtime import numba_kernels
 
     mark = "_mutant"
-    whole = mutant.path.startswith("engine/cpu/runtime/")
-    function_name, store_name, write = native.Function._name, numba_kernels.Store.name, cache.write
+    whole = mutant.path.startswith(("engine/cpu/runtime/", "engine/compile/"))
+    function_name, write = native.Function._name, cache.write
 
     def marked(name: str, function: Any) -> str:
         return name + mark if whole or _depends(function, mutant, str(shadow)) else name
@@ -151,7 +150,6 @@ def plant(mutant: Mutant, folder: Path) -> None:
     native.written_for_code = _not_counted(native.written_for_code)
     native.machine.compiled = _not_counted(native.machine.compiled)
     native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)
-    numba_kernels.Store.name = lambda self, sig: marked(store_name(self, sig), self._function)
     cache.write = write_unmarked
 
 
@@ -202,8 +200,8 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _function(thing: Any) -> Any:
-    """The Python function in a kernel, in Numba's dispatcher, or that it is."""
-    inner = getattr(thing, "function", None) or getattr(thing, "py_func", thing)
+    """The Python function in a kernel, or that it is."""
+    inner = getattr(thing, "function", thing)
     return inner if isinstance(inner, types.FunctionType) else None
 
 

@@ -43,7 +43,7 @@ ROOMS = {
     ),
     "dynamics": Room(
         ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/dynamics.py", "cpu/rigid_body/*.py", "cpu/chains/*.py",
-         "cpu/trees/*.py"),
+         "cpu/trees/*.py", "kernels/*.py"),
         (*_DYNAMICS, *_STEPS, "parameters", "contact"),
     ),
     "stepping": Room(
@@ -75,7 +75,7 @@ ROOMS = {
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
     ),
     "runtime": Room(
-        ("cpu/runtime/**/*.py", "cpu/__init__.py"),
+        ("cpu/runtime/**/*.py", "cpu/__init__.py", "compile/*.py", "process.py"),
         ("native", "cache", "compilation", "aba_batch", "dca_cpu", "dca_trees_cpu", "phases", "dynamics"),
     ),
 }  # fmt: skip

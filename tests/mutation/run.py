@@ -36,7 +36,7 @@ import seen  # noqa: E402
 from forks import Job, run_jobs  # noqa: E402
 from rooms import ROOT  # noqa: E402
 
-BEFORE = ("llvmlite.binding", "lxml.etree", "numba", "numpy", "scipy.spatial", "scipy.linalg", "trimesh", "pytest")
+BEFORE = ("llvmlite.binding", "lxml.etree", "numpy", "scipy.spatial", "scipy.linalg", "trimesh", "pytest")
 """What all runs import, and none changes."""
 
 

@@ -18,7 +18,6 @@ from rooms import ROOT
 
 Tests = dict[str, tuple[float, set[str]]]
 """By a test's name, s that it takes and the functions that it comes by, as "file:function"."""
-BY_NUMBA = "engine/cpu/chains/dca_group.py:"
 ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
     "engine/controller.py": "engine/controller.py:Controller.__init__",
@@ -27,10 +26,7 @@ ELSEWHERE = {
         "engine/bench/child.py:Child.__init__",
     ),
     "engine/cpu/trees/": "engine/cpu/trees/dca.py:TreeGroup.__init__",
-    **dict.fromkeys(
-        (f"engine/cpu/chains/{name}" for name in ("chunk", "dca", "lanes", "thread_group")),
-        "engine/cpu/chains/dca_group.py:DcaGroup.__init__",
-    ),
+    "engine/cpu/chains/dca_step.py": "engine/cpu/trees/dca.py:TreeGroup.__init__",
 }
 """Modules that run in other processes or threads, where nobody watches, and what comes by when those are started."""
 PIECE = 8.0
@@ -155,7 +151,6 @@ class Selection:
         for name, (_, symbols) in tests.items():
             for symbol in symbols:
                 self._by_symbol.setdefault(symbol, set()).add(name)
-        self._by_numba = self._come_by(BY_NUMBA)  # last, since Numba compiles for half a minute
         self._mentions: dict[str, set[str]] = {}
         for path in sorted(str(path.relative_to(ROOT)) for path in (ROOT / "engine").glob("**/*.py")):
             for symbol, name in planting.mentions(path):
@@ -176,7 +171,7 @@ class Selection:
         most = self._most if found else self._most / 10
         tests = found or {name for name in self._tests if name.split("::")[0] in near}
         chosen, seconds = [], 0.0
-        for name in sorted(tests, key=lambda name: (name in self._by_numba, self._tests[name][0], name)):
+        for name in sorted(tests, key=lambda name: (self._tests[name][0], name)):
             seconds += self._tests[name][0]
             if chosen and seconds > most:
                 break

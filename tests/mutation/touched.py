@@ -37,12 +37,9 @@ class Watch:
 
     def begin(self) -> None:
         """See to it that kernels are known by their names, and watch all but compilers."""
-        from numba.core import compiler
-
         import engine.compile as native
 
         _unwatched(native, "written")
-        _unwatched(compiler, "compile_extra")
 
         name = native.Function._name
 

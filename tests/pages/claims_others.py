@@ -22,6 +22,7 @@ from engine.bench.paper import claims as paper_claims
 from engine.bench.paper import experiments
 from engine.bench.suites import accuracy, lengths, rounds
 from engine.cuda.chains import dca
+from engine.cuda.rigid_body import written_out
 from engine.model import features
 from engine.scene import thresholds
 from engine.selection import capabilities
@@ -87,6 +88,7 @@ def numbers() -> Iterable[str]:
         "frame, in SI"
     )
     yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
+    yield f"of robots of up to {written_out.MOST_BODIES} bodies are written out for the robot"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
     yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"

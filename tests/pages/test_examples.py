@@ -12,6 +12,8 @@ from behaviour import text_of
 from page_text import ROOT
 from statuses import called
 
+from engine.cuda.rigid_body import written_out
+
 NAMED_AFTERWARDS = {
     "README.md": """
 assert abs(engine.forward_dynamics(model, *(model.neutral(), np.zeros(7)), held)).max() < 1e-9, "zero, up to rounding"
@@ -59,8 +61,18 @@ def test_no_example_is_left_out():
     assert {page: count for page, count in many.items() if count} == {
         "README.md": 3,
         "docs/contact.md": 2,
+        "docs/kernels.md": 1,
         "docs/step.md": 9,
     }
+
+
+def test_the_line_that_the_page_of_kernels_follows_is_in_the_file_that_it_names():
+    (example,) = blocks("docs/kernels.md", "python")
+    where, line = example.strip().splitlines()
+    assert line in (ROOT / where.removeprefix("# ").split(",")[0]).read_text("utf-8")
+    single, double = (written_out.MOST_TILTED[dtype] for dtype in ("float32", "float64"))
+    most = f"up to {written_out.MOST_BODIES} bodies, of whose revolute joints at most {single}"
+    assert f"{most} ({double} in double precision)" in " ".join(page_text.source("docs/kernels.md").split())
 
 
 def ran(program: str, folder=ROOT) -> None:

@@ -61,7 +61,7 @@ def _chosen(case: Case, found: Container[str]) -> str:
         for device in capabilities.DEVICES
     }
     where, _ = choice.place(model, "auto", "auto", batch, dtype, among, work, shipped.table)
-    name, _ = choice.choose(model, "auto", batch, dtype, where, among[where], work, shipped.table, soon=False)
+    name, _ = choice.choose(model, "auto", batch, dtype, where, among[where], work, shipped.table)
     return f"{name} on {where}"
 
 

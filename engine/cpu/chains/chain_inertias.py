@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cpu.runtime.numba_kernels import kernel
+from engine.compile import kernel
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,

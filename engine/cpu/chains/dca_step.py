@@ -1,7 +1,7 @@
-"""DCA-ABA in a simulation's step: what the step loop says of a robot, and calls; the work is that of `dca_group`.
+"""DCA-ABA in a simulation's step: what the step loop says of a robot, and calls; the work is that of `trees.dca`.
 
-The step loop is compiled by `native`, the thread group by Numba: they meet at an address. The loop writes where its
-arrays lie into `arguments`, and calls the function whose address stands there too; no Python comes between steps.
+The loop writes where its arrays are into `arguments`, and calls the function whose address is there too: no Python
+comes between steps, and the threads' code is compiled once for all kinds of steps.
 """
 
 from __future__ import annotations
@@ -13,15 +13,6 @@ from numpy.typing import NDArray
 
 from engine.compile import kernel
 from engine.compile.operations import address, call
-
-LEAST = 64
-"""Links of the shortest chain that DCA-ABA steps sooner than the ABA, which does the work for shorter ones."""
-SHARE = 384
-"""Links that are worth a thread. Both are fixed, and not measured as for a call: a simulation repeats bit for bit."""
-MOST = 63
-"""Threads that a group has room for."""
-CODE = "dca-step-float64"
-"""What Numba compiles for it, by the kind that `runtime.numba_code` knows."""
 
 # fmt: off
 # where things lie, 0 for what is not there
@@ -47,11 +38,6 @@ class Room(NamedTuple):
     """What the step loop knows of a thread group: its `arguments` (ARGUMENTS,)."""
 
     arguments: NDArray[np.int64]
-
-
-def blocks(n: int, threads: int) -> int:
-    """Into how many blocks a chain of n links is cut, one for each thread; 0 where the ABA does the work."""
-    return 0 if n < LEAST else max(1, min(threads, n // SHARE, MOST))
 
 
 @kernel

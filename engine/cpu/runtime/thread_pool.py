@@ -7,10 +7,10 @@ millisecond, giving way to whoever wants the processor.
 
 The CPU shares work between threads in three ways, by how long a share lasts:
 
-- *some µs*: `chains.dca`, one robot. A pool of its own; threads claim blocks, and wait for one another within a call.
+- *some µs*: `trees.dca`, one robot. A pool of its own; threads claim blocks, and wait for one another within a call.
 - *some 10 µs*: `rigid_body.aba_threads`, a batch. One pool in a process; threads claim runs of robots, and never wait.
 - *100 µs and more*: `stepping.stepper`, whole runs of steps. Python's own ThreadPoolExecutor, one in a process: waking
-  it takes longer, but it needs no Numba, which takes a second to load.
+  it takes longer.
 """
 
 from __future__ import annotations

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases
 from engine.compile.entry import sort_of
-from engine.cpu.chains import dca_step
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.collision import surfaces
 from engine.cpu.collision.surfaces import Kind
@@ -26,22 +24,18 @@ from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
-from engine.cpu.runtime import numba_code
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
-from engine.model import Model, features
+from engine.model import Model
 from engine.model.layout import pack
 from engine.process import OnePerProcess
 from engine.scene import Touches
 from engine.step_settings import Rotations, StepSettings
 from engine.validation import Array
-
-if TYPE_CHECKING:
-    from engine.cpu.chains.dca_group import DcaGroup
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
@@ -58,7 +52,7 @@ class Code(NamedTuple):
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
     kind of ground there is to touch, "" for none.
-    `branched`: "dca" is that for trees. `own`: robots differ in their numbers. `pairs`: shapes touch shapes.
+    `own`: robots differ in their numbers. `pairs`: shapes touch shapes.
     """
 
     integrator: str
@@ -67,7 +61,6 @@ class Code(NamedTuple):
     wrenches: bool = False
     freezes: bool = False
     contact: Kind | Literal[""] = ""
-    branched: bool = False
     own: bool = False
     pairs: bool = False
 
@@ -76,44 +69,34 @@ class Code(NamedTuple):
         """The code for these settings; blocks of eight robots go together where all are alike, and more than a few."""
         alike = len(settings.joints) == 1 and settings.parameters is None
         algorithm = settings.algorithm
-        if algorithm == "dca" and not _dca_pays(settings.model):
+        if algorithm == "dca" and not trees.pays(settings.model):
             algorithm = "abia"
         ground = None if settings.scene is None else settings.scene.ground
         pairs = settings.scene is not None and contact_room.has_pairs(settings.model, settings.scene)
         contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
-        branched = algorithm == "dca" and not features.serial(settings.model)
         own = not alike and algorithm != "dca"
-        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, branched, own, pairs)
+        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs)
 
     @property
     def seconds(self) -> float:
         """How long compiling it takes a core of 2023, with a process's start."""
         seconds = 1.2 + 0.3 * (self.integrator == "rk4") + 0.2 * (self.lanes > 1) + 0.5 * (self.algorithm == "cfa")
-        return (
-            seconds
-            + 3.0 * bool(self.contact)
-            + 2.0 * self.pairs
-            + (2.5 if self.branched else 24.0 * (self.algorithm == "dca"))
-        )
+        return seconds + 3.0 * bool(self.contact) + 2.0 * self.pairs + 2.5 * (self.algorithm == "dca")
 
     def kept(self) -> bool:
         """Whether it is at hand: loaded, or on disk."""
         if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
             return False
-        if self.branched:
-            return trees.at_hand()
-        return self.algorithm != "dca" or numba_code.at_hand(dca_step.CODE)
+        return self.algorithm != "dca" or trees.at_hand()
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
         self.steps()
         all_finite.specialised(_MATRIX)
-        if self.branched:
+        if self.algorithm == "dca":
             trees.make_code()
-        elif self.algorithm == "dca":
-            _dca_group().make_code()
 
     def steps(self) -> Callable[..., int]:
         """`integrators.run` for these steps, see there; compiled, or read from disk."""
@@ -136,17 +119,6 @@ class Code(NamedTuple):
             Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
-
-
-def _dca_pays(model: Model) -> bool:
-    """Whether DCA-ABA steps a robot, and not the ABA in its place."""
-    return dca_step.blocks(len(model.parent), 1) > 0 if features.serial(model) else trees.pays(model)
-
-
-def _dca_group() -> ModuleType:
-    from engine.cpu.chains import dca_group  # with Numba, which takes a second to load
-
-    return dca_group
 
 
 def _blocks_of_run(blocks: int, work: int, threads: int) -> int:
@@ -202,15 +174,9 @@ class Stepper:
         return Code.of(self._settings)._replace(wrenches=self._wrench is not None).steps()
 
     @cached_property
-    def _group(self) -> DcaGroup | trees.TreeGroup | None:
+    def _group(self) -> trees.TreeGroup | None:
         """The threads that share each call of DCA-ABA, made like `_steps`; None with the other algorithms."""
-        if self._algorithm != "dca":
-            return None
-        model = self._settings.model
-        if not features.serial(model):
-            return trees.TreeGroup(pack(model), self._asked)
-        group: DcaGroup = _dca_group().DcaGroup(pack(model), dca_step.blocks(len(model.parent), self._asked))
-        return group
+        return trees.TreeGroup(pack(self._settings.model), self._asked) if self._algorithm == "dca" else None
 
     @property
     def takes_wrenches(self) -> bool:

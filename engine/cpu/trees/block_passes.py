@@ -1,6 +1,6 @@
 """The passes of `dca` over one block of a tree: its chunks and its subtrees, L at once, see `group` and `plan`.
 
-Equations and symbols are those of `chains.dca`. Outwards go motions and accelerations, inwards shares: what the row
+Equations and symbols are those of `trees.dca`. Outwards go motions and accelerations, inwards shares: what the row
 before feels. Where they do not pass from a row to the next in its lane they go through ports.
 """
 
@@ -75,25 +75,42 @@ def poses(group, t, q, v):
         row_of.joint_of_several_rows(w, joint[0], joint[1], L, constants, q[joint[2] :], v[joint[3] :], joint[4])
 
 
+@inline
+def _relative(buffer):
+    at_twist = at.PHI + 12
+    R, p = load9(buffer, at.PHI, LANES), load3(buffer, at.PHI + 9, LANES)
+    return R, p, load3(buffer, at_twist, LANES), load3(buffer, at_twist + 3, LANES)
+
+
+@inline
+def _keep_relative(buffer, motion):
+    put9(buffer, at.PHI, motion[0])
+    put3(buffer, at.PHI + 9, motion[1])
+    put3(buffer, at.PHI + 12, motion[2])
+    put3(buffer, at.PHI + 15, motion[3])
+
+
 @kernel
 def relative_motion(group, t, v):
     """The pose and the twist of each chunk's last row as seen from before the chunk."""
     buffer, begin, end = group.buffer[t], group.bounds[t, 0], group.bounds[t, 1]
-    at_pose, at_twist = at.PHI, at.PHI + 12
+    motion = _relative(buffer)
     for r in range(begin, end):
-        for g in range(group.first[r, GUESTS], group.first[r + 1, GUESTS]):
-            _identity_in_lane(buffer, at_pose, 3, group.guests[g, 0])
-            _fill_lane(buffer, at_pose + 9, group.guests[g, 0], 0.0, 9)
-        row, c = group.w[r], group.constants[r]
-        o, u = load3(buffer, at_twist, LANES), load3(buffer, at_twist + 3, LANES)
-        o, u = row_of.own_twist(row, c, o, u, gather(v, group.of_v[r], LANES), LANES)
-        Rc, pc = load9(buffer, at_pose, LANES), load3(buffer, at_pose + 9, LANES)
-        put3(buffer, at_pose + 9, add(pc, mul(Rc, load3(row, rows.P, LANES))))
-        put9(buffer, at_pose, matmul(Rc, load9(row, rows.R, LANES)))
-        put3(buffer, at_twist, o)
-        put3(buffer, at_twist + 3, u)
-        for e in range(group.first[r, ENDS], group.first[r + 1, ENDS]):
-            _get_lane(buffer, at_pose, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.CR, 18)
+        if _some(group, r, GUESTS):
+            _keep_relative(buffer, motion)
+            for g in range(group.first[r, GUESTS], group.first[r + 1, GUESTS]):
+                _identity_in_lane(buffer, at.PHI, 3, group.guests[g, 0])
+                _fill_lane(buffer, at.PHI + 9, group.guests[g, 0], 0.0, 9)
+            motion = _relative(buffer)
+        row = group.w[r]
+        Rc, pc, o, u = motion
+        o, u = row_of.own_twist(row, group.constants[r], o, u, gather(v, group.of_v[r], LANES), LANES)
+        p = add(pc, mul(Rc, load3(row, rows.P, LANES)))
+        motion = (matmul(Rc, load9(row, rows.R, LANES)), p, o, u)
+        if _some(group, r, ENDS):
+            _keep_relative(buffer, motion)
+            for e in range(group.first[r, ENDS], group.first[r + 1, ENDS]):
+                _get_lane(buffer, at.PHI, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.CR, 18)
 
 
 @kernel
@@ -162,14 +179,20 @@ def absorb_subtrees(group, t, acting, added):
             group.ports[p, at.FELT + f] = 0.0
     for k in range(at.SHARE * L):
         buffer[at.I * L + k] = 0.0
+    share = _share(buffer)
     for r in range(group.bounds[t, 2] - 1, group.bounds[t, 1] - 1, -1):
-        _take_from_ports(group, r, buffer)
-        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
-        _keep_share(buffer, share)
-        for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
-            k = group.guests[g, 0]
-            _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.FELT, at.SHARE)
-            _fill_lane(buffer, at.I, k, 0.0, at.SHARE)
+        if _some(group, r, HOSTS):
+            _keep_share(buffer, share)
+            _take_from_ports(group, r, buffer)
+            share = _share(buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], share, group.of_v[r], LANES, acting, added)
+        if _some(group, r, GUESTS):
+            _keep_share(buffer, share)
+            for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+                k = group.guests[g, 0]
+                _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.FELT, at.SHARE)
+                _fill_lane(buffer, at.I, k, 0.0, at.SHARE)
+            share = _share(buffer)
 
 
 @inline
@@ -200,30 +223,38 @@ def _carry(row, c, buffer):
 def reduce_chunks(group, t, acting, added):
     """The five quantities of each chunk, from its end with nothing distal to it."""
     buffer, first = group.buffer[t], group.first
+    share = _share(buffer)
     for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
-        for e in range(first[r, ENDS], first[r + 1, ENDS]):
-            k = group.ends[e, 0]
-            _fill_lane(buffer, 0, k, 0.0, at.ELEMENT)
-            _identity_in_lane(buffer, at.PHI, 6, k)
-            _set_lane(buffer, at.DRIFT, k, group.chunk[group.ends[e, 1]], at.END, 6)
-        _take_from_ports(group, r, buffer)
-        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
-        _keep_share(buffer, share)
+        if _some(group, r, ENDS) or _some(group, r, HOSTS):
+            _keep_share(buffer, share)
+            for e in range(first[r, ENDS], first[r + 1, ENDS]):
+                k = group.ends[e, 0]
+                _fill_lane(buffer, 0, k, 0.0, at.ELEMENT)
+                _identity_in_lane(buffer, at.PHI, 6, k)
+                _set_lane(buffer, at.DRIFT, k, group.chunk[group.ends[e, 1]], at.END, 6)
+            _take_from_ports(group, r, buffer)
+            share = _share(buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], share, group.of_v[r], LANES, acting, added)
         _carry(group.w[r], group.constants[r], buffer)
-        for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
-            _get_lane(buffer, 0, group.guests[g, 0], group.chunk[group.guests[g, 1]], 0, at.ELEMENT)
+        if _some(group, r, GUESTS):
+            _keep_share(buffer, share)
+            for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+                _get_lane(buffer, 0, group.guests[g, 0], group.chunk[group.guests[g, 1]], 0, at.ELEMENT)
 
 
 @kernel
 def articulate_chunks(group, t, acting, added):
     """The ABA's own recursion through each chunk, from the share of what lies distal to it."""
     buffer, first = group.buffer[t], group.first
+    share = _share(buffer)
     for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
-        for e in range(first[r, ENDS], first[r + 1, ENDS]):
-            _set_lane(buffer, at.I, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.DISTAL, at.SHARE)
-        _take_from_ports(group, r, buffer)
-        share = row_of.absorb(group.w[r], group.constants[r], _share(buffer), group.of_v[r], LANES, acting, added)
-        _keep_share(buffer, share)
+        if _some(group, r, ENDS) or _some(group, r, HOSTS):
+            _keep_share(buffer, share)
+            for e in range(first[r, ENDS], first[r + 1, ENDS]):
+                _set_lane(buffer, at.I, group.ends[e, 0], group.chunk[group.ends[e, 1]], at.DISTAL, at.SHARE)
+            _take_from_ports(group, r, buffer)
+            share = _share(buffer)
+        share = row_of.absorb(group.w[r], group.constants[r], share, group.of_v[r], LANES, acting, added)
 
 
 @kernel

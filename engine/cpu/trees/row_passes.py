@@ -98,22 +98,23 @@ def _axes(c, lanes):
 
 
 @kernel
-def _small_angles(row, c, of_q, lanes, q):
-    """The rows' coordinates into R, angles of any size brought near 0."""
-    L = len(lanes)
+def _small_angles(row, c, L):
+    """Angles among the rows' coordinates, which are in R, brought near 0: they may be of any size."""
     for k in range(L):
-        x = 0.0
-        if of_q[k] >= 0:
-            x = q[of_q[k]]
-            if abs(x) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
-                x = np.arctan2(np.sin(x), np.cos(x))
-        row[at.R * L + k] = x
+        x = row[at.R * L + k]
+        if abs(x) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
+            row[at.R * L + k] = np.arctan2(np.sin(x), np.cos(x))
 
 
 @inline
 def pose(row, c, of_q, lanes, q):
     """T_i from q (nq,)."""
-    _small_angles(row, c, of_q, lanes, q)
+    store(row, at.R, gather(q, of_q, lanes))
+    largest = 0.0
+    for k in range(len(lanes)):
+        largest = max(largest, abs(row[at.R * len(lanes) + k]))
+    if not largest <= LARGEST_ANGLE:
+        _small_angles(row, c, len(lanes))
     angle, H, p = load(row, at.R, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
     turns, slides = _axes(c, lanes)
     s, o = _sincos(angle * turns)
