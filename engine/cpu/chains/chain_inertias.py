@@ -26,10 +26,9 @@ def axial_inertias(topology, constants, q, out):
     D = SᵀU is one of the six. `topology` and `constants` are those of `engine.model.layout`.
     """
     n = topology.shape[0]
-    zero = q.dtype.type(0)
     for k in range(q.shape[0]):
-        A = C = (zero, zero, zero, zero, zero, zero)
-        B = (zero, zero, zero, zero, zero, zero, zero, zero, zero)
+        A = C = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        B = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for i in range(n - 1, -1, -1):
             c, U, revolute = constants[i], out[k, i], topology[i, 1] == REVOLUTE
             m, (x, y, z), own = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
