@@ -124,7 +124,11 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             test = self._truth(node.operand)
             return self.builder.not_(test) if isinstance(test, ir.Value) else not test
-        return arithmetic.negative(self.builder, self.value(node.operand))
+        if isinstance(node.op, ast.USub):
+            return arithmetic.negative(self.builder, self.value(node.operand))
+        if isinstance(node.op, ast.UAdd):
+            return self.value(node.operand)
+        raise Untranslatable(f"an operator that is not known: {ast.unparse(node)}")
 
     def _Compare(self, node: ast.Compare) -> Any:
         left, answer = self.value(node.left), True
@@ -194,6 +198,8 @@ class Expressions:
         return rebuilt(values[0], iter(joined))
 
     def _Call(self, node: ast.Call) -> Any:
+        if node.keywords:
+            raise Untranslatable("a call with names for its arguments")
         function = self.value(node.func)
         arguments = [self.value(argument) for argument in node.args]
         if function in _CALLS:

@@ -128,6 +128,7 @@ class Frame(Expressions):
         self._loops: list[tuple[ir.Block, ir.Block]] = []
         self._branches = 0  # that are open here, of those which running decides
         self._answered = False
+        self._outside = 0  # such branches of its callers
         changed = (
             set()
             if written_out()
@@ -171,7 +172,7 @@ class Frame(Expressions):
                 return
             try:
                 getattr(self, f"_{type(statement).__name__}")(statement)
-            except (AttributeError, KeyError, TypeError) as error:
+            except (AttributeError, LookupError, TypeError, AssertionError, ZeroDivisionError) as error:
                 if isinstance(error, Untranslatable) and error.located:
                     raise
                 where = f"{self._function.__module__}, line {statement.lineno}"
@@ -214,6 +215,8 @@ class Frame(Expressions):
             raise Untranslatable(f"an assignment to {ast.unparse(target)}")
 
     def _bind(self, name: str, value: Any) -> None:
+        if isinstance(value, Rows) and value.branches is None:
+            value.branches = self._outside + self._branches
         if name in self._source.settled or (written_out() and not self._branches):
             self._names[name] = value
             return
@@ -223,7 +226,7 @@ class Frame(Expressions):
 
     def _write(self, array: Any, place: list[Any], value: Any) -> None:
         if isinstance(array, Rows):
-            if self._branches:
+            if self._outside + self._branches > (array.branches or 0):
                 raise Untranslatable("a row that is set in a branch which running decides")
             array.values[place[0]] = value
             return
@@ -251,15 +254,22 @@ class Frame(Expressions):
         self._branches -= 1
 
     def _in_memory(self, statement: ast.stmt) -> None:
-        """Have the names that a statement changes lie in memory, since running decides what is done of it."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in self._names:
-                value = self._names[node.id]
-                if written_out() and not self._branches and not isinstance(value, Slot):
-                    self._names[node.id] = slot = Slot(self.builder, materialised(value))
-                    slot.store(self.builder, value)
+        """Have the names that a statement changes lie in memory, since running decides what is done of it.
+
+        Those that are read only where they were set need no memory.
+        """
+        if not written_out() or self._branches:
+            return
+        stored = (x.id for x in ast.walk(statement) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load))
+        for name in sorted(set(stored) - self._source.settled):
+            value = self._names.get(name)
+            if value is not None and not isinstance(value, Slot):
+                self._names[name] = slot = Slot(self.builder, materialised(value))
+                slot.store(self.builder, value)
 
     def _For(self, statement: ast.For) -> None:
+        if statement.orelse:
+            raise Untranslatable("a loop with an else")
         call = statement.iter
         if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "range"):
             raise Untranslatable("a loop over something that is not range(…)")
@@ -300,10 +310,12 @@ class Frame(Expressions):
             self._suite(statement.body)
 
     def _While(self, statement: ast.While) -> None:
+        if statement.orelse:
+            raise Untranslatable("a loop with an else")
         if written_out():
-            while (test := self._truth(statement.test)) is True:
+            while (test := self._truth(statement.test)) is True and not self._answered:
                 self._suite(statement.body)
-            if test is not False:
+            if test is not False and not self._answered:
                 raise Untranslatable("a loop that running ends, where a kernel is written out")
             return
         head, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "done"))
@@ -342,7 +354,9 @@ class Frame(Expressions):
 
     def _called(self, function: Any, arguments: list[Any]) -> Any:
         if function.inlined or written_out():
-            return Frame(self.emitted, self.builder, function.function, arguments).inlined()
+            frame = Frame(self.emitted, self.builder, function.function, arguments)
+            frame._outside = self._outside + self._branches
+            return frame.inlined()
         arguments = [
             argument if (constant(argument) and not is_number(argument)) or isinstance(argument, bool)
             else materialised(argument)

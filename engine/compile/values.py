@@ -68,6 +68,7 @@ class Rows:
 
     def __init__(self, count: int):
         self.values: list[Any] = [None] * count
+        self.branches: int | None = None  # open where it was made, of those that running decides
 
 
 _real: ContextVar[ir.Type | None] = ContextVar("the number type of the kernel that is written out", default=None)

@@ -58,27 +58,27 @@ def first(table):
 """
 ORDINARY = {
     "sound": Text("counts, n", "return -n if n < ticked(counts) else 0", (np.zeros(1, np.int64), 2), "", TICKED),
-    "plus": Text("x", "return +x", (2.0,), "the answer is -2.0: each unary operator but `not` is taken for a minus"),
-    "invert": Text("n", "return ~n", (2,), "the answer is -2, as for -n"),
+    "plus": Text("x", "return +x", (2.0,), ""),
+    "invert": Text("n", "return ~n", (2,), ""),
     "for else": Text("n", """
         found = 0
         for k in range(n):
             found += k
         else:
             found = 100
-        return found""", (3,), "the else of a loop is left out"),
+        return found""", (3,), ""),
     "while else": Text("n", """
         found = 0
         while found < n:
             found += 1
         else:
             found = 100
-        return found""", (3,), "the else of a loop is left out"),
+        return found""", (3,), ""),
     "end of a slice": Text("x", "return x[:-1].shape[0]", (FOUR,), "-1 long: an end from the end is not refused"),
     "long slice": Text("x", "return x[2:10].shape[0]", (FOUR,), "8 long: a slice is not cut where the array ends"),
     "unequal tuples": Text("a, b", "return 1 if (a, b) != (b, a) else 0", (1, 1), "!= of tuples that run: known, True"),
-    "keyword": Text("a, b", "return max(a, b, key=abs)", (1.0, -2.0), "keywords of a call are left out"),
-    "keywords of a tuple": Text("x", "return Pair(left=x, right=2.0).left", (3.0,), "IndexError, without the line", """
+    "keyword": Text("a, b", "return max(a, b, key=abs)", (1.0, -2.0), ""),
+    "keywords of a tuple": Text("x", "return Pair(left=x, right=2.0).left", (3.0,), "", """
 class Pair(NamedTuple):
     left: float
     right: float
@@ -109,7 +109,7 @@ class Pair(NamedTuple):
     "shifted truth": Text("a, b", "return ((a < b) << (a < b)) + 0", (1, 2), "1 instead of 2: shifted in one bit"),
     "minus truth": Text("a, b", "return -(a < b)", (1, 2), "LLVM refuses fneg of a bit, without the line"),
     "absolute truth": Text("a, b", "return abs(a < b) + 0", (1, 2), "LLVM refuses fabs of a bit, without the line"),
-    "mixed tuple": Text("n", "return (1, 2.5)[n] + 1.0", (0,), "AssertionError: an item by a place that runs"),
+    "mixed tuple": Text("n", "return (1, 2.5)[n] + 1.0", (0,), ""),
     "item from the end": Text("n", "return (1.0, 2.0, 3.0)[n] + 0.0", (-2,), "the last item stands for all below 0"),
     "name of a global": Text("x", """
         total = 0.0
@@ -125,7 +125,7 @@ class Pair(NamedTuple):
         return part.shape[0]""", (FOUR, 0), "a name has the known length of the array that it was given last"),
     "chained comparison": Text("counts, n", "return 1 if 3 < n < ticked(counts) else 0", (np.zeros(1, np.int64), 1),
         "the third of a chain is evaluated where the first two decide", TICKED),
-    "division by known zero": Text("n", "return 1.0 / 0.0 if n > 7 else 2.0", (5,), "ZeroDivisionError as it compiles"),
+    "division by known zero": Text("n", "return 1.0 / 0.0 if n > 7 else 2.0", (5,), ""),
     "single answer": Text("x", "return x[0]", (FOUR.astype(np.float32),), "TypeError of LLVM's, without the line"),
 }  # fmt: skip
 PUT = """
@@ -154,13 +154,13 @@ WRITTEN_OUT = {
         for k in range(2):
             if x[k] > 0.0:
                 r = x[k] + 1.0
-                out[k] = r""", (), "LLVM: does not dominate all uses. A name that only a branch sets, twice"),
+                out[k] = r""", (), ""),
     "row by a function": Text("robot, x, out", """
         found = rows(1)
         found[0] = 1.0
         if x[0] > 5.0:
             put(found, 2.0)
-        out[0] = found[0]""", (), "a row that a function sets, in a branch of its caller, is set whatever runs", PUT),
+        out[0] = found[0]""", (), "", PUT),
     "other rows": Text("robot, x, out", """
         found, others = rows(1), rows(1)
         found[0], others[0] = 1.0, 2.0
@@ -184,10 +184,10 @@ WRITTEN_OUT = {
         for k in range(3):
             if k == 1:
                 break
-            out[k] = x[k]""", (), "IndexError, without the line"),
-    "return in a while": Text("robot, x, out", "out[0] = until(robot, 2) * x[0]", (), "never ends", UNTIL),
+            out[k] = x[k]""", (), ""),
+    "return in a while": Text("robot, x, out", "out[0] = until(robot, 2) * x[0]", (), "", UNTIL),
     "mixed tuple": Text("robot, x, out", "n = int(x[0])\nout[0] = (x[1], x[1] * n, n)[n]", (),
-        "AssertionError, also of two reals in single precision: real times whole is double"),
+        ""),
 }  # fmt: skip
 LOCKED = {
     "name": "row = a\n    for k in range(2):\n        row[0] = 5.0\n        row = b",
