@@ -98,7 +98,7 @@ def apart(function: Callable[..., Any]) -> Function:
 
 
 def guard(function: Callable[..., Any]) -> Function:
-    """A kernel whose arrays must all be writeable: a look, in 0.1 µs, at what threads are told the address of."""
+    """A kernel whose arrays must all be writeable: a look, in 0.1 µs, at what threads get by its address."""
     return Function(function, guards=True)
 
 

@@ -17,32 +17,12 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import reciprocal, rows
-from engine.kernels.bodies import AXIS, NV, ZERO, joint_rate, momentum, rigid_inertia, total, total9
-from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START
-from engine.kernels.spatial import add, cross, dot, less_rank_one, mul_t, scale, sub
-from engine.kernels.transforms import force_to_parent, inertia_in_parent, joint_numbers, motion_to_child
+from engine.kernels.bodies import AXIS, NV, ZERO, rigid_inertia, total, total9
+from engine.kernels.outward import enter
+from engine.kernels.robot import ENTER, KIND, PARENT, V_START
+from engine.kernels.spatial import add, dot, less_rank_one, mul_t, scale, sub
+from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
 from engine.model import FREE
-
-
-@inline
-def _enter(robot, i, q, v, numbers, twist, bias, inertia, force):
-    """V, a₀, J and p of a body, from those of its parent."""
-    kind, parent, c = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i]
-    x = joint_numbers(kind, c, q, robot.tree[i, Q_START])
-    numbers[i] = x
-    g = robot.gravity
-    above = twist[parent] if parent >= 0 else (ZERO, ZERO)
-    beyond = bias[parent] if parent >= 0 else (ZERO, (-g[0], -g[1], -g[2]))
-    o, w = motion_to_child(kind, c, x, above[0], above[1])
-    a, b = motion_to_child(kind, c, x, beyond[0], beyond[1])
-    do, dw = joint_rate(kind, v, robot.tree[i, V_START])
-    o, w = add(o, do), add(w, dw)
-    a, b = add(a, cross(o, do)), add(b, add(cross(w, do), cross(o, dw)))
-    twist[i], bias[i] = (o, w), (a, b)
-    n, f = momentum(c, o, w)
-    dn, df = momentum(c, a, b)
-    inertia[i] = rigid_inertia(c)
-    force[i] = add(dn, add(cross(o, n), cross(w, f))), add(df, cross(o, f))
 
 
 @inline
@@ -175,7 +155,8 @@ def forward_dynamics(robot, q, v, tau, out):
     acceleration, kept = rows(n), rows(v.shape[0])
     for e in range(robot.walk.shape[0]):
         if robot.walk[e, 1] == ENTER:
-            _enter(robot, robot.walk[e, 0], q, v, numbers, twist, bias, inertia, force)
+            enter(robot, robot.walk[e, 0], q, v, (ZERO, ZERO), numbers, twist, bias, force)
+            inertia[robot.walk[e, 0]] = rigid_inertia(robot.bodies[robot.walk[e, 0]])
         else:
             _leave(robot, robot.walk[e, 0], tau, numbers, inertia, force, kept)
     for i in range(n):

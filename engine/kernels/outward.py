@@ -1,0 +1,32 @@
+"""The way out from the base, which the ABA and the RNEA share: what a body's motion takes, from that of its parent."""
+
+from __future__ import annotations
+
+from engine.compile import inline
+from engine.kernels.bodies import ZERO, joint_rate, momentum
+from engine.kernels.robot import KIND, PARENT, Q_START, V_START
+from engine.kernels.spatial import add, cross
+from engine.kernels.transforms import joint_numbers, motion_to_child
+
+
+@inline
+def enter(robot, i, q, v, rate, numbers, twist, acceleration, force):
+    """[Y] (2a), (2b) and the body's part of (2c): V, its derivative with gravity's, and the wrench that they take.
+
+    `rate` is S q̈, two zeros where only what velocities and gravity give is wanted.
+    """
+    kind, parent, c = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i]
+    x = joint_numbers(kind, c, q, robot.tree[i, Q_START])
+    numbers[i] = x
+    g = robot.gravity
+    above = twist[parent] if parent >= 0 else (ZERO, ZERO)
+    beyond = acceleration[parent] if parent >= 0 else (ZERO, (-g[0], -g[1], -g[2]))
+    o, w = motion_to_child(kind, c, x, above[0], above[1])
+    a, b = motion_to_child(kind, c, x, beyond[0], beyond[1])
+    do, dw = joint_rate(kind, v, robot.tree[i, V_START])
+    o, w = add(o, do), add(w, dw)
+    a, b = add(add(a, cross(o, do)), rate[0]), add(add(b, add(cross(w, do), cross(o, dw))), rate[1])
+    twist[i], acceleration[i] = (o, w), (a, b)
+    n, f = momentum(c, o, w)
+    dn, df = momentum(c, a, b)
+    force[i] = add(dn, add(cross(o, n), cross(w, f))), add(df, cross(o, f))
