@@ -51,6 +51,8 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 """By device and algorithm, in the order in which a step has them; an algorithm without a row has ABIA's."""
+WRITTEN_OUT = ("acceleration", "integration")
+"""Those of ABIA on a GPU where its text is written out for the robot, which has no other parts."""
 
 
 def of(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:

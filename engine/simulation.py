@@ -16,15 +16,10 @@ from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
-from engine.cuda.stepping.chain_stepper import ChainStepper
-from engine.cuda.stepping.group_stepper import GroupStepper
-from engine.cuda.stepping.robot_stepper import RobotStepper
-from engine.cuda.stepping.stepper import StillStepper
-from engine.cuda.stepping.tree_stepper import TreeStepper
-from engine.cuda.trees.jsiia import in_threads
+from engine.cuda.stepping.choice import stepper
 from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
-from engine.model import Model, features
+from engine.model import Model
 from engine.model.layout import pack
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
@@ -119,9 +114,7 @@ class Simulation:
             NO_PAIRS if scene is None or self.device == "cpu" else touching_pairs(model, scene)[0],
         )  # fmt: skip
         self._stepper: Stepper = (
-            _on_gpu(self.algorithm, model, batch, scene)(self.settings)
-            if self.device == "cuda"
-            else CpuStepper(self.settings, threads)
+            stepper(self.settings)(self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
         )
         self._busy = False
         self.reset(q, v)
@@ -397,20 +390,6 @@ def advancing(model: Model) -> dict[str, tuple[str, ...]]:
         device: tuple(name for name in names if capabilities.reason(name, model, device) is None)
         for device, names in ALGORITHMS.items()
     }
-
-
-def _on_gpu(
-    algorithm: str, model: Model, batch: int, scene: Scene | None
-) -> type[RobotStepper | ChainStepper | GroupStepper | TreeStepper | StillStepper]:
-    """What steps a batch of such robots on the GPU: chains have steppers of their own, where these are faster."""
-    if not len(model.parent):
-        return StillStepper
-    serial = features.serial(model)
-    if algorithm == "dca":
-        return ChainStepper if serial else TreeStepper
-    if algorithm == "abia" or not serial or scene is not None:
-        return RobotStepper
-    return RobotStepper if algorithm == "jsiia" and in_threads(model, batch) else GroupStepper
 
 
 def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:

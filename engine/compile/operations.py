@@ -13,11 +13,28 @@ import numpy as np
 from llvmlite import ir
 
 from engine.compile import arithmetic
-from engine.compile.values import BOOL, DOUBLE, FLOAT, INT, Array, Record, Rows, Untranslatable, materialised
+from engine.compile.memory import element
+from engine.compile.values import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    Array,
+    Record,
+    Rows,
+    Untranslatable,
+    materialised,
+    written_out,
+)
 
 
 def now() -> int:
     """Monotonic time in ns, for kernels."""
+    raise NotImplementedError("a kernel's own clock")
+
+
+def cycles() -> int:
+    """The processor's own count of time: cycles on a GPU, ns elsewhere."""
     raise NotImplementedError("a kernel's own clock")
 
 
@@ -34,6 +51,21 @@ def call(_function: int, *_numbers: int) -> None:
 def rows(count: int) -> list[Any]:
     """So many values to be filled, for kernels that are written out; what was not filled is None."""
     return [None] * count
+
+
+def local(*shape: int) -> Any:
+    """An array of this kernel's own, of the number type in which it is written out, with anything in it."""
+    return np.full(shape, np.nan)
+
+
+def at_run_time(number: int) -> int:
+    """A number that is known, as one that is not: a loop up to it is no longer written out."""
+    return number
+
+
+def least(array: Any, place: int, value: int) -> None:
+    """array[place] = min(array[place], value) of whole numbers that are not negative, whoever else does so."""
+    array[place] = min(array[place], value)
 
 
 def is_single(x: Any) -> bool:
@@ -65,6 +97,23 @@ def on_gpu(builder: ir.IRBuilder) -> bool:
 
 def _rows(_builder: ir.IRBuilder, count: Any) -> Rows:
     return Rows(count)
+
+
+def _local(builder: ir.IRBuilder, *shape: int) -> Array:
+    real = written_out()
+    if real is None:
+        raise Untranslatable("an array of a kernel's own, where it is not written out")
+    with builder.goto_entry_block():
+        place = builder.alloca(real, math.prod(shape))
+    return Array(real, place, shape)
+
+
+def _at_run_time(_builder: ir.IRBuilder, number: Any) -> Any:
+    return materialised(number)
+
+
+def _least(builder: ir.IRBuilder, array: Array, place: Any, value: Any) -> None:
+    builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
 
 
 def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
@@ -171,7 +220,18 @@ def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
     return Array(array.element, array.data, (1, *array.shape), array.owners)
 
 
+def _cycles(builder: ir.IRBuilder) -> Any:
+    return _gpu_register(builder, "clock64") if on_gpu(builder) else _now(builder)
+
+
+def _gpu_register(builder: ir.IRBuilder, name: str) -> Any:
+    kind = ir.FunctionType(INT, [])
+    return builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", [], kind), [])
+
+
 def _now(builder: ir.IRBuilder) -> Any:
+    if on_gpu(builder):
+        return _gpu_register(builder, "globaltimer")
     with builder.goto_entry_block():
         place = builder.alloca(INT, 2)
     if sys.platform == "win32":  # ticks of 100 ns, as Windows has counted them since version 10
@@ -206,11 +266,15 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     int: _whole,
     np.expand_dims: _expand,
     rows: _rows,
+    local: _local,
+    at_run_time: _at_run_time,
+    least: _least,
     is_single: _is_single,
     fma: _fma,
     low_bits: _low_bits,
     reciprocal: _reciprocal,
     now: _now,
+    cycles: _cycles,
     address: _address,
     call: _call,
 }

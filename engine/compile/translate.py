@@ -125,7 +125,7 @@ class Frame(Expressions):
         self._inlined = False
         self._answer: Any = None
         self._exit: ir.Block | None = None
-        self._loops: list[tuple[ir.Block, ir.Block]] = []
+        self._loops: list[tuple[ir.Block, ir.Block] | None] = []  # None: written out
         self._branches = 0  # that are open here, of those which running decides
         self._answered = False
         self._outside = 0  # such branches of its callers
@@ -279,8 +279,15 @@ class Frame(Expressions):
         if isinstance(step, ir.Value):
             raise Untranslatable("a loop whose step is not a constant")
         if written_out():
-            self._written_out(statement, start, stop, step)
-            return
+            if not isinstance(start, ir.Value) and not isinstance(stop, ir.Value):
+                self._loops.append(None)
+                for number in range(start, stop, step):
+                    self._assign(statement.target, number)
+                    self._suite(statement.body)
+                self._loops.pop()
+                return
+            self._in_memory(statement)
+        self._branches += 1
         before, builder = self.builder.block, self.builder
         head, body, following, after = (builder.append_basic_block(name) for name in ("loop", "body", "next", "done"))
         stop, start = materialised(stop), materialised(start)
@@ -300,24 +307,20 @@ class Frame(Expressions):
         counter.add_incoming(builder.add(counter, ir.Constant(INT, step), flags=("nsw",)), following)
         builder.branch(head)
         builder.position_at_end(after)
-
-    def _written_out(self, statement: ast.For, start: Any, stop: Any, step: int) -> None:
-        """A loop as its rounds, one after the other."""
-        if isinstance(start, ir.Value) or isinstance(stop, ir.Value):
-            raise Untranslatable("a loop whose bounds are not known, where a kernel is written out")
-        for number in range(start, stop, step):
-            self._assign(statement.target, number)
-            self._suite(statement.body)
+        self._branches -= 1
 
     def _While(self, statement: ast.While) -> None:
         if statement.orelse:
             raise Untranslatable("a loop with an else")
         if written_out():
+            self._loops.append(None)
             while (test := self._truth(statement.test)) is True and not self._answered:
                 self._suite(statement.body)
-            if test is not False and not self._answered:
-                raise Untranslatable("a loop that running ends, where a kernel is written out")
-            return
+            self._loops.pop()
+            if test is False or self._answered:
+                return
+            self._in_memory(statement)
+        self._branches += 1
         head, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "done"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
@@ -330,12 +333,18 @@ class Frame(Expressions):
         if not self.builder.block.is_terminated:
             self.builder.branch(head)
         self.builder.position_at_end(after)
+        self._branches -= 1
 
     def _Break(self, _statement: ast.Break) -> None:
-        self.builder.branch(self._loops[-1][1])
+        self.builder.branch(self._loop()[1])
 
     def _Continue(self, _statement: ast.Continue) -> None:
-        self.builder.branch(self._loops[-1][0])
+        self.builder.branch(self._loop()[0])
+
+    def _loop(self) -> tuple[ir.Block, ir.Block]:
+        if (loop := self._loops[-1]) is None:
+            raise Untranslatable("a way out of a loop that is written out")
+        return loop
 
     def _Return(self, statement: ast.Return) -> None:
         value = None if statement.value is None else self.value(statement.value)

@@ -1,7 +1,6 @@
 """Kernels written out for what is known: one function of LLVM's that works on one robot, for the host or a GPU.
 
-On a GPU a thread has a robot: number r of a batch has row r of each array. On the host the function is given the first
-row's place in each.
+On a GPU a thread has a robot: number r of a batch has row r of each array. On the host robots take turns.
 """
 
 from __future__ import annotations
@@ -30,26 +29,67 @@ class _Whole(Emitted):
         """Nobody asks which arrays are written to."""
 
 
-def text(kernel: Any, known: Any, widths: tuple[int, ...], dtype: str, name: str, gpu: bool) -> str:
-    """Intermediate code of `kernel(known, *rows)`, whose arrays have rows of these widths and numbers of `dtype`."""
+def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, name: str, gpu: bool) -> str:
+    """Intermediate code of `kernel(known, *arguments)` for each robot of a batch, whose size comes last, in 32 bits.
+
+    An argument is a row of so many numbers of `dtype`, of an array with a row a robot; or one of
+
+    - "real", "int64": a number that all robots share;
+    - "reals", "int64s": a contiguous array, the same for all of them;
+    - "robot": which robot it is, which nobody hands over.
+    """
     unit, real = Unit(name), ELEMENTS[dtype]
     unit.module.triple = _NVPTX if gpu else llvm.get_process_triple()
-    pointer = real.as_pointer(_GLOBAL if gpu else 0)
-    types = [pointer] * len(widths) + [ir.IntType(32)] * gpu
+    given = [x for x in arguments if x != "robot"]
+    types = [*(_type(x, real, _GLOBAL if gpu else 0) for x in given), ir.IntType(32)]
     function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), types), name)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    robot: Any = ir.Constant(INT, 0)
     if gpu:
         function.calling_convention = "ptx_kernel"
-        robot = _robot(builder, function.args[-1])
-    with writing_out(real):
-        rows = [
-            Array(real, builder.gep(place, [builder.mul(robot, ir.Constant(INT, width))]), (width,))
-            for place, width in zip(function.args, widths, strict=False)
-        ]
-        Frame(_Whole(unit), builder, kernel.function, [of_python(known), *rows]).inlined()
+        _for_robot(builder, kernel, known, arguments, real, _robot(builder, function.args[-1]))
+    else:
+        _for_each(builder, kernel, known, arguments, real)
     builder.ret_void()
     return str(unit.module)
+
+
+def _type(argument: int | str, real: ir.Type, space: int) -> ir.Type:
+    one = INT if isinstance(argument, str) and argument.startswith("int64") else real
+    return one if argument in ("real", "int64") else one.as_pointer(space)
+
+
+def _for_robot(
+    builder: ir.IRBuilder, kernel: Any, known: Any, arguments: tuple[int | str, ...], real: ir.Type, robot: Any
+) -> None:
+    """The kernel's text for the robot of that number."""
+    given, values = iter(builder.function.args), []
+    for argument in arguments:
+        if argument == "robot":
+            values.append(robot)
+            continue
+        value: Any = next(given)
+        if isinstance(argument, int):
+            value = Array(real, builder.gep(value, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
+        elif argument in ("reals", "int64s"):
+            value = Array(value.type.pointee, value, (None,))
+        values.append(value)
+    with writing_out(real):
+        Frame(_Whole(Unit("")), builder, kernel.function, [of_python(known), *values]).inlined()
+
+
+def _for_each(builder: ir.IRBuilder, kernel: Any, known: Any, arguments: tuple[int | str, ...], real: ir.Type) -> None:
+    """The same for one robot after the other."""
+    before, (head, body, after) = builder.block, map(builder.append_basic_block, ("robots", "robot", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    robot = builder.phi(INT)
+    robot.add_incoming(ir.Constant(INT, 0), before)
+    builder.cbranch(builder.icmp_signed("<", robot, builder.zext(builder.function.args[-1], INT)), body, after)
+    builder.position_at_end(body)
+    _for_robot(builder, kernel, known, arguments, real, robot)
+    robot.add_incoming(builder.add(robot, ir.Constant(INT, 1)), builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
 
 
 def _robot(builder: ir.IRBuilder, batch: Any) -> Any:

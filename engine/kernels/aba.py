@@ -10,7 +10,8 @@ gravity give, a₀, so that no velocity is needed once a body has been entered:
 
 A body is entered on the way out from the base and left on the way back, branch after branch. A ball joint is three such
 joints about z, y and x, none of which carries anything but the next. A free joint accelerates as its own force has it,
-whatever carries it, and its parent feels that force alone.
+whatever carries it, and its parent feels that force alone. A joint that is held keeps its I, U q̈ comes to its p, and
+what holds it is the reaction r = Uᵀ a − u; what damping and gains at a step's end add to its inertia, D has besides.
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.compile.operations import reciprocal, rows
 from engine.kernels.bodies import AXIS, NV, ZERO, rigid_inertia, total, total9
+from engine.kernels.joint_forces import (
+    Given,
+    added_inertia,
+    is_held,
+    is_stiff,
+    joint_force,
+    target_acceleration,
+)
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, V_START
 from engine.kernels.spatial import add, dot, less_rank_one, mul_t, scale, sub
@@ -82,13 +91,35 @@ def _solve6(A, B, C, n, f):
 
 
 @inline
-def _leave(robot, i, tau, numbers, inertia, force, kept):
+def _past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
+    """p and I before a joint's axis, from those behind it; U, 1/D, u and U's own entry are kept."""
+    U, others = _column(A, B, C, axis)
+    own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
+    inverse = reciprocal(own + added_inertia(forces, k) if is_stiff(forces, k) else own)
+    kept[k] = others, inverse, u, own
+    if not goes_on:
+        return n, f, A, B, C
+    y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
+    if is_stiff(forces, k):
+        held, target = is_held(forces, k), target_acceleration(forces, k)
+        along = target if held else u * inverse
+        A, B, C = less_rank_one(A, B, C, y, z, 0.0 if held else inverse)
+    else:
+        along = u * inverse
+        A, B, C = less_rank_one(A, B, C, y, z, inverse)
+        A, B, C = _cleared(A, B, C, axis)
+    return add(n, scale(along, y)), add(f, scale(along, z)), A, B, C
+
+
+@inline
+def leave(robot, i, forces, numbers, inertia, force, kept):
     """U, 1/D and u of a body's joint; what is left of I and p, added to its parent's."""
     kind, parent, c, x = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], numbers[i]
     at = robot.tree[i, V_START]
     A, B, C = inertia[i]
     n, f = force[i]
     if kind == FREE:
+        tau = forces.tau
         fn, ff = (tau[at], tau[at + 1], tau[at + 2]), (tau[at + 3], tau[at + 4], tau[at + 5])
         kept[at] = _solve6(A, B, C, sub(fn, n), sub(ff, f))
         if parent >= 0:
@@ -96,16 +127,7 @@ def _leave(robot, i, tau, numbers, inertia, force, kept):
             force[parent] = add(force[parent][0], n), add(force[parent][1], f)
         return
     for j in range(NV[kind] - 1, -1, -1):
-        axis = AXIS[kind] + j
-        U, others = _column(A, B, C, axis)
-        D, u = U[axis], tau[at + j] - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
-        inverse = reciprocal(D)
-        kept[at + j] = others, inverse, u
-        if parent >= 0 or j > 0:
-            y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
-            A, B, C = less_rank_one(A, B, C, y, z, inverse)
-            A, B, C = _cleared(A, B, C, axis)
-            n, f = add(n, scale(u * inverse, y)), add(f, scale(u * inverse, z))
+        n, f, A, B, C = _past_axis(forces, at + j, AXIS[kind] + j, parent >= 0 or j > 0, n, f, A, B, C, kept)
     if parent >= 0:
         A, B, C = inertia_in_parent(kind, c, x, A, B, C)
         n, f = force_to_parent(kind, c, x, n, f)
@@ -124,8 +146,8 @@ def _replaced(a, axis, x):
 
 
 @inline
-def _accelerate(robot, i, numbers, kept, acceleration, out):
-    """q̈ of a body's joint, and the body's own, from that of its parent."""
+def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
+    """q̈ of a body's joint, the reaction where it is held, and the body's acceleration, from that of its parent."""
     kind, parent, c, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], robot.tree[i, V_START]
     above = acceleration[parent] if parent >= 0 else (ZERO, ZERO)
     o, v = motion_to_child(kind, c, numbers[i], above[0], above[1])
@@ -138,11 +160,18 @@ def _accelerate(robot, i, numbers, kept, acceleration, out):
         acceleration[i] = o, v
         return
     for j in range(NV[kind]):
-        U, inverse, u = kept[at + j]
+        U, inverse, u, own = kept[at + j]
         axis = AXIS[kind] + j
         others = dot((U[0], U[1], U[2]), (a[0], a[1], a[2])) + dot((U[3], U[4], U[5]), (a[3], a[4], a[5]))
-        along = (u - others) * inverse
-        out[at + j] = along - a[axis]
+        if is_stiff(forces, at + j):
+            pulled, held = others + own * a[axis], is_held(forces, at + j)
+            qdd = target_acceleration(forces, at + j) if held else (u - pulled) * inverse
+            reaction[at + j] = pulled + (own + added_inertia(forces, at + j)) * qdd - u
+            along = qdd + a[axis]
+        else:
+            along = (u - others) * inverse
+            qdd = along - a[axis]
+        out[at + j] = qdd
         a = _replaced(a, axis, along)
     acceleration[i] = (a[0], a[1], a[2]), (a[3], a[4], a[5])
 
@@ -150,7 +179,7 @@ def _accelerate(robot, i, numbers, kept, acceleration, out):
 @kernel
 def forward_dynamics(robot, q, v, tau, out):
     """q̈ into `out` (nv,), from q (nq,), v and τ (nv,) of a robot that is known."""
-    n = robot.tree.shape[0]
+    n, forces = robot.tree.shape[0], Given(tau)
     numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
     acceleration, kept = rows(n), rows(v.shape[0])
     for e in range(robot.walk.shape[0]):
@@ -158,6 +187,6 @@ def forward_dynamics(robot, q, v, tau, out):
             enter(robot, robot.walk[e, 0], q, v, (ZERO, ZERO), numbers, twist, bias, force)
             inertia[robot.walk[e, 0]] = rigid_inertia(robot.bodies[robot.walk[e, 0]])
         else:
-            _leave(robot, robot.walk[e, 0], tau, numbers, inertia, force, kept)
+            leave(robot, robot.walk[e, 0], forces, numbers, inertia, force, kept)
     for i in range(n):
-        _accelerate(robot, i, numbers, kept, acceleration, out)
+        accelerate(robot, i, forces, numbers, kept, acceleration, out, ())

@@ -7,8 +7,6 @@ per robot of a block: number k of a row starts at ``k · L``.
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.compile import inline
 
 
@@ -273,37 +271,6 @@ def rotation_from_quaternion(x, y, z, w):
         n * (y * z + w * x),
         1.0 - n * (x * x + y * y),
     )
-
-
-@inline
-def exponential(w, dt):
-    """exp(w dt) for a body angular velocity w, as a quaternion of unit length to rounding."""
-    half = 0.5 * dt
-    angle2 = half * half * dot(w, w)
-    if angle2 < 1e-8:
-        k, c = half * (1.0 - angle2 / 6.0), 1.0 - angle2 / 2.0 + angle2 * angle2 / 24.0
-    else:
-        angle = np.sqrt(angle2)
-        k, c = half * np.sin(angle) / angle, np.cos(angle)
-    return k * w[0], k * w[1], k * w[2], c
-
-
-@inline
-def unit_product(q, turn):
-    """q · turn of two quaternions, brought back to unit length."""
-    a, b, d, c = turn
-    x = q[0] * c + q[3] * a + q[1] * d - q[2] * b
-    y = q[1] * c + q[3] * b + q[2] * a - q[0] * d
-    z = q[2] * c + q[3] * d + q[0] * b - q[1] * a
-    s = q[3] * c - q[0] * a - q[1] * b - q[2] * d
-    n = 1.0 / np.sqrt(x * x + y * y + z * z + s * s)
-    return x * n, y * n, z * n, s * n
-
-
-@inline
-def quaternion_step(q, w, dt):
-    """q · exp(w dt) for a body angular velocity w, brought back to unit length."""
-    return unit_product(q, exponential(w, dt))
 
 
 @inline

@@ -11,7 +11,8 @@ beside all else. A motion is (o, v), a force (n, f), an inertia (A, B, C), see
 from __future__ import annotations
 
 from engine.compile import inline
-from engine.compile.operations import fma, is_single, low_bits
+from engine.compile.operations import is_single
+from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
     add,
     columns,
@@ -26,40 +27,6 @@ from engine.kernels.spatial import (
 from engine.model import PRISMATIC, REVOLUTE, SPHERICAL, layout
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-
-
-@inline
-def sine_and_cosine(x):
-    """sin x and cos x within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision.
-
-    What is left of x less the nearest k quarter turns is exact but for the last bit, since k π/2, in two parts, enters
-    by fused multiplication; k's last bits are those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double
-    precision those of fdlibm.
-    """
-    if is_single(x):
-        t = fma(x, 0.6366197723675814, 12582912.0)
-        k = t - 12582912.0
-        r = fma(-k, -4.3711388286737929e-08, fma(-k, 1.5707963705062866, x))
-        z = r * r
-        s = fma(r * z, fma(z, fma(z, -1.9511e-4, 8.33213e-3), -0.16666654), r)
-        c = fma(z * z, fma(z, fma(z, 2.44312e-5, -1.3887306e-3), 4.16664570e-2), fma(z, -0.5, 1.0))
-    else:
-        t = fma(x, 0.6366197723675814, 6755399441055744.0)
-        k = t - 6755399441055744.0
-        r = fma(-k, 6.123233995736766e-17, fma(-k, 1.5707963267948966, x))
-        z = r * r
-        s = fma(z, 1.58969099521155010221e-10, -2.50507602534068634195e-08)
-        s = fma(z, fma(z, s, 2.75573137070700676789e-06), -1.98412698298579493134e-04)
-        s = fma(z, fma(z, s, 8.33333333332248946124e-03), -1.66666666666666324348e-01)
-        s = fma(r * z, s, r)
-        c = fma(z, -1.13596475577881948265e-11, 2.08757232129817482790e-09)
-        c = fma(z, fma(z, c, -2.75573143513906633035e-07), 2.48015872894767294178e-05)
-        c = fma(z, fma(z, c, -1.38888888888741095749e-03), 4.16666666666666019037e-02)
-        c = fma(z * z, c, fma(z, -0.5, 1.0))
-    turns = low_bits(t)
-    odd = turns & 1 != 0
-    a, b = (c, s) if odd else (s, c)
-    return -a if turns & 2 != 0 else a, -b if (turns + 1) & 2 != 0 else b
 
 
 @inline

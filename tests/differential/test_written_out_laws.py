@@ -13,7 +13,7 @@ from engine.algorithms import motion as by_definition
 from engine.compile import Function, machine, written_out
 from engine.kernels import aba, rnea
 from engine.kernels.robot import known
-from engine.kernels.transforms import sine_and_cosine
+from engine.kernels.sines import sine_and_cosine
 from engine.validation import Array
 from tests.differential.cases import Case
 from tests.differential.laws import PLAIN, TREES, chances, holds
@@ -36,7 +36,8 @@ def called(kernel: Function, model: engine.Model, dtype: str | None, width: int,
     widths = tuple(len(x) for x in arrays)
     code = machine.compiled(written_out.text(kernel, known(model), widths, dtype, name, gpu=False))
     places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(places))(machine.address(code, name))(*places)
+    types = [*[ctypes.c_void_p] * len(places), ctypes.c_int32]
+    ctypes.CFUNCTYPE(None, *types)(machine.address(code, name))(*places, 1)
     return arrays[-1].astype(float)
 
 

@@ -98,18 +98,15 @@ def _value(x) -> np.ndarray:
 class WrittenOut:
     """A kernel that is written out for a robot, for this machine: a call works on one robot after the other."""
 
-    def __init__(self, kernel, known, widths, dtype):
+    def __init__(self, kernel, known, arguments, dtype):
         name = f"{kernel.__name__}_{next(_numbers)}"
-        code = machine.compiled(written_out.text(kernel, known, widths, dtype, name, gpu=False))
-        types = [ctypes.c_void_p] * len(widths)
-        self._function = ctypes.CFUNCTYPE(None, *types)(machine.address(code, name))
-        self._strides = [width * np.dtype(dtype).itemsize for width in widths]
+        code = machine.compiled(written_out.text(kernel, known, arguments, dtype, name, gpu=False))
+        one = {"real": np.ctypeslib.as_ctypes_type(dtype), "int64": ctypes.c_int64}
+        types = [one.get(x, ctypes.c_void_p) for x in arguments if x != "robot"]
+        self._function = ctypes.CFUNCTYPE(None, *types, ctypes.c_int32)(machine.address(code, name))
 
     def __call__(self, _grid, _block, args):
-        *arrays, batch = args
-        for robot in range(int(batch)):
-            pairs = zip(arrays, self._strides, strict=True)
-            self._function(*(array.ctypes.data + robot * stride for array, stride in pairs))
+        self._function(*(x.ctypes.data if isinstance(x, np.ndarray) else np.asarray(x).item() for x in args))
 
 
 class Launch:

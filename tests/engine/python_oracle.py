@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compile.operations import fma, reciprocal, rows
+from engine.compile.operations import at_run_time, fma, reciprocal, rows
 
 AMPLIFIED = 2000
 """How often one operation's share of rounding a result may have: 1e-12 of it in double precision, 5e-4 in single."""
@@ -140,7 +140,8 @@ def python(text: str, real: type[Double] | None) -> dict[str, Any]:
     tree = ast.parse(text)
     tree.body = [x for x in tree.body if not isinstance(x, ast.ImportFrom | ast.Import)]
     names: dict[str, Any] = {"NamedTuple": NamedTuple, "inline": lambda f: f, "kernel": lambda f: f, "np": np}
-    names |= {"__name__": "text", "apart": lambda f: f, "rows": rows, "reciprocal": reciprocal, "fma": fma}
+    names |= {"__name__": "text", "apart": lambda f: f, "rows": rows, "at_run_time": at_run_time}
+    names |= {"reciprocal": reciprocal, "fma": fma}
     if real:
         names["fma"] = lambda x, y, z: x * y + z
         tree = ast.fix_missing_locations(_Wrapped().visit(tree))

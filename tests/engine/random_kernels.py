@@ -23,7 +23,7 @@ HEAD = """from typing import NamedTuple
 import numpy as np
 
 from engine.compile import apart, inline, kernel
-from engine.compile.operations import fma, reciprocal, rows
+from engine.compile.operations import at_run_time, fma, reciprocal, rows
 
 """
 SHARED = '''

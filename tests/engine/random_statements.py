@@ -190,6 +190,9 @@ class Function(Expressions):
             ways += [(f"({self.whole(2).text}) % 4", 0, 3), ("len(y) - 3", 0, 2), (f"{self.known(1).text}, 3", -3, 2)]
             ways = [way for way in ways if "y" in self.names or "len" not in way[0]]
         text, low, high = one_of(self.rng, ways)
+        if self.written_out and chance(self.rng, 0.25):
+            self.loop_that_is_kept(name, deep)
+            return
         self.line(f"for {name} in range({text}):")
         before, kept = dict(self.names), ways.index((text, low, high)) < 4 and not self.open
         self.names[name] = Thing("known" if self.written_out else "whole", low, high, free=False)
@@ -205,6 +208,16 @@ class Function(Expressions):
         if low >= 0 and not self.open and chance(self.rng, 0.15):
             self.line(f"    {name} = {name} // 2")  # which the next round does not see
         self.loops, self.names = self.loops - 1, before
+
+    def loop_that_is_kept(self, name: str, deep: int) -> None:
+        """A loop that is not written out: no row may be set in it, and nothing is known there that it changes."""
+        least, most = one_of(self.rng, ((0, 3), (1, 4), (2, 2)))
+        self.line(f"for {name} in range({least or ''}{', ' * bool(least)}at_run_time({most})):")
+        before = dict(self.names)
+        self.names[name] = Thing("whole", least, max(least, most - 1), free=False)
+        self.loops, self.open = self.loops + 1, self.open + 1
+        self.suite(self.rng.integers(1, 4), deep - 1)
+        self.loops, self.open, self.names = self.loops - 1, self.open - 1, before
 
     def loop_while(self, deep: int) -> None:
         if not deep or self.open or (self.written_out and "robot.bodies" not in self.names):

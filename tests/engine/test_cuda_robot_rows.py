@@ -18,14 +18,17 @@ pytestmark = needs_compiler
 @pytest.mark.parametrize(("name", "batch"), [("quadruped", 1), ("quadruped", 70), ("arm7", 33)])
 @pytest.mark.usefixtures("cuda_on_host")
 def test_every_robot_has_its_own_state(name, batch, shared, monkeypatch, rng):
-    """Of one robot, of blocks that are not full, and of several; rows are of 7 and 19 numbers, and parts of 8."""
+    """Of one robot, of blocks that are not full, and of several; rows are of 7 and 19 numbers, and parts of 8.
+
+    Robots with parameters of their own, for which steps are not written out.
+    """
     monkeypatch.setattr(device, "properties", lambda: on_host.CHIP | {"sharedMemPerMultiprocessor": shared})
     model = engine.load(engine.find_robot(name))
     q, v = model.random(rng, batch), rng.uniform(-0.3, 0.3, (batch, model.nv))
     tau, target = rng.uniform(-1, 1, v.shape), rng.uniform(-1, 1, v.shape)
-    gains = np.where(model.q_of_v >= 0, 2.0, 0.0)
+    gains, own = np.where(model.q_of_v >= 0, 2.0, 0.0), engine.Parameters(model, batch)
     here, there = (
-        engine.Simulation(model, batch, q=q, v=v, kp=gains, algorithm="abia", device=where, dtype=dtype)
+        engine.Simulation(model, batch, q=q, v=v, kp=gains, parameters=own, algorithm="abia", device=where, dtype=dtype)
         for where, dtype in (("cpu", "float64"), ("cuda", "float32" if shared else "float64"))
     )
     for simulation in (here, there):

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.cpu.constraints import joint_constraints as rows
-from engine.cpu.constraints.joint_constraints import BACKWARD, FORWARD, HIGH, LOW, REST, STUCK
+from engine.cpu.constraints.joint_constraints import ActiveSet, JointRows, bounds, is_row, set_mode
+from engine.kernels import joint_constraints as rows
+from engine.kernels.joint_constraints import BACKWARD, FORWARD, HIGH, LOW, STUCK
 from engine.step_settings import FRICTION, LOWER, NO_POSITION, NO_ROW, UPPER, VELOCITY_LIMIT
 
-F = 0.5
+F, REST = 0.5, rows.rest(0.0)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ DT = 0.25
 def _row(lower, upper, most, q_of_v=0, has_limits=True):
     joints = np.zeros((8, 1))
     joints[[LOWER, UPPER, VELOCITY_LIMIT, FRICTION], 0] = lower, upper, most, F
-    return rows.JointRows(DT, has_limits, True, np.array([q_of_v]), joints)
+    return JointRows(DT, has_limits, True, np.array([q_of_v]), joints)
 
 
 def test_bounds_are_what_a_step_may_move_and_no_faster_than_the_velocity_limit():
@@ -93,14 +94,14 @@ def test_bounds_are_what_a_step_may_move_and_no_faster_than_the_velocity_limit()
         (0.0, (-4.0, 8.0)), (1.5, (-10.0, 2.0)), (-0.75, (-1.0, 10.0)), (2.0, (-10.0, 0.0)), (3.0, (-10.0, 0.0)),
         (-1.0, (0.0, 10.0)), (-5.0, (0.0, 10.0)), (2.0 - 0.5 * REST, (-10.0, 0.0)), (-1.0 + 0.5 * REST, (0.0, 10.0)),
     ):  # fmt: skip
-        assert rows.bounds(_row(-1.0, 2.0, 10.0), 0, np.array([q])) == expected
-    near = rows.bounds(_row(-1.0, 2.0, 10.0), 0, np.array([2.0 - 4 * REST]))[1]
+        assert bounds(_row(-1.0, 2.0, 10.0), 0, np.array([q])) == expected
+    near = bounds(_row(-1.0, 2.0, 10.0), 0, np.array([2.0 - 4 * REST]))[1]
     assert near == pytest.approx(4 * REST / DT, rel=1e-3)
-    assert rows.bounds(_row(-1.0, 2.0, 10.0), 0, np.array([-1.0 + 4 * REST]))[0] == pytest.approx(-near, rel=1e-3)
-    assert rows.bounds(_row(-1.0, 2.0, 10.0, has_limits=False), 0, np.zeros(1)) == (-np.inf, np.inf)
-    assert rows.bounds(_row(-1.0, 2.0, 10.0, NO_POSITION), 0, np.array([9.0])) == (-4.0, 8.0)
-    assert rows.is_row(_row(0, 0, 0, NO_POSITION), 0)
-    assert not rows.is_row(_row(0, 0, 0, NO_ROW), 0)
+    assert bounds(_row(-1.0, 2.0, 10.0), 0, np.array([-1.0 + 4 * REST]))[0] == pytest.approx(-near, rel=1e-3)
+    assert bounds(_row(-1.0, 2.0, 10.0, has_limits=False), 0, np.zeros(1)) == (-np.inf, np.inf)
+    assert bounds(_row(-1.0, 2.0, 10.0, NO_POSITION), 0, np.array([9.0])) == (-4.0, 8.0)
+    assert is_row(_row(0, 0, 0, NO_POSITION), 0)
+    assert not is_row(_row(0, 0, 0, NO_ROW), 0)
 
 
 class Start:
@@ -121,8 +122,8 @@ class Forces:
     ],
 )  # fmt: skip
 def test_a_mode_is_put_into_forces_or_into_a_lock_on_the_velocity_that_it_prescribes(before, mode, force, after):
-    active, forces = rows.ActiveSet(np.array([[before]]), np.zeros((1, 1)), np.zeros(1, np.int64)), Forces()
-    rows.set_mode(mode, 0, 0, _row(-1.0, 2.0, 10.0), Start(0.0, 1.0), active, forces)
+    active, forces = ActiveSet(np.array([[before]]), np.zeros((1, 1)), np.zeros(1, np.int64)), Forces()
+    set_mode(mode, 0, 0, _row(-1.0, 2.0, 10.0), Start(0.0, 1.0), active, forces)
     assert active.mode[0, 0] == mode
     assert forces.force[0, 0] == force
     assert forces.locked[0, 0] == (after is not None)

@@ -199,15 +199,26 @@ class Tree(NamedTuple):
 
 
 @kernel
-def _rounds(tree, x):
-    for k in range(int(x[0])):
-        x[k] = tree.size
+def _way_out(tree, x):
+    for k in range(tree.size):
+        if x[k] > 0.0:
+            break
 
 
 @kernel
-def _until(tree, x):
+def _way_on(tree, x):
     while x[0] < tree.size:
-        x[0] += 1.0
+        for k in range(tree.size):
+            x[k] += 1.0
+            if x[k] > 2.0:
+                continue
+
+
+@kernel
+def _row_of_a_round(tree, x):
+    found = rows(tree.size)
+    while x[0] < tree.size:
+        found[0] = x[1]
 
 
 @kernel
@@ -264,8 +275,9 @@ def _row(tree, x):
 
 
 REFUSED = {
-    _rounds: ("for k in range(int(x[0])):", "bounds are not known"),
-    _until: ("while x[0] < tree.size:", "a loop that running ends"),
+    _way_out: ("break", "a way out of a loop that is written out"),
+    _way_on: ("continue", "a way out of a loop that is written out"),
+    _row_of_a_round: ("found[0] = x[1]", "a row that is set in a branch"),
     _place: ("x[0] = tree.parents[k]", "an index that is not known into an array that is"),
     _early: ("return x[0]", "a return that running decides"),
     _ends: ("return", "a return that running decides"),

@@ -11,34 +11,33 @@ from __future__ import annotations
 
 from engine.compile import apart, inline
 from engine.cpu.chains.accelerations import accelerations, prepare
-from engine.cpu.constraints.joint_constraints import (
+from engine.cpu.constraints.joint_constraints import bounds, is_row, set_mode
+from engine.cpu.runtime.arrays import fill
+from engine.cpu.runtime.laps import begin, lap
+from engine.kernels.joint_constraints import (
+    ACTIVE_SET_STEPS,
+    BLOCK_PIVOTS,
     HIGH,
     LOW,
     STUCK,
-    bounds,
     feasible_mode,
     initial_mode,
-    is_row,
     pull,
     released,
-    set_mode,
+    slack_of_reaction,
+    slack_of_velocity,
     slides,
     sliding_interval,
     stopped,
 )
-from engine.cpu.runtime.arrays import fill
-from engine.cpu.runtime.laps import begin, lap
 from engine.phases import CONSTRAINTS
 from engine.step_settings import FRICTION
-
-BLOCK_PIVOTS = 8  # rounds of moving all joints at once
-ACTIVE_SET_STEPS = 20  # for each coordinate, at most: far more than it takes
 
 
 @inline
 def _set_initial_active_set(rows, start, active, forces):
     """The mode of each row as the step begins: held where it rests or is as fast as it may be, else sliding on."""
-    fill(active.mode, 0)
+    fill(active.mode, 0.0)
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
             if is_row(rows, j):
@@ -59,10 +58,10 @@ def _block_pivot(rows, start, active, forces, answer):
             low, high = bounds(rows, j, start.q[k])
             v, f, mode = start.v[k, j], rows.joints[FRICTION, j], active.mode[k, j]
             if slides(mode):
-                after, slack = v + rows.dt * answer.qdd[k, j], 1e-12 * (1.0 + abs(v))
-                following = stopped(mode, after, f, low, high, slack)
+                after = v + rows.dt * answer.qdd[k, j]
+                following = stopped(mode, after, f, low, high, slack_of_velocity(v))
             else:
-                slack = 1e-10 * (f + abs(forces.force[k, j]))
+                slack = slack_of_reaction(f, forces.force[k, j])
                 following = released(mode, answer.reaction[k, j], f, low, high, slack)
             if following != mode:
                 changed = True
@@ -99,7 +98,7 @@ def _blocking(k, rows, start, active, forces, answer):
         low, high = bounds(rows, j, start.q[k])
         low, high = sliding_interval(active.mode[k, j], low, high, rows.joints[FRICTION, j])
         here, there = active.feasible[k, j], start.v[k, j] + rows.dt * answer.qdd[k, j]
-        slack = 1e-12 * (1.0 + abs(here))
+        slack = slack_of_velocity(here)
         if there > high + slack and share * (there - here) > high - here:
             share, blocking = max(0.0, high - here) / (there - here), j
         elif there < low - slack and share * (there - here) < low - here:
@@ -110,13 +109,13 @@ def _blocking(k, rows, start, active, forces, answer):
 @inline
 def _release(k, rows, start, active, forces, answer):
     """Let go of the held row of robot k that pulls the most; answers whether there was one."""
-    worst, which, mode_of_worst = 0.0, -1, 0
+    worst, which, mode_of_worst = 0.0, -1, STUCK
     for j in range(start.v.shape[1]):
         if not is_row(rows, j) or forces.locked[k, j] == 0.0:
             continue
         low, high = bounds(rows, j, start.q[k])
         f, r, mode = rows.joints[FRICTION, j], answer.reaction[k, j], active.mode[k, j]
-        following = released(mode, r, f, low, high, 1e-10 * (f + abs(forces.force[k, j])))
+        following = released(mode, r, f, low, high, slack_of_reaction(f, forces.force[k, j]))
         if following != mode and low < high:
             beyond = pull(mode, r, f, low)
             if beyond > worst or which < 0:

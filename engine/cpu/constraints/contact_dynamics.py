@@ -36,6 +36,7 @@ from engine.cpu.constraints.contact_rows import (
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.coordinates import exponential, unit_product
 from engine.kernels.spatial import (
     add,
     cross,
@@ -44,7 +45,6 @@ from engine.kernels.spatial import (
     load9,
     mul,
     mul_t,
-    quaternion_step,
     rotation_from_quaternion,
     scale,
     store3,
@@ -93,7 +93,7 @@ def _stop_turning(given, v, rotations, dt, ground):
 @inline
 def turned(omega, dt, x):
     """x turned by ω for dt."""
-    y = quaternion_step((0.0, 0.0, 0.0, 1.0), omega, dt)
+    y = unit_product((0.0, 0.0, 0.0, 1.0), exponential(omega, dt))
     return mul(rotation_from_quaternion(y[0], y[1], y[2], y[3]), x)
 
 

@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.kernels.spatial import (
-    add,
-    cross,
-    exponential,
-    load3,
-    mul,
-    quaternion_step,
-    rotation_from_quaternion,
-    scale,
-    store3,
-    turned_back,
-    unit_product,
-)  # fmt: skip
+from engine.kernels.coordinates import exponential, unit_product
+from engine.kernels.spatial import add, cross, load3, mul, rotation_from_quaternion, scale, store3, turned_back
 
 
 @inline
@@ -41,7 +30,7 @@ def _advance_free(x, at_q, way, v, at_v, dt):
 def advance_ball(x, at_q, u, at_v, dt):
     """A ball joint's quaternion moved by ω for dt."""
     omega = (u[at_v], u[at_v + 1], u[at_v + 2])
-    after = quaternion_step((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), omega, dt)
+    after = unit_product((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), exponential(omega, dt))
     for r in range(4):
         x[at_q + r] = after[r]
 

@@ -12,11 +12,12 @@ from engine.compile.operations import now
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
-from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position, slides
+from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates, stop_turning
+from engine.kernels.joint_constraints import slides
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
@@ -103,7 +104,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         Robots(*zeros(q, v, v, v)),
         Forces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
-        ActiveSet(np.zeros(v, np.int64), np.zeros(v), np.zeros(lanes, np.int64)),
+        ActiveSet(np.zeros(v), np.zeros(v), np.zeros(lanes, np.int64)),
         Stages(*zeros(q, v, q, q, v)),
         Before(*zeros(q, v)),
         np.zeros(3),

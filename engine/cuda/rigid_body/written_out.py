@@ -39,11 +39,16 @@ class WrittenOut:
 
     def prepare(self, batch: int) -> compiler.Launch:
         """The launch for a batch of that size. MemoryError where robots are more than a launch counts."""
-        device.require_count(batch)
-        block = BLOCK if batch > BLOCK * device.properties()["multiProcessorCount"] else BLOCK // 2
-        launch = compiler.Launch(self._kernel, -(-batch // block), block, self._arrays, (np.int32(batch),))
+        launch = compiler.Launch(self._kernel, *spread(batch), self._arrays, (np.int32(batch),))
         self._launches[batch] = launch
         return launch
+
+
+def spread(batch: int) -> tuple[int, int]:
+    """Blocks, and threads of a block. MemoryError where robots are more than a launch counts."""
+    device.require_count(batch)
+    block = BLOCK if batch > BLOCK * device.properties()["multiProcessorCount"] else BLOCK // 2
+    return -(-batch // block), block
 
 
 def serves(model: Model, dtype: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -167,31 +167,40 @@ def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
     return Module(module, lowered, perf_counter() - began, cached)
 
 
-def written_out(kernel: Function, known: tuple[Any, ...], widths: tuple[int, ...], dtype: str) -> Kernel:
-    """A kernel of `engine.kernels`, written out for what is known, a thread a robot: ``(*arrays, batch)``.
+def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int | str, ...], dtype: str) -> Kernel:
+    """A kernel of `engine.kernels`, written out for what is known, a thread a robot: ``(*arguments, batch)``.
 
-    Arrays are of `dtype`, with rows of these widths, a row a robot; the batch is a number of 32 bits. The machine code
-    is kept on disk, under a digest of all that it depends on. Raises `device.NoGpu` without a GPU.
+    The arguments are those of `engine.compile.written_out.text`. The machine code is kept on disk, under a digest of
+    all that it depends on. Raises `device.NoGpu` without a GPU.
     """
     device.require()
     from cupy.cuda import function
 
     name = kernel.__name__
-    facts = kernel.__module__, name, widths, dtype, device.architecture(), device.driver(), code.versions()
+    facts = kernel.__module__, name, arguments, dtype, device.architecture(), device.driver(), code.versions()
     digest = hashlib.sha256(repr(facts).encode())
-    for part in known:
+    for part in _parts(known):
         digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
     kept = f"{name}-{digest.hexdigest()[:24]}"
     image = cache.read(kept)
     if image is None:
         state = function.LinkState()
-        text = code.ptx(code.text(kernel, known, widths, dtype, name, gpu=True), device.architecture())
+        text = code.ptx(code.text(kernel, known, arguments, dtype, name, gpu=True), device.architecture())
         state.add_ptr_data(text.encode(), f"{name}.ptx")
         image = bytes(state.complete())
         cache.write(kept, image)
     module = function.Module()
     module.load(image)
     return Kernel(module.get_function(name))
+
+
+def _parts(known: Any) -> Iterator[Any]:
+    """What tuples in tuples are made of."""
+    if isinstance(known, tuple):
+        for part in known:
+            yield from _parts(part)
+    else:
+        yield known
 
 
 def _text(source: str, preamble: str) -> str:

@@ -46,8 +46,8 @@ class Stepper(ABC):
         self._phases = cupy.zeros(phases.COUNT + 2, np.int64)
         self._frozen = cupy.zeros(batch, np.int64)
         """(batch,): after how many steps each robot diverged and was frozen, 0 where it did not."""
-        alarm = cupy.cuda.alloc_pinned_memory(4)
-        self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int32, 1)
+        alarm = cupy.cuda.alloc_pinned_memory(8)
+        self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int64, 1)
         self._launches: dict[tuple[compiler.Kernel, int], compiler.Launch] = {}
         self._wrench: Any = None
         self._body_wrenches: Any = _NULL
@@ -188,8 +188,11 @@ class Stepper(ABC):
         """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
         cycles, nanoseconds = counters[: phases.COUNT].astype(float), counters[phases.COUNT]
         seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
-        names = phases.of("cuda", self._settings.algorithm, self._on_ground)
-        return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
+        return {name: float(seconds[phases.NAMES.index(name)]) for name in self._phase_names}
+
+    @property
+    def _phase_names(self) -> tuple[str, ...]:
+        return phases.of("cuda", self._settings.algorithm, self._on_ground)
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """A reader of frames with the links of so many robots; `steps` tells how many are done."""

@@ -1,0 +1,61 @@
+"""Steps of many robots that touch nothing, a thread each, by a kernel that is written out for the robot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import phases
+from engine.cuda.rigid_body import written_out
+from engine.cuda.runtime import compiler
+from engine.cuda.stepping.stepper import Stepper
+from engine.kernels import steps
+from engine.kernels.joint_forces import Settings
+from engine.kernels.robot import known
+from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
+
+MOST_NUMBERS = {"float32": 400, "float64": 300}
+"""Of a robot's constants that are not zero, by number type: beyond, a step's text is more than the instruction cache
+holds, 128 KiB, and most of the time is spent waiting for it."""
+
+
+def serves(settings: StepSettings) -> bool:
+    """Whether the robots of such a batch, which must be all alike, are stepped so."""
+    model, dtype = settings.model, settings.dtype
+    of_one_kind = settings.parameters is None and len(settings.joints) == 1 and settings.scene is None
+    by_aba = settings.algorithm == "abia" and settings.integrator != "rk4"
+    fits = written_out.serves(model, dtype) and np.count_nonzero(known(model).bodies) <= MOST_NUMBERS[dtype]
+    return bool(of_one_kind and by_aba and fits)
+
+
+class WrittenOutStepper(Stepper):
+    """Robots advanced by the ABA."""
+
+    def __init__(self, settings: StepSettings):
+        super().__init__(settings, 0)
+        self._grid, self._block = written_out.spread(settings.batch)
+        self._compile()
+
+    def _compile(self) -> None:
+        settings, model, facts = self._settings, self._settings.model, self._facts
+        joints = settings.joints[0].copy()
+        if not settings.limits:
+            joints[LOWER], joints[UPPER], joints[VELOCITY_LIMIT] = -np.inf, np.inf, np.inf
+        fixed = Settings(
+            known(model), joints, settings.q_of_v, settings.integrator == "implicit",
+            facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
+        )  # fmt: skip
+        arguments = (
+            "robot", *("int64",) * 5, "real", model.nq, *(model.nv,) * 3, "reals", "int64", "reals", "reals", "int64",
+            "int64s", "int64s", "int64s", "reals", "int64s",
+        )  # fmt: skip
+        self._kernel = compiler.written_out(steps.advance, fixed, arguments, settings.dtype)
+
+    def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
+        given = self._batch, *steps, *state, *self._report, self._body_wrenches, self._frozen, self._batch
+        self._start(self._kernel, self._grid, self._block, given)
+
+    @property
+    def _phase_names(self) -> tuple[str, ...]:
+        return phases.WRITTEN_OUT

@@ -1,0 +1,324 @@
+"""Steps of one robot that touches nothing, as many as are asked for: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺.
+
+Joint friction and limits are solved exactly, as `engine.cpu.constraints.active_set` has it: for given modes the ABA
+finds q̈ of all joints and the reactions of those that are held, and every joint moves to the mode that they ask for,
+until none has to. A turn of the loop is such a round, not a step, so that a robot whose joints change their modes does
+not have others wait that run beside it. Where moving all at once goes round in circles, a primal active set method
+takes over.
+"""
+
+from __future__ import annotations
+
+from engine.compile import inline, kernel
+from engine.compile.operations import address, at_run_time, cycles, least, local, now, rows
+from engine.kernels.aba import accelerate, leave
+from engine.kernels.bodies import NV, ZERO, rigid_inertia
+from engine.kernels.coordinates import advance_joint
+from engine.kernels.joint_constraints import (
+    ACTIVE_SET_STEPS,
+    BLOCK_PIVOTS,
+    HIGH,
+    LOW,
+    STUCK,
+    feasible_mode,
+    held_at,
+    initial_mode,
+    pull,
+    released,
+    slack_of_reaction,
+    slack_of_velocity,
+    slides,
+    sliding_interval,
+    stopped,
+)
+from engine.kernels.joint_forces import Acting, beside_friction, bounds, may_hold
+from engine.kernels.outward import enter
+from engine.kernels.robot import ENTER, KIND, V_START
+from engine.kernels.spatial import sub
+from engine.phases import ACCELERATION, COUNT, INTEGRATION
+from engine.step_settings import DIVERGED, FRICTION
+
+_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # of a descent's table
+
+
+@inline
+def _load(row, count, into):
+    for k in range(count):
+        into[k] = row[k]
+
+
+@inline
+def _constrained(known):
+    """Whether friction or a limit acts on any joint."""
+    found = False
+    for k in range(known.q_of_v.shape[0]):
+        found = found or may_hold(known, k)
+    return found
+
+
+@inline
+def _begin_modes(acting):
+    for k in range(acting.known.q_of_v.shape[0]):
+        if may_hold(acting.known, k):
+            low, high = bounds(acting, k)
+            acting.mode[k] = initial_mode(acting.v[k], low, high, acting.known.joints[FRICTION, k])
+
+
+@inline
+def _settle(acting, k, qdd, reaction, descending, after):
+    """v⁺ of a velocity, and the mode that it asks for; answers whether that is another. A descent chooses by itself."""
+    v, f = acting.v[k], acting.known.joints[FRICTION, k]
+    following = v + acting.dt * qdd
+    if not may_hold(acting.known, k):
+        after[k] = following
+        return False
+    (low, high), mode, drive = bounds(acting, k), acting.mode[k], beside_friction(acting, k)
+    sliding = slides(mode)
+    after[k] = following if sliding else held_at(mode, low, high)
+    freed = released(mode, reaction, f, low, high, slack_of_reaction(f, drive))
+    kept = mode if descending else stopped(mode, following, f, low, high, slack_of_velocity(v))
+    then = kept if sliding else (mode if descending else freed)
+    acting.mode[k] = then
+    return then != mode
+
+
+@inline
+def _round(acting, wrenches, number, batch, descending, after, reaction):
+    """The ABA in the joints' modes: v⁺ into `after` (nv,), reactions; answers whether a joint changed its mode."""
+    known = acting.known
+    robot, changed = known.robot, False
+    n, nv = robot.tree.shape[0], known.q_of_v.shape[0]
+    numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
+    acceleration, kept, qdd = rows(n), rows(nv), rows(nv)
+    for e in range(robot.walk.shape[0]):
+        i = robot.walk[e, 0]
+        if robot.walk[e, 1] == ENTER:
+            enter(robot, i, acting.q, acting.v, (ZERO, ZERO), numbers, twist, bias, force)
+            inertia[i] = rigid_inertia(robot.bodies[i])
+            if known.has_wrenches:
+                force[i] = _less_wrench(force[i], wrenches, 6 * batch * i + number, batch)
+        else:
+            leave(robot, i, acting, numbers, inertia, force, kept)
+    for i in range(n):
+        accelerate(robot, i, acting, numbers, kept, acceleration, qdd, reaction)
+        for k in range(robot.tree[i, V_START], robot.tree[i, V_START] + NV[robot.tree[i, KIND]]):
+            changed = _settle(acting, k, qdd[k], reaction[k], descending, after) or changed
+    return changed
+
+
+@inline
+def _less_wrench(p, w, at, batch):
+    """p less the wrench of which number r stands at at + r · batch."""
+    n, f = (w[at], w[at + batch], w[at + 2 * batch]), (w[at + 3 * batch], w[at + 4 * batch], w[at + 5 * batch])
+    return sub(p[0], n), sub(p[1], f)
+
+
+@inline
+def _set_feasible(table, count):
+    """A feasible velocity, the last one tried brought into its bounds, and its modes."""
+    for k in range(count):
+        after = table[_NEXT, k]
+        if table[_ROW, k] != 0.0:
+            low, high = table[_LOW, k], table[_HIGH, k]
+            after = min(max(after, low), high)
+            table[_MODE, k] = feasible_mode(after, low, high, table[_FRICTION, k])
+        table[_FEASIBLE, k] = after
+
+
+@inline
+def _active_set_step(table, count):
+    """To the velocity of the modes, or to the row in the way; answers whether there is still to go."""
+    share, blocking, edge, mode = 1.0, -1, 0.0, STUCK
+    for k in range(count):
+        if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
+            lowest, highest = table[_LOW, k], table[_HIGH, k]
+            low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
+            here, there = table[_FEASIBLE, k], table[_NEXT, k]
+            slack = slack_of_velocity(here)
+            up, down = there > high + slack, there < low - slack
+            part = (max(0.0, high - here) if up else min(0.0, low - here)) / (there - here)
+            if (up or down) and part < share:
+                share, blocking, edge = part, k, high if up else low
+                mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
+    for k in range(count):
+        table[_FEASIBLE, k] += share * (table[_NEXT, k] - table[_FEASIBLE, k])
+    if blocking < 0:
+        blocking, mode = _release(table, count)
+    else:
+        table[_FEASIBLE, blocking] = edge
+    if blocking >= 0:
+        table[_MODE, blocking] = mode
+    return blocking >= 0
+
+
+@inline
+def _release(table, count):
+    """The held row that pulls the most beyond what holds it, −1 for none, and the mode that it asks for."""
+    worst, which, mode = 0.0, -1, STUCK
+    for k in range(count):
+        if table[_ROW, k] != 0.0 and not slides(table[_MODE, k]):
+            low, high, f, before = table[_LOW, k], table[_HIGH, k], table[_FRICTION, k], table[_MODE, k]
+            r = table[_REACTION, k]
+            following = released(before, r, f, low, high, slack_of_reaction(f, table[_DRIVE, k]))
+            beyond = pull(before, r, f, low)
+            if following != before and low < high and (beyond > worst or which < 0):
+                worst, which, mode = beyond, k, following
+    return which, mode
+
+
+@inline
+def _descend(acting, begins, after, reaction, table):
+    """A step of the primal active set method, for which `table` (9, nv) is room; answers whether there is still to go.
+
+    Such steps are rare, and robots do not have text of their own for them: what they need is put into a table.
+    """
+    nv = acting.known.q_of_v.shape[0]
+    for k in range(nv):
+        table[_NEXT, k] = after[k]
+        table[_ROW, k] = 0.0
+        if may_hold(acting.known, k):
+            low, high = bounds(acting, k)
+            table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
+            table[_FRICTION, k], table[_DRIVE, k] = acting.known.joints[FRICTION, k], beside_friction(acting, k)
+            table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
+    going = True
+    if begins:
+        _set_feasible(table, at_run_time(nv))
+    else:
+        going = _active_set_step(table, at_run_time(nv))
+    for k in range(nv):
+        after[k] = table[_FEASIBLE, k]
+        if may_hold(acting.known, k):
+            acting.mode[k] = table[_MODE, k]
+    return going
+
+
+@inline
+def _record(q, v, record_q, record_v, sample):
+    """The state as sample number `sample` of those that are kept, of all robots, unless nothing is."""
+    if address(record_q) != 0:
+        for k in range(q.shape[0]):
+            record_q[sample * q.shape[0] + k] = q[k]
+    if address(record_v) != 0:
+        for k in range(v.shape[0]):
+            record_v[sample * v.shape[0] + k] = v[k]
+
+
+@inline
+def _is_sound(v):
+    """Whether every velocity is one that a robot may have."""
+    sound = True
+    for k in range(v.shape[0]):
+        sound = abs(v[k]) < DIVERGED and sound
+    return sound
+
+
+@inline
+def _take(acting, after):
+    """Move to v⁺; answers whether it is one that a robot may have. One that freezes does not go there if it is not."""
+    known, sound = acting.known, True
+    if known.freezes:
+        sound = _is_sound(after)
+    if sound:
+        for i in range(known.robot.tree.shape[0]):
+            advance_joint(known.robot, i, acting.q, acting.v, after, acting.dt)
+    return sound if known.freezes else _is_sound(acting.v)
+
+
+@inline
+def _begin(acting, controls, row):
+    """The step's controls, where it has any of its own, and the modes that it begins with."""
+    if address(controls) != 0:
+        for k in range(acting.tau.shape[0]):
+            acting.tau[k] = controls[row * acting.tau.shape[0] + k]
+    _begin_modes(acting)
+
+
+@inline
+def _start_watch(watched, phases):
+    if watched:
+        for k in range(COUNT):
+            phases[k] = 0
+        phases[COUNT], phases[COUNT + 1] = -now(), cycles()
+
+
+@inline
+def _lap(watched, phases, phase):
+    if watched:
+        time = cycles()
+        phases[phase] += time - phases[COUNT + 1]
+        phases[COUNT + 1] = time
+
+
+@inline
+def _stop_watch(watched, phases):
+    if watched:
+        phases[COUNT] += now()
+
+
+@kernel
+def advance(
+    known, robot, batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows, record_q, record_v,
+    every, diverged, alarm, phases, wrenches, frozen,
+):  # fmt: skip
+    """Of `steps` steps of q (nq,) and v (nv,), in place, after `done` earlier ones, those after `first` up to `last`.
+
+    The controls are tau (nv,), or `controls` (control_rows, steps, nv) of one robot or of all. The present state and
+    every `every`-th go to record_q (batch, …, nq) and record_v. What is not there has no address. `diverged` keeps the
+    least number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. A robot
+    that freezes stays as it was before that step, and `frozen` (batch,) tells after how many. `phases` (COUNT + 2,) are
+    the cycles that the first robot's last step took, their sum in ns, and when a phase began. `wrenches`
+    (bodies, 6, batch) act on the bodies, each in its body's frame.
+    """
+    nq, nv = q.shape[0], v.shape[0]
+    acting = Acting(known, local(nq), local(nv), local(nv), local(nv), local(nv), dt, 1.0 / dt)
+    _load(q, nq, acting.q)
+    _load(v, nv, acting.v)
+    _load(tau, nv, acting.tau)
+    _load(target, nv, acting.target)
+    after, reaction, table = local(nv), local(nv), local(9, nv)
+    constrained = _constrained(known)
+    sample = robot * (steps // every + 1)
+    end, until, number = sample + last // every + 1, every - first % every, 0
+    if first == 0:
+        _record(acting.q, acting.v, record_q, record_v, sample)
+    sample += first // every + 1
+    step = first
+    if known.freezes:
+        step = last if frozen[robot] != 0 else first
+    while step < last:
+        watched = known.timed and robot == 0 and step == steps - 1
+        if number == 0:
+            _begin(acting, controls, (robot if control_rows > 1 else 0) * steps + step)
+            _start_watch(watched, phases)
+        descending = number > BLOCK_PIVOTS
+        going = _round(acting, wrenches, robot, batch, descending, after, reaction)
+        if constrained and (descending or (going and number == BLOCK_PIVOTS)):
+            going = _descend(acting, number == BLOCK_PIVOTS, after, reaction, table)
+            going = going and number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
+        number += 1
+        if not going:
+            number = 0
+            step += 1
+            _lap(watched, phases, ACCELERATION)
+            sound = _take(acting, after)
+            _lap(watched, phases, INTEGRATION)
+            _stop_watch(watched, phases)
+            until -= 1
+            if sound and until == 0:
+                until = every
+                _record(acting.q, acting.v, record_q, record_v, sample)
+                sample += 1
+            if not sound:
+                if known.freezes:
+                    frozen[robot] = done + step
+                else:
+                    least(diverged, 0, done + step)
+                    alarm[0] = 1
+                step = last
+    if known.freezes:
+        while sample < end:
+            _record(acting.q, acting.v, record_q, record_v, sample)
+            sample += 1
+    _load(acting.q, nq, q)
+    _load(acting.v, nv, v)
