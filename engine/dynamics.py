@@ -17,9 +17,9 @@ from engine.cpu import dynamics as on_cpu
 from engine.cpu.rigid_body import aba, crba, rnea, wrenches
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.status import FITS
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
+from engine.kernels.status import FITS
 from engine.model import Model, poses
 from engine.model.layout import pack
 from engine.selection import choice

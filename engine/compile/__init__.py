@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.compile import machine, parts
-from engine.compile.entry import function_object, sort_of, written, written_for_code
+from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code
+from engine.compile.known import described
 from engine.compile.translate import Emitted, Unit
 from engine.compile.values import kind
 from engine.process import OnePerProcess
@@ -112,4 +113,32 @@ def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
     return function.specialised(tuple(map(sort_of, examples)))
 
 
+def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *examples: Any) -> Callable[..., Any]:
+    """A kernel written out in a number type for its first argument, which is known, and compiled for others like these.
+
+    Any other call answers NotImplemented, at once. The code is kept in memory and on disk by what is known.
+    """
+    sorts = tuple(map(sort_of, examples))
+    key = function.__module__, function.function.__qualname__, dtype, sorts, machine.describe()
+    name = f"{function.__name__}_{described(key, known)}"
+    with _compiling():
+        if name not in _written_out:
+            code = parts.read(name) or parts.made(name, written_for(function, known, dtype, sorts, name), True)
+            _written_out[name] = function_object(parts.address(name, code), name)
+        return _written_out[name]
+
+
+def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: int) -> int:
+    """Where such a kernel is, compiled for so many whole numbers besides, for kernels that `call` it."""
+    key = function.__module__, function.function.__qualname__, dtype, ("address", count), machine.describe()
+    name = f"{function.__name__}_{described(key, known)}"
+    with _compiling():
+        if name not in _places:
+            code = parts.read(name) or parts.made(name, written_for_code(function, count, name, known, dtype), True)
+            _places[name] = parts.address(name, code)
+        return _places[name]
+
+
+_places: dict[str, int] = {}
+_written_out: dict[str, Callable[..., Any]] = {}
 _compiling = OnePerProcess(threading.RLock)

@@ -39,10 +39,21 @@ def is_vector(value: Any) -> bool:
     return isinstance(value, ir.Value) and isinstance(value.type, ir.VectorType)
 
 
+def _in_one_lane(type_: ir.Type) -> ir.Type:
+    return type_.element if isinstance(type_, ir.VectorType) else type_
+
+
+def is_whole(type_: ir.Type) -> bool:
+    """Whether numbers of a type, or of each of its lanes, are whole ones or truths."""
+    return isinstance(_in_one_lane(type_), ir.IntType)
+
+
 def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
     """A number as one of another type: truth to whole, whole to real, single to double or back, one to all lanes."""
     if isinstance(value, float) and to in (DOUBLE, FLOAT):
         return ir.Constant(to, value)
+    if isinstance(value, int | float) and isinstance(to, ir.VectorType):
+        return ir.Constant(to, [value] * to.count)
     value = materialised(value)
     if value.type == to:
         return value
@@ -62,11 +73,9 @@ def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
 def _in_lanes(builder: ir.IRBuilder, value: Any, to: ir.VectorType) -> Any:
     if is_vector(value):
         return (builder.fpext if to.element == DOUBLE else builder.fptrunc)(value, to)
-    value = converted(builder, value, to.element)
-    vector: Any = ir.Constant(to, ir.Undefined)
-    for lane in range(to.count):
-        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
-    return vector
+    value, anything = converted(builder, value, to.element), ir.Constant(to, ir.Undefined)
+    one = builder.insert_element(anything, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, anything, ir.Constant(ir.VectorType(ir.IntType(32), to.count), [0] * to.count))
 
 
 def common(*values: Any) -> ir.Type:
@@ -103,9 +112,11 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         type_ = DOUBLE
     if type_ == BOOL and sort not in _BITS:
         type_ = INT
+    if written_out() is not None and (fused := _fused(builder, sort, x, y, type_)) is not None:
+        return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
-    if type_ in (DOUBLE, FLOAT) or isinstance(type_, ir.VectorType):
-        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS)
+    if not is_whole(type_):
+        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS if written_out() is None else FLAGS[1:])
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
     if sort in _BITS:
@@ -126,6 +137,39 @@ def _without(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     if sort is ast.Sub:
         return x if b == 0 else negative(builder, y) if a == 0 else None
     return None
+
+
+def _fused(builder: ir.IRBuilder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
+    """The sum or difference of a product and another number, rounded once; None where neither is a product.
+
+    So it is the text that says what is fused, and its bits are the same for one robot, for several in the lanes of a
+    vector, and on every machine.
+    """
+    if sort not in (ast.Add, ast.Sub) or is_whole(type_):
+        return None
+    for product, other, less in ((x, y, False), (y, x, sort is ast.Sub)):
+        if getattr(product, "opname", "") == "fneg":
+            product, less = product.operands[0], not less
+        if getattr(product, "opname", "") == "fmul" and _in_one_lane(product.type) == _in_one_lane(type_):
+            a, b, c = (converted(builder, z, type_) for z in (*product.operands, other))
+            a, c = builder.fneg(a) if less else a, builder.fneg(c) if sort is ast.Sub and other is y else c
+            return fma(builder, a, b, c)
+    return None
+
+
+def intrinsic(builder: ir.IRBuilder, name: str, *numbers: Any) -> Any:
+    """A function of LLVM's for numbers of one type, or for vectors of it."""
+    type_, module = numbers[0].type, builder.module
+    lanes = f"v{type_.count}" if isinstance(type_, ir.VectorType) else ""
+    name = f"{name}.{lanes}{_in_one_lane(type_).intrinsic_name}"
+    if name not in module.globals:
+        ir.Function(module, ir.FunctionType(type_, [type_] * len(numbers)), name)
+    return builder.call(module.globals[name], numbers)
+
+
+def fma(builder: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+    """x y + z of one type, rounded once."""
+    return intrinsic(builder, "llvm.fma", x, y, z)
 
 
 def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
@@ -153,7 +197,7 @@ def compare(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         return _KNOWN[sort](x, y)
     type_ = common(x, y)
     x, y, symbol = converted(builder, x, type_), converted(builder, y, type_), _COMPARED[sort]
-    if type_ in (INT, BOOL):
+    if is_whole(type_):
         return builder.icmp_signed(symbol, x, y)
     return (builder.fcmp_unordered if sort is ast.NotEq else builder.fcmp_ordered)(symbol, x, y)
 
@@ -171,11 +215,11 @@ def negative(builder: ir.IRBuilder, x: Any) -> Any:
     """−x."""
     if not isinstance(x, ir.Value):
         return -x
-    return builder.neg(x) if x.type == INT else builder.fneg(x, flags=FLAGS)
+    return builder.neg(x) if is_whole(x.type) else builder.fneg(x, flags=FLAGS)
 
 
 def truth(builder: ir.IRBuilder, x: Any) -> Any:
     """Whether a number is not 0."""
     if not isinstance(x, ir.Value):
         return bool(x)
-    return x if x.type == BOOL else compare(builder, ast.NotEq, x, 0)
+    return x if _in_one_lane(x.type) == BOOL else compare(builder, ast.NotEq, x, 0)

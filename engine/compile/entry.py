@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from engine.compile.translate import Emitted, Unit
-from engine.compile.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record
+from engine.compile.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record, of_python, writing_out
 
 BYTE, SHORT = ir.IntType(8), ir.IntType(32)
 POINTER = BYTE.as_pointer()
@@ -80,9 +81,9 @@ def _placeholder(sort: Any) -> Any:
 class _Entry:
     """The function that Python calls, being written."""
 
-    def __init__(self, unit: Unit, kernel: Any, sorts: tuple[Any, ...], name: str):
+    def __init__(self, unit: Unit, kernel: Any, known: list[Any], sorts: tuple[Any, ...], name: str):
         self._unit = unit
-        body = unit.function(kernel, list(map(_placeholder, sorts)))
+        body = unit.function(kernel, [*known, *map(_placeholder, sorts)])
         type_ = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT])
         function = ir.Function(unit.module, type_, name)
         self._builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -92,8 +93,8 @@ class _Entry:
         values = []
         for place, sort in enumerate(sorts):
             pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, place)]))
-            values.append(self._taken(pointer, sort, kernel.guards or place in body.written))
-        self._finish(body, values)
+            values.append(self._taken(pointer, sort, kernel.guards or place + len(known) in body.written))
+        self._finish(body, [*known, *values])
         self._builder.position_at_end(self._refuse)
         self._call("PyErr_Clear")
         self._call("Py_IncRef", self._variable("not_implemented", BYTE))
@@ -207,18 +208,31 @@ class _Entry:
 def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
     """A kernel for arguments of these sorts, and the entry of that name to it, in LLVM's intermediate code."""
     unit = Unit(name)
-    _Entry(unit, kernel, tuple(sorts), name)
+    _Entry(unit, kernel, [], tuple(sorts), name)
     return unit
 
 
-def written_for_code(kernel: Any, count: int, name: str) -> Unit:
-    """A kernel of so many whole numbers as a function of that name which machine code calls, see `operations.call`."""
+def written_for(kernel: Any, known: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Unit:
+    """The same of a kernel that is written out, in one number type, for its first argument, which is known."""
     unit = Unit(name)
-    body = unit.function(kernel, [ir.Constant(INT, 0)] * count)
-    function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [INT] * count), name)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    body.call(builder, body, list(function.args))
-    builder.ret_void()
+    with writing_out(ELEMENTS[dtype]):
+        _Entry(unit, kernel, [of_python(known)], tuple(sorts), name)
+    return unit
+
+
+def written_for_code(kernel: Any, count: int, name: str, known: Any = None, dtype: str = "") -> Unit:
+    """A kernel of so many whole numbers as a function of that name which machine code calls, see `operations.call`.
+
+    With a `dtype` it is written out in that number type for its first argument, which is `known`.
+    """
+    unit = Unit(name)
+    with writing_out(ELEMENTS[dtype]) if dtype else nullcontext():
+        before = [of_python(known)] if dtype else []
+        body = unit.function(kernel, [*before, *[ir.Constant(INT, 0)] * count])
+        function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [INT] * count), name)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        body.call(builder, body, [*before, *function.args])
+        builder.ret_void()
     return unit
 
 

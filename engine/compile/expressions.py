@@ -18,7 +18,9 @@ from engine.compile.values import (
     INT,
     Array,
     Known,
+    LaneRows,
     Record,
+    Shaped,
     Untranslatable,
     leaves,
     materialised,
@@ -75,7 +77,7 @@ class Expressions:
             return of_python(getattr(value, node.attr))
         if isinstance(value, Record) and node.attr in value.fields:
             return value.items[value.fields.index(node.attr)]
-        if isinstance(value, Array | Known) and node.attr == "shape":
+        if isinstance(value, Array | Known | LaneRows | Shaped) and node.attr == "shape":
             return Record(value.shape)
         if isinstance(value, Array) and node.attr == "size":
             size: Any = 1

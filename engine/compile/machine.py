@@ -40,17 +40,26 @@ def describe() -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def compiled(text: str) -> bytes:
-    """Machine code, as an object file, for intermediate code."""
+def compiled(text: str, straight: bool = False) -> bytes:
+    """Machine code, as an object file, for intermediate code; `straight`: hardly a branch is in it, and no memory.
+
+    For such code what makes others fast takes half of the time, and gains nothing.
+    """
     machine = _target()
-    return bytes(machine.emit_object(optimised(text, machine)))
+    return bytes(machine.emit_object(parsed(text, machine) if straight else optimised(text, machine)))
 
 
-def optimised(text: str, machine: Any) -> Any:
-    """LLVM's module for intermediate code, made fast for a machine."""
+def parsed(text: str, machine: Any) -> Any:
+    """LLVM's module for intermediate code."""
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
+    return module
+
+
+def optimised(text: str, machine: Any) -> Any:
+    """The same, made fast for a machine."""
+    module = parsed(text, machine)
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
     tuning.loop_vectorization, tuning.slp_vectorization = True, False
     tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth

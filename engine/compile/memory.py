@@ -5,14 +5,18 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
 from engine.compile import arithmetic
 from engine.compile.values import (
+    INT,
     Array,
     Known,
+    LaneRows,
     Record,
     Rows,
+    Shaped,
     Untranslatable,
     is_number,
     leaves,
@@ -78,6 +82,34 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     return builder.gep(array.data, [materialised(flat)])
 
 
+def _lanes_load(builder: ir.IRBuilder, rows: LaneRows, place: int) -> Any:
+    vector: Any = ir.Constant(ir.VectorType(rows.element, len(rows.places)), ir.Undefined)
+    for lane, row in enumerate(rows.places):
+        number = builder.load(builder.gep(row, [ir.Constant(INT, place)]))
+        vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), lane))
+    return vector
+
+
+def lanes_store(builder: ir.IRBuilder, rows: LaneRows, place: int, value: Any) -> None:
+    """A vector over a number of each lane's row."""
+    value = arithmetic.converted(builder, value, ir.VectorType(rows.element, len(rows.places)))
+    for lane, row in enumerate(rows.places):
+        number = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
+        builder.store(number, builder.gep(row, [ir.Constant(INT, place)]))
+
+
+def _shaped_load(builder: ir.IRBuilder, array: Shaped, place: list[Any]) -> Any:
+    if any(isinstance(index, ir.Value) for index in place):
+        raise Untranslatable("an index that is not known into an array of which entries are")
+    found, stride, first = array.numbers[tuple(place)], array.numbers.size, array.first
+    for index, extent in zip(place, array.shape, strict=False):
+        stride //= extent
+        first += stride * index
+    if len(place) < len(array.shape):
+        return Shaped(found, array.memory, first)
+    return array_load(builder, array.memory, [first]) if np.isnan(found) else float(found)
+
+
 def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     """An element of an array, or the part of it that so few indices leave."""
     if isinstance(array, Rows):
@@ -86,6 +118,10 @@ def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
         if any(isinstance(index, ir.Value) for index in place):
             raise Untranslatable("an index that is not known into an array that is")
         return of_python(array.numbers[tuple(place)])
+    if isinstance(array, Shaped):
+        return _shaped_load(builder, array, place)
+    if isinstance(array, LaneRows):
+        return _lanes_load(builder, array, place[0])
     pointer = element(builder, array, place)
     if len(place) == len(array.shape):
         return builder.load(pointer)

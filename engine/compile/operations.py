@@ -20,8 +20,10 @@ from engine.compile.values import (
     FLOAT,
     INT,
     Array,
+    Known,
     Record,
     Rows,
+    Shaped,
     Untranslatable,
     materialised,
     written_out,
@@ -51,6 +53,11 @@ def call(_function: int, *_numbers: int) -> None:
 def rows(count: int) -> list[Any]:
     """So many values to be filled, for kernels that are written out; what was not filled is None."""
     return [None] * count
+
+
+def shaped(pattern: Any, numbers: Any, first: int) -> Any:
+    """An array like `pattern`, of which a kernel that is written out knows what is not NaN: from numbers[first] on."""
+    return numbers[first : first + pattern.size].reshape(pattern.shape)
 
 
 def local(*shape: int) -> Any:
@@ -99,6 +106,10 @@ def _rows(_builder: ir.IRBuilder, count: Any) -> Rows:
     return Rows(count)
 
 
+def _shaped(_builder: ir.IRBuilder, pattern: Known, numbers: Array, first: int) -> Shaped:
+    return Shaped(pattern.numbers, numbers, first)
+
+
 def _local(builder: ir.IRBuilder, *shape: int) -> Array:
     real = written_out()
     if real is None:
@@ -122,22 +133,22 @@ def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
 
 def _fma(builder: ir.IRBuilder, *numbers: Any) -> Any:
     type_ = arithmetic.common(*numbers)
-    numbers = tuple(arithmetic.converted(builder, x, type_) for x in numbers)
-    signature = ir.FunctionType(type_, [type_] * 3)
-    return builder.call(builder.module.declare_intrinsic("llvm.fma", [type_], signature), numbers)
+    return arithmetic.fma(builder, *(arithmetic.converted(builder, x, type_) for x in numbers))
 
 
 def _low_bits(builder: ir.IRBuilder, x: Any) -> Any:
-    whole = ir.IntType(32 if x.type == FLOAT else 64)
-    bits = builder.bitcast(x, whole)
-    bits = bits if whole.width == 32 else builder.trunc(bits, ir.IntType(32))
+    if arithmetic.is_vector(x):  # in whole numbers as wide as the lanes, which nobody asks for more than the last bits
+        whole = ir.IntType(32 if x.type.element == FLOAT else 64)
+        return builder.bitcast(x, ir.VectorType(whole, x.type.count))
+    bits = builder.bitcast(x, ir.IntType(32 if x.type == FLOAT else 64))
+    bits = bits if x.type == FLOAT else builder.trunc(bits, ir.IntType(32))
     return builder.zext(bits, INT)
 
 
 def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
-        return 1 / x
-    one = ir.Constant(x.type, 1.0)
+        return 1 / x if x else float("inf")
+    one = arithmetic.converted(builder, 1.0, x.type)
     if not on_gpu(builder):
         return builder.fdiv(one, x)
     letter = "f" if x.type == FLOAT else "d"
@@ -170,17 +181,14 @@ def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
     if x.type == INT:
         negative = arithmetic.compare(builder, ast.Lt, x, 0)
         return builder.select(negative, builder.neg(x), x)
-    return _intrinsic(builder, "llvm.fabs", x)
-
-
-def _intrinsic(builder: ir.IRBuilder, name: str, x: Any) -> Any:
-    return builder.call(builder.module.declare_intrinsic(name, [x.type]), [x])
+    return arithmetic.intrinsic(builder, "llvm.fabs", x)
 
 
 def _of_real(name: str) -> Callable[..., Any]:
     def emit(builder: ir.IRBuilder, x: Any) -> Any:
         x = materialised(x)
-        return _intrinsic(builder, name, x if x.type == FLOAT else arithmetic.converted(builder, x, DOUBLE))
+        as_it_is = x.type == FLOAT or arithmetic.is_vector(x)
+        return arithmetic.intrinsic(builder, name, x if as_it_is else arithmetic.converted(builder, x, DOUBLE))
 
     return emit
 
@@ -201,7 +209,7 @@ def _is_finite(builder: ir.IRBuilder, x: Any) -> Any:
     x = materialised(x)
     if x.type == INT:
         return True
-    return builder.fcmp_ordered("<", _intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
+    return builder.fcmp_ordered("<", arithmetic.intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
 
 
 def _whole(builder: ir.IRBuilder, x: Any) -> Any:
@@ -266,6 +274,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     int: _whole,
     np.expand_dims: _expand,
     rows: _rows,
+    shaped: _shaped,
     local: _local,
     at_run_time: _at_run_time,
     least: _least,

@@ -36,9 +36,9 @@ def read(name: str) -> Code | None:
     return code
 
 
-def made(name: str, unit: Any, **facts: Any) -> Code:
-    """The code of a unit that has been written, kept on disk where there is room."""
-    code = Code(machine.compiled(str(unit.module)), tuple(sorted(unit.parts)), **facts)
+def made(name: str, unit: Any, straight: bool = False, **facts: Any) -> Code:
+    """The code of a unit that has been written, kept on disk where there is room; `straight` as `machine.compiled`."""
+    code = Code(machine.compiled(str(unit.module), straight), tuple(sorted(unit.parts)), **facts)
     cache.write(name, json.dumps([code.parts, code.written, code.answer]).encode() + b"\n" + code.content)
     return code
 

@@ -16,13 +16,14 @@ from llvmlite import ir
 
 from engine.compile import arithmetic, source
 from engine.compile.expressions import Expressions
-from engine.compile.memory import Slot, array_load, element
+from engine.compile.memory import Slot, array_load, element, lanes_store
 from engine.compile.values import (
     BOOL,
     DOUBLE,
     FLOAT,
     INT,
     Array,
+    LaneRows,
     Record,
     Rows,
     Untranslatable,
@@ -229,6 +230,9 @@ class Frame(Expressions):
             if self._outside + self._branches > (array.branches or 0):
                 raise Untranslatable("a row that is set in a branch which running decides")
             array.values[place[0]] = value
+            return
+        if isinstance(array, LaneRows):
+            lanes_store(self.builder, array, place[0], value)
             return
         pointer = element(self.builder, array, place)
         self.emitted.touch(array)

@@ -63,6 +63,29 @@ class Known:
         return tuple(self.numbers.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Shaped:
+    """An array of which some entries are known, NaN standing for the others: those lie in memory, from `first` on."""
+
+    numbers: Any
+    memory: Array
+    first: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As NumPy's."""
+        return tuple(self.numbers.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class LaneRows:
+    """A row of numbers for each lane, by the lanes' places: its numbers are vectors."""
+
+    element: ir.Type
+    places: tuple[Any, ...]
+    shape: tuple[int, ...]
+
+
 class Rows:
     """A list of so many values, of any kind, that a kernel which is written out fills: no memory, but registers."""
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from engine.compile import arithmetic
 from engine.compile.memory import array_load, element
-from engine.compile.values import DOUBLE, INT, Array, Record
+from engine.compile.values import DOUBLE, ELEMENTS, INT, Array, LaneRows, Record, materialised
 
 
 def load(_row: Any, _place: int, _lanes: tuple[int, ...]) -> Any:
@@ -34,6 +34,19 @@ def gather(_numbers: Any, _places: Any, _lanes: tuple[int, ...]) -> Any:
 
 def scatter(_numbers: Any, _places: Any, _value: Any) -> None:
     """Lane k over numbers[places[k]], unless that place is negative."""
+    raise NotImplementedError("a kernel's own")
+
+
+def robots_at(_address: int, _dtype: str, _width: int, _robots: int, _lanes: tuple[int, ...]) -> Any:
+    """A row of so many numbers for each of as many robots as there are lanes, whose rows follow at an address.
+
+    Its numbers are vectors, a robot a lane. Where there are fewer robots than lanes, the last has those that are left.
+    """
+    raise NotImplementedError("a kernel's own")
+
+
+def every(_truth: Any) -> bool:
+    """Whether it is true in every lane."""
     raise NotImplementedError("a kernel's own")
 
 
@@ -102,6 +115,23 @@ def _scatter(builder: ir.IRBuilder, numbers: Array, places: Array, value: Any) -
             builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [place]))
 
 
+def _robots_at(builder: ir.IRBuilder, address: Any, dtype: str, width: int, robots: Any, lanes: Record) -> LaneRows:
+    element_, last = ELEMENTS[dtype], builder.sub(materialised(robots), ir.Constant(INT, 1))
+    first, places = builder.inttoptr(address, element_.as_pointer()), []
+    for lane in range(len(lanes.items)):
+        number = ir.Constant(INT, lane)
+        number = builder.select(builder.icmp_signed("<", number, last), number, last)
+        places.append(builder.gep(first, [builder.mul(number, ir.Constant(INT, width))]))
+    return LaneRows(element_, tuple(places), (width,))
+
+
+def _every(builder: ir.IRBuilder, truth: Any) -> Any:
+    if not arithmetic.is_vector(truth):
+        return truth
+    bits = builder.bitcast(truth, ir.IntType(truth.type.count))
+    return builder.icmp_signed("==", bits, ir.Constant(bits.type, -1))
+
+
 def _where(builder: ir.IRBuilder, condition: Any, x: Any, y: Any) -> Any:
     type_ = arithmetic.common(condition, x, y)
     condition, x, y = (arithmetic.converted(builder, value, type_) for value in (condition, x, y))
@@ -118,6 +148,6 @@ def _as_precise_as(builder: ir.IRBuilder, x: Any, like: Any) -> Any:
 
 VECTOR_CALLS: dict[Any, Callable[..., Any]] = {
     load: _load, store: _store, gather: _gather, scatter: _scatter,
-    where: _where, double: _double, as_precise_as: _as_precise_as,
+    robots_at: _robots_at, every: _every, where: _where, double: _double, as_precise_as: _as_precise_as,
 }  # fmt: skip
 """How to write a call of each."""

@@ -15,8 +15,8 @@ from engine.cpu.chains.cfa import Cfa
 from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
 from engine.cpu.runtime.arrays import Array, admit
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees.dca import TreeDca
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack
 

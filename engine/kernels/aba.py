@@ -16,9 +16,13 @@ what holds it is the reaction r = Uᵀ a − u; what damping and gains at a step
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.compile import inline, kernel
 from engine.compile.operations import reciprocal, rows
-from engine.kernels.bodies import AXIS, NV, ZERO, rigid_inertia, total, total9
+from engine.compile.shared import array_at, count
+from engine.compile.vectors import every, robots_at
+from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia, total, total9
 from engine.kernels.joint_forces import (
     Given,
     added_inertia,
@@ -28,8 +32,9 @@ from engine.kernels.joint_forces import (
     target_acceleration,
 )
 from engine.kernels.outward import enter
-from engine.kernels.robot import ENTER, KIND, PARENT, V_START
+from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
 from engine.kernels.spatial import add, dot, less_rank_one, mul_t, scale, sub
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
 from engine.model import FREE
 
@@ -190,3 +195,47 @@ def forward_dynamics(robot, q, v, tau, out):
             leave(robot, robot.walk[e, 0], forces, numbers, inertia, force, kept)
     for i in range(n):
         accelerate(robot, i, forces, numbers, kept, acceleration, out, ())
+
+
+@inline
+def _widths(pattern):
+    """nq and nv."""
+    last = pattern.tree.shape[0] - 1
+    kind = pattern.tree[last, KIND]
+    return pattern.tree[last, Q_START] + NQ[kind], pattern.tree[last, V_START] + NV[kind]
+
+
+@inline
+def _checked(pattern, constants, q, v, tau, out):
+    """q̈ into `out`; answers whether every number is finite."""
+    nv, finite = out.shape[0], True
+    found = rows(nv)
+    forward_dynamics(with_constants(pattern, constants), q, v, tau, found)
+    for k in range(nv):
+        out[k] = found[k]
+        finite = (abs(found[k]) < np.inf) & finite
+    return every(finite)
+
+
+@kernel
+def forward_dynamics_of_one(pattern, constants, q, v, tau, out):
+    """The same of a robot of which only its `pattern` is known; answers FITS, WRONG_SHAPE or NOT_FINITE."""
+    (nq, nv), status = _widths(pattern), WRONG_SHAPE
+    if q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and out.shape[0] == nv:
+        status = FITS if _checked(pattern, constants, q[:nq], v[:nv], tau[:nv], out[:nv]) else NOT_FINITE
+    return status
+
+
+@kernel
+def forward_dynamics_of_some(known, constants, q, v, tau, out, robots, unfit):
+    """The same of as many robots as `known` has lanes, or of the `robots` that are left, all arrays by their addresses.
+
+    `known` are the pattern, the number type and the lanes. Where a number is not finite, `unfit` (1,) counts it.
+    """
+    pattern, dtype, lanes = known
+    nq, nv = _widths(pattern)
+    n = pattern.bodies.shape[0] * pattern.bodies.shape[1] + 3
+    at_q, at_v = robots_at(q, dtype, nq, robots, lanes), robots_at(v, dtype, nv, robots, lanes)
+    at_tau, at_out = robots_at(tau, dtype, nv, robots, lanes), robots_at(out, dtype, nv, robots, lanes)
+    if not _checked(pattern, array_at(constants, dtype, (n,)), at_q, at_v, at_tau, at_out):
+        count(array_at(unfit, "int64", (1,)), 0)

@@ -8,6 +8,7 @@ from engine.kernels.spatial import add
 from engine.model import FREE, REVOLUTE, SPHERICAL, layout
 from engine.model.joints import BODY_JOINTS
 
+NQ = tuple(BODY_JOINTS[kind].nq for kind in range(len(BODY_JOINTS)))
 NV = tuple(BODY_JOINTS[kind].nv for kind in range(len(BODY_JOINTS)))
 AXIS = tuple(BODY_JOINTS[kind].columns[0] for kind in range(len(BODY_JOINTS)))
 ZERO = (0.0, 0.0, 0.0)

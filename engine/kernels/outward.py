@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.kernels.bodies import ZERO, joint_rate, momentum
-from engine.kernels.robot import KIND, PARENT, Q_START, V_START
+from engine.kernels.robot import KIND, PARENT, Q_START, TILTED, V_START
 from engine.kernels.spatial import add, cross
 from engine.kernels.transforms import joint_numbers, motion_to_child
 
@@ -16,7 +16,7 @@ def enter(robot, i, q, v, rate, numbers, twist, acceleration, force):
     `rate` is S q̈, two zeros where only what velocities and gravity give is wanted.
     """
     kind, parent, c = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i]
-    x = joint_numbers(kind, c, q, robot.tree[i, Q_START])
+    x = joint_numbers(kind, c, robot.tree[i, TILTED] == 1, q, robot.tree[i, Q_START])
     numbers[i] = x
     g = robot.gravity
     above = twist[parent] if parent >= 0 else (ZERO, ZERO)

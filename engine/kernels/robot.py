@@ -8,11 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline
+from engine.compile.operations import shaped
 from engine.model import Model
 from engine.model.layout import HOME_POSITION, pack
 
-PARENT, KIND, Q_START, V_START = range(4)
+PARENT, KIND, Q_START, V_START, TILTED = range(5)
 ENTER, LEAVE = 0, 1
+_TILTED = 8
+"""Of the nine entries of a rotation that are not zero."""
 _ROUNDING = 4e-16
 """How far from 0 and ±1 rounding leaves the entries of rotations by quarter turns."""
 
@@ -21,7 +25,7 @@ class Robot(NamedTuple):
     """A robot's tree and constants, see `engine.model.layout.Packed`, and an order to walk its bodies in."""
 
     tree: NDArray[np.int64]
-    """(n, 4): parent, kind, where the body's q and v start."""
+    """(n, 5): parent, kind, where the body's q and v start, and whether its home rotation has hardly a zero."""
     bodies: NDArray[np.floating]
     """(n, CONSTANTS): home rotation and position, mass, first moment, inertia."""
     gravity: NDArray[np.floating]
@@ -38,7 +42,31 @@ def known(model: Model) -> Robot:
     rotation = bodies[:, :HOME_POSITION]
     whole = np.round(rotation)
     bodies[:, :HOME_POSITION] = np.where(np.abs(rotation - whole) < _ROUNDING, whole, rotation)
-    return Robot(np.asarray(packed.topology), bodies, packed.constants[-1, :3].copy(), _walk(model.parent))
+    tilted = np.count_nonzero(bodies[:, :HOME_POSITION], 1) >= _TILTED
+    tree = np.column_stack([packed.topology, tilted.astype(np.int64)])
+    return Robot(tree, bodies, packed.constants[-1, :3].copy(), _walk(model.parent))
+
+
+def pattern(robot: Robot) -> Robot:
+    """What robots of one shape have in common: of their constants those that are 0, 1 or −1; NaN stands for others."""
+
+    def common(x: NDArray[np.floating]) -> NDArray[np.floating]:
+        return np.where(np.isin(x, (0.0, 1.0, -1.0)), x, np.nan)
+
+    return robot._replace(bodies=common(robot.bodies), gravity=common(robot.gravity))
+
+
+def constants(robot: Robot, dtype: str) -> NDArray[np.floating]:
+    """What `with_constants` takes."""
+    return np.concatenate([robot.bodies.ravel(), robot.gravity]).astype(dtype)
+
+
+@inline
+def with_constants(pattern, numbers):
+    """The robot of that pattern whose constants are `numbers`."""
+    bodies, gravity = pattern.bodies, pattern.gravity
+    n = bodies.shape[0] * bodies.shape[1]
+    return Robot(pattern.tree, shaped(bodies, numbers, 0), shaped(gravity, numbers, n), pattern.walk)
 
 
 def _walk(parent: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -30,21 +30,12 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inline
-def is_tilted(R):
-    """Whether at most one of a rotation's entries is zero."""
-    zeros = 0
-    for k in range(9):
-        zeros += R[k] == 0.0
-    return zeros < 2
-
-
-@inline
-def joint_numbers(kind, c, q, at):
-    """The joint numbers of coordinates q[at…] of a body with constants c."""
+def joint_numbers(kind, c, tilted, q, at):
+    """The joint numbers of coordinates q[at…] of a body with constants c, whose home rotation `tilted` says of."""
     if kind == REVOLUTE:
         x = sine_and_cosine(q[at])
         R, _ = home(c)
-        if not (is_tilted(R) and is_single(x[0])):
+        if not (tilted and is_single(x[0])):
             return x
         u, v, w = columns(R)
         a, b = add(scale(x[1], u), scale(x[0], v)), sub(scale(x[1], v), scale(x[0], u))

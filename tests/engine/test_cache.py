@@ -40,7 +40,7 @@ def compiled(monkeypatch):
     """How often something was compiled."""
     calls = []
     original = machine.compiled
-    monkeypatch.setattr(machine, "compiled", lambda text: calls.append(text) or original(text))
+    monkeypatch.setattr(machine, "compiled", lambda text, *how: calls.append(text) or original(text, *how))
     return calls
 
 

@@ -14,7 +14,7 @@ from engine.cpu import dynamics
 from engine.cpu.chains import cfa, constraint_system, jsiia
 from engine.cpu.rigid_body import aba, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.runtime.status import FITS
+from engine.kernels.status import FITS
 from engine.model.layout import pack
 
 SHAPES = {

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.cpu import dynamics
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.selection import capabilities
 
 NAMES = [name for name, row in capabilities.ALGORITHMS.items() if "cpu" in row.devices]

@@ -8,9 +8,9 @@ from masses import alternating
 
 import engine
 from engine.bench import states
-from engine.cpu.runtime.status import FITS
 from engine.cpu.trees.dca import TreeDca
 from engine.cpu.trees.plan import Costs
+from engine.kernels.status import FITS
 
 NEVER_THE_ABA = Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0)
 

@@ -13,11 +13,11 @@ import pytest
 
 import engine
 from engine.bench import states
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees import plan
 from engine.cpu.trees.dca import TreeDca
 from engine.cpu.trees.plan import Costs
 from engine.cpu.trees.rows import rows
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE
 from engine.model.generate import SHAPES, shaped
 from engine.model.layout import pack

@@ -22,7 +22,6 @@ from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.spatial import (
     add,
     force_to_parent,
@@ -34,6 +33,7 @@ from engine.kernels.spatial import (
     motion_to_child,
     store3,
 )
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack
 

@@ -20,7 +20,7 @@ from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.cores import checked
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack, pack_coupling
 

@@ -26,7 +26,6 @@ import numpy as np
 from engine.compile import inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.spatial import (
     add,
     dot,
@@ -46,6 +45,7 @@ from engine.kernels.spatial import (
     sub,
     transpose,
 )
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE, REVOLUTE, SPHERICAL
 from engine.model.layout import Packed
 

@@ -3,58 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from engine.compile import specialise
+from engine.compile import address_for, specialise, specialise_for
 from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.aba_threads import MOST, Blocks
-from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
-from engine.cpu.runtime.arrays import admit
+from engine.cpu.rigid_body.workspace import EIGHT
+from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.status import FITS
+from engine.kernels.aba import forward_dynamics_of_one, forward_dynamics_of_some
+from engine.kernels.robot import constants, pattern
+from engine.kernels.robot import known as robot_of
+from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack
 
+MOST_BODIES = 32
+"""Of a robot whose forward dynamics are written out: larger ones take seconds to compile."""
 FEW = 3
 """Robots that are done sooner one after the other than in the lanes of a block."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
 
 
+@lru_cache(maxsize=64)
+def _one(model: Model, dtype: str) -> Callable[..., Any]:
+    """The code for one robot of the model's shape, with the model's constants."""
+    robot, vectors = robot_of(model), (np.zeros(1, dtype),) * 4
+    numbers = constants(robot, dtype)
+    return partial(specialise_for(forward_dynamics_of_one, pattern(robot), dtype, numbers, *vectors), numbers)
+
+
 class Abia:
-    """Forward dynamics by the ABA, see `cpu.dynamics.Kernels`.
+    """Forward dynamics by the ABA, see `cpu.dynamics.Kernels`: written out for robots of the shape of the model.
 
     `threads` is how many take part in a batch at most, the caller's among them; None: as many as pay, up to the number
-    of cores. An answer has the same bits for any number. One object serves one caller at a time, from any thread.
+    of cores. An answer has the same bits for any number, alone and in a batch. One object serves one caller at a time,
+    from any thread.
     """
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
-        self._most, self._dtype = min(checked(threads), cores(), MOST), np.dtype(dtype)
-        self._example = (np.zeros((1, 1), dtype),) * 4
+        self._most, self._dtype, self._model = min(checked(threads), cores(), MOST), dtype, model
         self._packed, self._bodies = pack(model, dtype), len(model.parent)
-        self.one = aba.for_one(self._packed)
         self._blocks: Blocks | None = None
 
     def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Of matrices, q (batch, nq) and the others (batch, nv)."""
-        if len(q) <= FEW:
-            return self._in_turn(q, v, tau, out)
         if self._admit(q, v, tau, out) != FITS:
             return NotImplemented
+        if len(q) <= FEW:
+            return self._in_turn(q, v, tau, out)
         blocks = -(-len(q) // len(EIGHT))
         threads = max(1, min(blocks, blocks * self._bodies // SHARE, self._most))
         if self._blocks is None or threads > self._blocks.threads:
-            self._blocks = Blocks(self._packed, threads)
+            self._blocks = Blocks(self._packed, threads, *self._code)
         return self._blocks(threads, q, v, tau, out)
 
     @cached_property
-    def _admit(self) -> Callable[..., Any]:
-        return specialise(admit, *self._example)
+    def one(self) -> Callable[..., Any]:
+        """Of vectors, q (nq,) and the others (nv,)."""
+        return aba.for_one(self._packed) if self._constants is None else _one(self._model, self._dtype)
+
+    def _in_turn(self, q: Any, v: Any, tau: Any, out: Any) -> int:
+        if not len(q) == len(v) == len(tau) == len(out):
+            return WRONG_SHAPE
+        return max((self.one(*robot) for robot in zip(q, v, tau, out, strict=True)), default=FITS)
 
     @cached_property
-    def _in_turn(self) -> Callable[..., Any]:
-        fixed = (*self._packed, workspace(self._bodies, ONE, self._dtype.name), ONE)
-        return partial(specialise(aba.forward, *fixed, *self._example), *fixed)
+    def _constants(self) -> Array | None:
+        """Those that the code for robots of this shape takes; None for larger ones, which have no such code."""
+        served = 0 < self._bodies <= MOST_BODIES and not self._model.has_mimic
+        return constants(robot_of(self._model), self._dtype) if served else None
+
+    @cached_property
+    def _code(self) -> tuple[int, Array] | tuple[()]:
+        """Where the code of a block is, and what it takes."""
+        if self._constants is None:
+            return ()
+        known = pattern(robot_of(self._model)), self._dtype, EIGHT
+        return address_for(forward_dynamics_of_some, known, self._dtype, 7), self._constants
+
+    @cached_property
+    def _admit(self) -> Callable[..., Any]:
+        return specialise(admit, *(np.zeros((1, 1), self._dtype),) * 4)

@@ -25,8 +25,8 @@ from engine.cpu.rigid_body.workspace import EIGHT, WIDTH
 from engine.cpu.runtime.arrays import Array
 from engine.cpu.runtime.cores import cores
 from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model.layout import CONSTANTS, Packed
 from engine.process import OnePerProcess
 
@@ -38,7 +38,9 @@ BUSY = 3
 """Answered where another thread leads the pool."""
 _LANES = len(EIGHT)
 _CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
-_BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT = (_TASK + 1 + k for k in range(12))
+_BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT, _CODE = (
+    _TASK + 1 + k for k in range(13)
+)
 _NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and epoch stand
 
 
@@ -58,12 +60,18 @@ def _take_part(control, me, epoch, dtype):
         w = array_at(control[_W], dtype, (threads, n, WIDTH * _LANES))
         q, v = array_at(control[_Q], dtype, (batch, nq)), array_at(control[_V], dtype, (batch, nv))
         tau, out = array_at(control[_TAU], dtype, (batch, nv)), array_at(control[_OUT], dtype, (batch, nv))
-        first, last = run * control[_RUN], min((run + 1) * control[_RUN], batch)
-        status = aba.forward(
-            topology, constants, w[me], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
-        )
-        if status != FITS:
-            count(control, _UNFIT)
+        first, last, code = run * control[_RUN], min((run + 1) * control[_RUN], batch), control[_CODE]
+        if code != 0:
+            for k in range(first, last, len(EIGHT)):
+                at_q, at_v = address(q[k:last]), address(v[k:last])
+                at_tau, at_out = address(tau[k:last]), address(out[k:last])
+                call(code, control[_CONSTANTS], at_q, at_v, at_tau, at_out, last - k, address(control[_UNFIT:]))
+        else:
+            status = aba.forward(
+                topology, constants, w[me], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
+            )
+            if status != FITS:
+                count(control, _UNFIT)
         count(control, _DONE)
 
 
@@ -94,8 +102,9 @@ def _attend(control, me):
 def _lead(fixed, control, threads, q, v, tau, out):
     """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers a `status`.
 
-    Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, and where topology, constants and
-    workspaces lie. No signal is handled in here, so that nobody leads for ever.
+    Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, where topology, constants and
+    workspaces lie, and where code for the robot does, 0 where there is none. No signal is handled in here, so that
+    nobody leads for ever.
     """
     topology = array_at(fixed[2], "int64", (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
@@ -109,7 +118,7 @@ def _lead(fixed, control, threads, q, v, tau, out):
     control[_NQ], control[_NV] = q.shape[1], v.shape[1]
     control[_TOPOLOGY], control[_CONSTANTS], control[_W] = fixed[2], fixed[3], fixed[4]
     control[_Q], control[_V] = address(q), address(v)
-    control[_TAU], control[_OUT] = address(tau), address(out)
+    control[_TAU], control[_OUT], control[_CODE] = address(tau), address(out), fixed[5]
     control[_UNFIT] = 0
     control[_DONE] = 0
     write(control, _CLAIM, (epoch & 0x7FFFFF) << _EPOCH | threads << _THREADS | runs)
@@ -139,14 +148,18 @@ _pool = OnePerProcess(_Pool)
 
 
 class Blocks:
-    """Forward dynamics of a packed model's batches in blocks, with room for `threads` threads."""
+    """Forward dynamics of a packed model's batches in blocks, with room for `threads` threads.
 
-    def __init__(self, packed: Packed, threads: int):
+    `code` is where `kernels.aba.forward_dynamics_of_some` is for the robot, in EIGHT lanes; it takes the `constants`.
+    """
+
+    def __init__(self, packed: Packed, threads: int, code: int = 0, constants: Array | None = None):
         dtype = packed.constants.dtype.name
-        w = np.zeros((threads, len(packed.topology), WIDTH * _LANES), dtype)
-        self.threads, self.w, self._own, self._packed = threads, w, _control(), packed
-        places = (array.ctypes.data for array in (*packed, w))
-        fixed = np.array([_TASKS[dtype].address(3), len(packed.topology), *places], np.int64)
+        w = np.zeros((0 if code else threads, len(packed.topology), WIDTH * _LANES), dtype)
+        numbers = packed.constants if constants is None else constants
+        self.threads, self.w, self._own, self._kept = threads, w, _control(), (packed, numbers)
+        places = (array.ctypes.data for array in (packed.topology, numbers, w))
+        fixed = np.array([_TASKS[dtype].address(3), len(packed.topology), *places, code], np.int64)
         example = (np.zeros((1, 1), dtype),) * 4
         self._lead: Callable[..., int] = partial(specialise(_lead, fixed, self._own, 1, *example), fixed)
 
@@ -163,4 +176,4 @@ class Blocks:
 
 
 def _control() -> NDArray[np.int64]:
-    return np.zeros(_OUT + LINE, np.int64)
+    return np.zeros(_CODE + LINE, np.int64)

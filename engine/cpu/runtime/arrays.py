@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import guard, inline
-from engine.cpu.runtime.status import FITS
+from engine.kernels.status import FITS
 
 Array = NDArray[np.floating]
 

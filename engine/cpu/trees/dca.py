@@ -39,12 +39,12 @@ from engine.cpu.chains import dca_step
 from engine.cpu.rigid_body import aba
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.runtime.status import FITS, WRONG_SHAPE
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.cpu.trees import thread_group
 from engine.cpu.trees.group import Group, addresses, gather, lane_constants
 from engine.cpu.trees.plan import Costs, Plan, best
 from engine.cpu.trees.rows import rows
+from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import Packed, pack
 

@@ -25,9 +25,9 @@ from engine.compile.operations import address, call, now
 from engine.compile.shared import array_at, count, exchange, read, write
 from engine.cpu.chains import dca_step
 from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
-from engine.cpu.runtime.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.cpu.trees import block_passes, node_passes
 from engine.cpu.trees.group import SIZES, group_at
+from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.phases import ACCELERATION, BIAS, CHUNKS, COUNT, INERTIA_RECURSION, JOINS, KINEMATICS
 
 _ARRIVED, _PASSED, _DONE, _UNFIT, TASK, _BLOCKS = (OWN + LINE * k for k in (0, 4, 8, 9, 10, 11))

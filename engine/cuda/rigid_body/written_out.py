@@ -15,8 +15,7 @@ from engine.compile import Function
 from engine.cuda.rigid_body import thread_per_robot
 from engine.cuda.runtime import compiler, device
 from engine.kernels import aba, rnea
-from engine.kernels.robot import known
-from engine.kernels.transforms import is_tilted
+from engine.kernels.robot import TILTED, known
 from engine.model import REVOLUTE, Model
 
 MOST_BODIES = 40
@@ -55,8 +54,8 @@ def serves(model: Model, dtype: str) -> bool:
     """Whether kernels are written out for a robot in that number type."""
     if len(model.parent) > MOST_BODIES or model.has_mimic:
         return False
-    turning = known(model).bodies[model.kind == REVOLUTE]
-    return bool(sum(map(is_tilted, turning)) <= MOST_TILTED[dtype])
+    tilted = known(model).tree[model.kind == REVOLUTE, TILTED]
+    return bool(tilted.sum() <= MOST_TILTED[dtype])
 
 
 def forward_dynamics(model: Model, dtype: str) -> WrittenOut | thread_per_robot.Abia:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +21,7 @@ import numpy as np
 from engine import files
 from engine.compile import Function, cache
 from engine.compile import written_out as code
+from engine.compile.known import described
 from engine.cuda.runtime import device, header
 
 FOLDER = Path(__file__).parents[1]
@@ -178,10 +179,7 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
 
     name = kernel.__name__
     facts = kernel.__module__, name, arguments, dtype, device.architecture(), device.driver(), code.versions()
-    digest = hashlib.sha256(repr(facts).encode())
-    for part in _parts(known):
-        digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
-    kept = f"{name}-{digest.hexdigest()[:24]}"
+    kept = f"{name}-{described(facts, known)}"
     image = cache.read(kept)
     if image is None:
         state = function.LinkState()
@@ -192,15 +190,6 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
     module = function.Module()
     module.load(image)
     return Kernel(module.get_function(name))
-
-
-def _parts(known: Any) -> Iterator[Any]:
-    """What tuples in tuples are made of."""
-    if isinstance(known, tuple):
-        for part in known:
-            yield from _parts(part)
-    else:
-        yield known
 
 
 def _text(source: str, preamble: str) -> str:
