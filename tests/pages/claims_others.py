@@ -88,7 +88,7 @@ def numbers() -> Iterable[str]:
         "frame, in SI"
     )
     yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
-    yield f"of robots of up to {written_out.MOST_BODIES} bodies are written out for the robot"
+    yield f"Forward and inverse dynamics of robots of up to {written_out.MOST_BODIES} bodies, and steps"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
     yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"

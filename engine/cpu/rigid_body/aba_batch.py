@@ -24,13 +24,23 @@ from engine.model.layout import pack
 MOST_BODIES = 32
 """Of a robot whose forward dynamics are written out: larger ones take seconds to compile."""
 FEW = 3
-"""Robots that are done sooner one after the other than in the lanes of a block."""
+"""Robots that are done sooner one after the other than in the lanes of a block, where loops are kept."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
 
 
+def for_one(model: Model, dtype: str) -> Callable[..., Any]:
+    """Forward dynamics of one robot, of vectors q, v, τ and q̈, see `cpu.dynamics.Kernels`."""
+    return _written_out(model, dtype) if _serves(model) else aba.for_one(pack(model, dtype))
+
+
+def _serves(model: Model) -> bool:
+    """Whether kernels are written out for a robot."""
+    return 0 < len(model.parent) <= MOST_BODIES and not model.has_mimic
+
+
 @lru_cache(maxsize=64)
-def _one(model: Model, dtype: str) -> Callable[..., Any]:
+def _written_out(model: Model, dtype: str) -> Callable[..., Any]:
     """The code for one robot of the model's shape, with the model's constants."""
     robot, vectors = robot_of(model), (np.zeros(1, dtype),) * 4
     numbers = constants(robot, dtype)
@@ -52,12 +62,14 @@ class Abia:
 
     def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Of matrices, q (batch, nq) and the others (batch, nv)."""
-        if self._admit(q, v, tau, out) != FITS:
-            return NotImplemented
-        if len(q) <= FEW:
-            return self._in_turn(q, v, tau, out)
         blocks = -(-len(q) // len(EIGHT))
         threads = max(1, min(blocks, blocks * self._bodies // SHARE, self._most))
+        if threads == 1 and self._code:
+            return self._alone(q, v, tau, out)
+        if self._admit(q, v, tau, out) != FITS:
+            return NotImplemented
+        if len(q) <= FEW and not self._code:
+            return self._in_turn(q, v, tau, out)
         if self._blocks is None or threads > self._blocks.threads:
             self._blocks = Blocks(self._packed, threads, *self._code)
         return self._blocks(threads, q, v, tau, out)
@@ -65,7 +77,11 @@ class Abia:
     @cached_property
     def one(self) -> Callable[..., Any]:
         """Of vectors, q (nq,) and the others (nv,)."""
-        return aba.for_one(self._packed) if self._constants is None else _one(self._model, self._dtype)
+        return for_one(self._model, self._dtype)
+
+    @cached_property
+    def _alone(self) -> Callable[..., Any]:
+        return Blocks(self._packed, 1, *self._code).alone
 
     def _in_turn(self, q: Any, v: Any, tau: Any, out: Any) -> int:
         if not len(q) == len(v) == len(tau) == len(out):
@@ -73,18 +89,13 @@ class Abia:
         return max((self.one(*robot) for robot in zip(q, v, tau, out, strict=True)), default=FITS)
 
     @cached_property
-    def _constants(self) -> Array | None:
-        """Those that the code for robots of this shape takes; None for larger ones, which have no such code."""
-        served = 0 < self._bodies <= MOST_BODIES and not self._model.has_mimic
-        return constants(robot_of(self._model), self._dtype) if served else None
-
-    @cached_property
     def _code(self) -> tuple[int, Array] | tuple[()]:
-        """Where the code of a block is, and what it takes."""
-        if self._constants is None:
+        """Where the code of a block of robots of this shape is, and the constants that it takes."""
+        if not _serves(self._model):
             return ()
-        known = pattern(robot_of(self._model)), self._dtype, EIGHT
-        return address_for(forward_dynamics_of_some, known, self._dtype, 7), self._constants
+        robot = robot_of(self._model)
+        place = address_for(forward_dynamics_of_some, (pattern(robot), self._dtype, EIGHT), self._dtype, 7)
+        return place, constants(robot, self._dtype)
 
     @cached_property
     def _admit(self) -> Callable[..., Any]:

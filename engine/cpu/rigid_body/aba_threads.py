@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import kernel, specialise
+from engine.compile import guard, inline, kernel, specialise
 from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, read, write
 from engine.cpu.rigid_body import aba, tree_passes
@@ -44,6 +44,25 @@ _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT, 
 _NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and epoch stand
 
 
+@inline
+def _by_code(code, constants, q, v, tau, out, first, last, unfit):
+    """Robots `first` up to `last` by code for the robot; `unfit[0]` counts blocks in which a number is not finite."""
+    for k in range(first, last, len(EIGHT)):
+        at_q, at_v, at_tau, at_out = address(q[k:last]), address(v[k:last]), address(tau[k:last]), address(out[k:last])
+        call(code, constants, at_q, at_v, at_tau, at_out, last - k, address(unfit))
+
+
+@guard
+def _alone(fixed, unfit, q, v, tau, out):
+    """`_lead` on the caller's thread alone, by code for the robot; `unfit` (1,) is room for it."""
+    topology = array_at(fixed[2], "int64", (fixed[1], 4))
+    if not tree_passes.shapes_fit(topology, q, v, tau, out):
+        return WRONG_SHAPE
+    unfit[0] = 0
+    _by_code(fixed[5], fixed[3], q, v, tau, out, 0, q.shape[0], unfit)
+    return FITS if unfit[0] == 0 else NOT_FINITE
+
+
 @kernel
 def _take_part(control, me, epoch, dtype):
     """Claim runs of this epoch as thread `me`, and see them through; `dtype` is their number type."""
@@ -62,10 +81,7 @@ def _take_part(control, me, epoch, dtype):
         tau, out = array_at(control[_TAU], dtype, (batch, nv)), array_at(control[_OUT], dtype, (batch, nv))
         first, last, code = run * control[_RUN], min((run + 1) * control[_RUN], batch), control[_CODE]
         if code != 0:
-            for k in range(first, last, len(EIGHT)):
-                at_q, at_v = address(q[k:last]), address(v[k:last])
-                at_tau, at_out = address(tau[k:last]), address(out[k:last])
-                call(code, control[_CONSTANTS], at_q, at_v, at_tau, at_out, last - k, address(control[_UNFIT:]))
+            _by_code(code, control[_CONSTANTS], q, v, tau, out, first, last, control[_UNFIT:])
         else:
             status = aba.forward(
                 topology, constants, w[me], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
@@ -162,6 +178,11 @@ class Blocks:
         fixed = np.array([_TASKS[dtype].address(3), len(packed.topology), *places, code], np.int64)
         example = (np.zeros((1, 1), dtype),) * 4
         self._lead: Callable[..., int] = partial(specialise(_lead, fixed, self._own, 1, *example), fixed)
+        self.alone: Callable[..., int] = partial(self._lead, self._own, 1)
+        """q̈ into `out` on the caller's thread."""
+        if code:
+            unfit = np.zeros(1, np.int64)
+            self.alone = partial(specialise(_alone, fixed, unfit, *example), fixed, unfit)
 
     def __call__(self, threads: int, q: Array, v: Array, tau: Array, out: Array) -> int:
         """q̈ into `out` on so many threads, the caller's among them; alone where another thread leads the pool."""
@@ -172,7 +193,7 @@ class Blocks:
             status = self._lead(pool.control, threads, q, v, tau, out)
             if status != BUSY:
                 return status
-        return self._lead(self._own, 1, q, v, tau, out)
+        return self.alone(q, v, tau, out)
 
 
 def _control() -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from engine.compile import specialise
 from engine.cpu.chains import dca_step
-from engine.cpu.rigid_body import aba
+from engine.cpu.rigid_body.aba_batch import for_one
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.runtime.thread_pool import ThreadPool
@@ -66,9 +66,11 @@ class TreeDca:
         )
         self.blocks = 0 if plan is None else len(plan.blocks)
         self._one, self._many = (specialise(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2))
-        self._run: Callable[..., Any] = aba.for_one(packed)
+        self._run: Callable[..., Any]
         self._pool: ThreadPool | None = None
-        if plan is not None:
+        if plan is None:
+            self._run = for_one(model, dtype)
+        else:
             self._run, self._pool = _solver(packed, plan)
             weakref.finalize(self, self._pool.dismiss)
 
