@@ -384,7 +384,9 @@ def test_an_interrupted_measurement_leaves_the_old_one():
 
 @pytest.mark.usefixtures("small_plan")
 def test_the_command_line_measures_and_info_reports(capsys, monkeypatch):
-    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan({"chain": range(2), "tree": range(2)}, (1,), 1 << 16)})
+    monkeypatch.setattr(
+        measure, "PLANS", {"cpu": measure.Plan({"chain": range(0, 5, 4), "tree": range(0, 5, 4)}, (1,), 1 << 16)}
+    )
     monkeypatch.setattr(measure, "PROCESSES", {"cpu": 1})
     assert main.main(["info", "arm7", "--json"]) == 0
     before = json.loads(capsys.readouterr().out)
