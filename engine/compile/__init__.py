@@ -119,24 +119,31 @@ def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *exam
     Any other call answers NotImplemented, at once. The code is kept in memory and on disk by what is known.
     """
     sorts = tuple(map(sort_of, examples))
-    key = function.__module__, function.function.__qualname__, dtype, sorts, machine.describe()
-    name = f"{function.__name__}_{described(key, known)}"
+    name = _name_for(function, known, dtype, sorts)
     with _compiling():
         if name not in _written_out:
-            code = parts.read(name) or parts.made(name, written_for(function, known, dtype, sorts, name), True)
-            _written_out[name] = function_object(parts.address(name, code), name)
+            place = _place(name, lambda: written_for(function, known, dtype, sorts, name))
+            _written_out[name] = function_object(place, name)
         return _written_out[name]
 
 
 def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: int) -> int:
-    """Where such a kernel is, compiled for so many whole numbers besides, for kernels that `call` it."""
-    key = function.__module__, function.function.__qualname__, dtype, ("address", count), machine.describe()
-    name = f"{function.__name__}_{described(key, known)}"
+    """Where such a kernel is, compiled for `count` whole numbers besides, for kernels that `call` it."""
+    name = _name_for(function, known, dtype, count)
     with _compiling():
         if name not in _places:
-            code = parts.read(name) or parts.made(name, written_for_code(function, count, name, known, dtype), True)
-            _places[name] = parts.address(name, code)
+            _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype))
         return _places[name]
+
+
+def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: Any) -> str:
+    key = function.__module__, function.function.__qualname__, dtype, others, machine.describe()
+    return f"{function.__name__}_{described(key, known)}"
+
+
+def _place(name: str, write: Callable[[], Unit]) -> int:
+    """Where code that is written out is, read from disk or made."""
+    return parts.address(name, parts.read(name) or parts.made(name, write(), straight=True))
 
 
 _places: dict[str, int] = {}

@@ -14,6 +14,7 @@ from engine.compile.values import (
     DOUBLE,
     FLAGS,
     FLOAT,
+    FUSED,
     INT,
     Record,
     Untranslatable,
@@ -116,7 +117,7 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
     if not is_whole(type_):
-        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS if written_out() is None else FLAGS[1:])
+        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS if written_out() is None else FUSED)
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
     if sort in _BITS:

@@ -25,6 +25,8 @@ ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": IN
 """LLVM's types of the numbers in arrays, by NumPy's names."""
 FLAGS = ("contract", "nsz")
 """a·b + c may become one fused instruction, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
+FUSED = ("nsz",)
+"""The same where a kernel is written out, which says itself what is fused."""
 
 
 class Untranslatable(TypeError):

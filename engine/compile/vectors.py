@@ -38,7 +38,7 @@ def scatter(_numbers: Any, _places: Any, _value: Any) -> None:
 
 
 def robots_at(_address: int, _dtype: str, _width: int, _robots: int, _lanes: tuple[int, ...]) -> Any:
-    """A row of so many numbers for each of as many robots as there are lanes, whose rows follow at an address.
+    """A row of `width` numbers for each of as many robots as there are lanes, whose rows follow at an address.
 
     Its numbers are vectors, a robot a lane. Where there are fewer robots than lanes, the last has those that are left.
     """

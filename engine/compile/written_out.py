@@ -32,7 +32,7 @@ class _Whole(Emitted):
 def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, name: str, gpu: bool) -> str:
     """Intermediate code of `kernel(known, *arguments)` for each robot of a batch, whose size comes last, in 32 bits.
 
-    An argument is a row of so many numbers of `dtype`, of an array with a row a robot; or one of
+    An argument is the width of a row, of an array of `dtype` with a row a robot; or one of
 
     - "real", "int64": a number that all robots share;
     - "reals", "int64s": a contiguous array, the same for all of them;

@@ -207,7 +207,7 @@ def _widths(pattern):
 
 @inline
 def _checked(pattern, constants, q, v, tau, out):
-    """q̈ into `out`; answers whether every number is finite."""
+    """q̈ into `out`; returns whether every number is finite."""
     nv, finite = out.shape[0], True
     found = rows(nv)
     forward_dynamics(with_constants(pattern, constants), q, v, tau, found)
@@ -219,7 +219,7 @@ def _checked(pattern, constants, q, v, tau, out):
 
 @kernel
 def forward_dynamics_of_one(pattern, constants, q, v, tau, out):
-    """The same of a robot of which only its `pattern` is known; answers FITS, WRONG_SHAPE or NOT_FINITE."""
+    """The same of a robot of which only its `pattern` is known; returns FITS, WRONG_SHAPE or NOT_FINITE."""
     (nq, nv), status = _widths(pattern), WRONG_SHAPE
     if q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and out.shape[0] == nv:
         status = FITS if _checked(pattern, constants, q[:nq], v[:nv], tau[:nv], out[:nv]) else NOT_FINITE

@@ -66,7 +66,7 @@ def _begin_modes(acting):
 
 @inline
 def _settle(acting, k, qdd, reaction, descending, after):
-    """v⁺ of a velocity, and the mode that it asks for; answers whether that is another. A descent chooses by itself."""
+    """v⁺ of a velocity, and the mode that it asks for; returns whether that is another. A descent chooses by itself."""
     v, f = acting.v[k], acting.known.joints[FRICTION, k]
     following = v + acting.dt * qdd
     if not may_hold(acting.known, k):
@@ -84,7 +84,7 @@ def _settle(acting, k, qdd, reaction, descending, after):
 
 @inline
 def _round(acting, wrenches, number, batch, descending, after, reaction):
-    """The ABA in the joints' modes: v⁺ into `after` (nv,), reactions; answers whether a joint changed its mode."""
+    """The ABA in the joints' modes: v⁺ into `after` (nv,), reactions; returns whether a joint changed its mode."""
     known = acting.known
     robot, changed = known.robot, False
     n, nv = robot.tree.shape[0], known.q_of_v.shape[0]
@@ -127,7 +127,7 @@ def _set_feasible(table, count):
 
 @inline
 def _active_set_step(table, count):
-    """To the velocity of the modes, or to the row in the way; answers whether there is still to go."""
+    """To the velocity of the modes, or to the row in the way; returns whether there is still to go."""
     share, blocking, edge, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
@@ -168,7 +168,7 @@ def _release(table, count):
 
 @inline
 def _descend(acting, begins, after, reaction, table):
-    """A step of the primal active set method, for which `table` (9, nv) is room; answers whether there is still to go.
+    """A step of the primal active set method, for which `table` (9, nv) is room; returns whether there is still to go.
 
     Such steps are rare, and robots do not have text of their own for them: what they need is put into a table.
     """
@@ -215,7 +215,7 @@ def _is_sound(v):
 
 @inline
 def _take(acting, after):
-    """Move to v⁺; answers whether it is one that a robot may have. One that freezes does not go there if it is not."""
+    """Move to v⁺; returns whether it is one that a robot may have. One that freezes does not go there if it is not."""
     known, sound = acting.known, True
     if known.freezes:
         sound = _is_sound(after)
@@ -265,10 +265,10 @@ def advance(
 
     The controls are tau (nv,), or `controls` (control_rows, steps, nv) of one robot or of all. The present state and
     every `every`-th go to record_q (batch, …, nq) and record_v. What is not there has no address. `diverged` keeps the
-    least number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. A robot
-    that freezes stays as it was before that step, and `frozen` (batch,) tells after how many. `phases` (COUNT + 2,) are
-    the cycles that the first robot's last step took, their sum in ns, and when a phase began. `wrenches`
-    (bodies, 6, batch) act on the bodies, each in its body's frame.
+    least number of steps after which a robot's velocity was beyond any robot's, and `alarm`, which the host sees, then
+    is 1. A robot that freezes stays as it was before that step, and `frozen` (batch,) reports after how many. `phases`
+    (COUNT + 2,) are the cycles that the first robot's last step took, their sum in ns, and when a phase began.
+    `wrenches` (bodies, 6, batch) act on the bodies, each in its body's frame.
     """
     nq, nv = q.shape[0], v.shape[0]
     acting = Acting(known, local(nq), local(nv), local(nv), local(nv), local(nv), dt, 1.0 / dt)

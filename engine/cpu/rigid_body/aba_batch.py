@@ -68,7 +68,7 @@ class Abia:
             return self._alone(q, v, tau, out)
         if self._admit(q, v, tau, out) != FITS:
             return NotImplemented
-        if len(q) <= FEW and not self._code:
+        if len(q) <= FEW:
             return self._in_turn(q, v, tau, out)
         if self._blocks is None or threads > self._blocks.threads:
             self._blocks = Blocks(self._packed, threads, *self._code)
