@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,12 @@ def doubled(value: float = 3.0) -> float:
     x = np.array([value])
     specialise(Function(_double, inlined=False), x)(x)
     return float(x[0])
+
+
+@pytest.fixture(autouse=True)
+def no_folder_of_the_process(monkeypatch):
+    """As in a process that has had to make no temporary folder: other tests of this process may have left code there."""
+    monkeypatch.setattr(files, "temporary_cache", lru_cache(maxsize=1)(files.temporary_cache.__wrapped__))
 
 
 @pytest.fixture
