@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,8 +49,27 @@ def faces(vertices: Array, name: str) -> Faces:
         free[list(together)] = False
         planes.append([*n, offset])
         loops.append(_around(vertices, np.unique(hull.simplices[sorted(together)]), n))
-    edges = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2)
-    return Faces(np.array(planes), loops, np.unique(edges.astype(np.int64), axis=0))
+    return Faces(np.array(planes), loops, _edges(hull))
+
+
+def edges(vertices: Array) -> NDArray[np.int64]:
+    """The edges of a hull with corners (k, 3), as `Faces` has them; none where the corners have no volume."""
+    return _edges_of(np.ascontiguousarray(vertices, np.float64).tobytes())
+
+
+@lru_cache(maxsize=256)
+def _edges_of(vertices: bytes) -> NDArray[np.int64]:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return _edges(ConvexHull(np.frombuffer(vertices).reshape(-1, 3)))
+    except (QhullError, ValueError):
+        return np.zeros((0, 2), np.int64)
+
+
+def _edges(hull: Any) -> NDArray[np.int64]:
+    both = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2)
+    return np.unique(both.astype(np.int64), axis=0)
 
 
 def _areas(triangles: Array) -> Array:

@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 from engine.model import WORLD, Collision, Model
 from engine.scene.height_field import HeightField
 from engine.scene.hull import of_link
+from engine.scene.hull_faces import edges
 from engine.scene.scene import Scene
 
 KEPT = 4
 """Contacts of a shape with one surface, at most."""
+WALKED = 16
+"""Points of a shape from which on those near the ground are found along edges."""
 _RIM = 3
 Piece = tuple[np.ndarray, float, float]
 """The places of a convex shape's points (k, 3) in its own frame, and the radius and the rim of all of them."""
@@ -31,6 +34,8 @@ class Points(NamedTuple):
 
     `body` and `link` (m,) carry the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about
     it, m. `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
+    `bound` (m, 4) are centre and radius, m, of a ball around each shape, in the body's frame. Point k of a hull with
+    many corners is joined by edges to `neighbour[first_neighbour[k]]` …; other points are joined to none.
     """
 
     first: NDArray[np.int64]
@@ -42,6 +47,9 @@ class Points(NamedTuple):
     rim: NDArray[np.floating]
     friction: NDArray[np.floating]
     restitution: NDArray[np.floating]
+    bound: NDArray[np.floating]
+    first_neighbour: NDArray[np.int64]
+    neighbour: NDArray[np.int64]
 
     @property
     def capacity(self) -> int:
@@ -61,8 +69,14 @@ def points(model: Model, scene: Scene) -> Points:
     position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
     body = np.array([model.link_body[shape.link] for shape, _ in pieces], np.int64)
     link = np.array([shape.link for shape, _ in pieces], np.int64)
-    laws = [coefficients(scene, shape) for shape, _ in pieces]
-    return Points(first, body, link, position, radius, axis, rim, *np.array(laws).reshape(-1, 2).T.copy())
+    friction, restitution = np.array([coefficients(scene, shape) for shape, _ in pieces]).reshape(-1, 2).T.copy()
+    bound = np.array([_bound(*piece) for piece in found]).reshape(-1, 4)
+    joined = [start + _edges(piece[0]) for start, piece in zip(first, found, strict=False)]
+    edge = np.concatenate([np.zeros((0, 2), np.int64), *joined])
+    neighbours = np.cumsum([0, *np.bincount(edge[:, 0], minlength=len(radius))])
+    return Points(
+        first, body, link, position, radius, axis, rim, friction, restitution, bound, neighbours, edge[:, 1].copy()
+    )
 
 
 def coefficients(scene: Scene, shape: Collision, other: Collision | None = None) -> tuple[float, float]:
@@ -89,6 +103,25 @@ def _of_piece(
     count = len(local)
     axis = np.tile(R[:, 2] if rim else np.zeros(3), (count, 1))
     return local @ R.T + p, np.full(count, radius), axis, np.full(count, rim)
+
+
+def _bound(position: np.ndarray, radius: np.ndarray, _axis: np.ndarray, rim: np.ndarray) -> np.ndarray:
+    """Centre and radius of a ball around a shape's points."""
+    centre = (np.min(position, 0) + np.max(position, 0)) / 2
+    return np.append(centre, np.max(np.linalg.norm(position - centre, axis=1) + radius + rim))
+
+
+def _edges(corners: np.ndarray) -> np.ndarray:
+    """The edges (e, 2) of a hull with corners (k, 3), as `hull_faces.edges` has them; none of a shape with few points.
+
+    Nor are there any where not every corner has one, as where a corner lies in a face to the last digits: all points of
+    such a hull are looked at.
+    """
+    if len(corners) < WALKED:
+        return np.zeros((0, 2), np.int64)
+    edge = edges(corners)
+    whole = len(np.unique(edge[:, 0])) == len(corners)
+    return edge if whole else edge[:0]
 
 
 def _box(shape: Collision) -> list[Piece]:

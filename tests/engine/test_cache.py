@@ -31,7 +31,7 @@ def doubled(value: float = 3.0) -> float:
 
 @pytest.fixture(autouse=True)
 def no_folder_of_the_process(monkeypatch):
-    """As in a process that has had to make no temporary folder: other tests of this process may have left code there."""
+    """No temporary folder yet, as in a new process: other tests of this one may have left code there."""
     monkeypatch.setattr(files, "temporary_cache", lru_cache(maxsize=1)(files.temporary_cache.__wrapped__))
 
 

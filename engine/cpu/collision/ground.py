@@ -8,16 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import apart, inline
-from engine.cpu.collision import height_field
 from engine.cpu.collision.frames import tangents
-from engine.cpu.collision.height_field import near_sphere, under
-from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
+from engine.cpu.collision.near_points import Motion, near_points
 from engine.cpu.rigid_body import workspace as at
-from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import cross, dot, load3, load9, mul, store3, sub
 from engine.scene.points import KEPT
-from engine.scene.thresholds import NEAR
-
-_FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their places
 
 
 class Contacts(NamedTuple):
@@ -49,36 +44,6 @@ class Bodies(NamedTuple):
 
 
 @inline
-def _rim_direction(axis, n, number):
-    """Where on a rim about `axis` its point `number` of three lies: the lowest, and a third of the way to each side.
-
-    A rim that lies flat keeps its points, so that they do not turn with every rounding.
-    """
-    across = sub(scale(dot(axis, n), axis), n)
-    length = np.sqrt(dot(across, across))
-    if length < _FLAT:
-        across = tangents(axis)[0]
-        length = 1.0
-    e = scale(1.0 / length, across)
-    if number == 0:
-        return e
-    side = cross(axis, e)
-    turn = 0.8660254037844386 if number == 1 else -0.8660254037844386
-    return add(scale(-0.5, e), scale(turn, side))
-
-
-@inline
-def _surface_point(k, points, number, R, p, n):
-    """The place of point k in the world, its sphere's lowest one."""
-    x = add(p, mul(R, load3(points.position[k], 0, 1)))
-    if points.rim[k] > 0.0:
-        # The axis and the direction in the body, where a flat rim's points keep their places.
-        inside = _rim_direction(load3(points.axis[k], 0, 1), mul_t(R, n), number % 3)
-        x = add(x, scale(points.rim[k], mul(R, inside)))
-    return sub(x, scale(points.radius[k], n))
-
-
-@inline
 def put(out, slot, k, s, x, n, gap):
     """A contact into its slot."""
     t1, t2 = tangents(n)
@@ -96,55 +61,39 @@ def _area(a, b, c, n):
 
 
 @inline
-def _worth(out, first, count, x, n):
-    """How much a further point adds to the `count` contacts from `first` on: distance, then area."""
-    a = load3(out.at[first], 0, 1)
+def _worth(k, out, first, count, near, across):
+    """How much near point k adds to the `count` contacts from `first` on: depth, then distance, then area."""
+    if count == 0:
+        return -near.gap[k]
+    x, a = load3(near.at[k], 0, 1), load3(out.at[first], 0, 1)
     d = sub(x, a)
     if count == 1:
         return dot(d, d)
     b = load3(out.at[first + 1], 0, 1)
-    here = _area(a, b, x, n)
+    here = _area(a, b, x, across)
     if count == 2:
         return abs(here)
     c = load3(out.at[first + 2], 0, 1)
-    turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
-    return max(max(-turn * here, -turn * _area(b, c, x, n)), -turn * _area(c, a, x, n))
+    turn = 1.0 if _area(a, b, c, across) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
+    return max(max(-turn * here, -turn * _area(b, c, x, across)), -turn * _area(c, a, x, across))
 
 
 @inline
-def _search(first, many, points, R, p, omega, velocity, dt, surface):
-    """Where the points of a shape are nearest to a height field; of a plane there is nothing to search."""
-    if len(surface) > 1:
-        for k in range(first, first + many):
-            if points.radius[k] > 0.0:
-                if (k - first) % KEPT == 0:
-                    arm = mul(R, load3(points.position[k], 0, 1))
-                    own = add(velocity, cross(omega, arm))
-                    turning = points.radius[k] * np.sqrt(dot(omega, omega))
-                    ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
-                    near_sphere(surface, k, add(p, arm), points.radius[k], ahead)
-            else:
-                below = under(surface, add(p, mul(R, load3(points.position[k], 0, 1))))[0]
-                x = _surface_point(k, points, k - first, R, p, below)
-                n, gap = under(surface, x)
-                height_field.put(surface, k, n, x, gap)
-
-
-@inline
-def _nearest(k, points, number, R, p, surface):
-    """Where point k touches, the normal of the ground there, and the gap."""
-    if len(surface) > 1:
-        row = surface.nearest[k]
-        x, n, gap = load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP]
-    else:
-        n = load3(surface.plane, 0, 1)
-        x = _surface_point(k, points, number, R, p, n)
-        gap = dot(n, x) - surface.plane[3]
-    return x, n, gap
+def _best(out, first, count, found, near):
+    """Of the near points that are no contact yet the one that adds most to these, the first of equals; −1: none."""
+    across, best, most = load3(out.frame[first], 0, 1), -1, -1e30 if count == 0 else 0.0
+    for k in range(found):
+        point, taken = near.point[k], False
+        for c in range(count):
+            taken |= out.point[first + c] == point
+        worth = _worth(k, out, first, count, near, across)
+        if not taken and (worth > most or (worth == most and best >= 0 and point < near.point[best])):
+            best, most = k, worth
+    return best
 
 
 @apart
-def ground_contacts(points, bodies, w, surface, dt, out):
+def ground_contacts(points, bodies, w, surface, dt, near, out):
     """The contacts with a surface, see `surfaces`, into `out`; answers how many there are. One lane.
 
     Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most.
@@ -153,34 +102,15 @@ def ground_contacts(points, bodies, w, surface, dt, out):
     for s in range(points.body.size):
         body = points.body[s]
         R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
-        omega, velocity = mul(R, load3(w[body], at.V, 1)), mul(R, load3(w[body], at.V + 3, 1))
-        first, many = points.first[s], points.first[s + 1] - points.first[s]
-        _search(first, many, points, R, p, omega, velocity, dt, surface)
-        kept, across = 0, (0.0, 0.0, 1.0)
-        while kept < KEPT:
-            best, slot, best_gap = -1e30 if kept == 0 else 0.0, -1, 0.0
-            for k in range(first, first + many):
-                x, n, gap = _nearest(k, points, k - first, R, p, surface)
-                closing = -dot(n, add(velocity, cross(omega, sub(x, p))))
-                if gap > NEAR + 2.0 * dt * max(closing, 0.0):
-                    continue
-                taken = False
-                for c in range(kept):
-                    taken |= out.point[total + c] == k
-                if taken:
-                    continue
-                if many <= KEPT:
-                    slot = k
-                    best_gap = gap
-                    break
-                worth = -gap if kept == 0 else _worth(out, total, kept, x, across)
-                if worth > best:
-                    best, slot, best_gap = worth, k, gap
-            if slot < 0:
+        motion = Motion(R, p, mul(R, load3(w[body], at.V, 1)), mul(R, load3(w[body], at.V + 3, 1)))
+        found, kept = near_points(s, points, motion, dt, surface, near), 0
+        while kept < min(found, KEPT):
+            few = points.first[s + 1] - points.first[s] <= KEPT
+            k = kept if few else _best(out, total, kept, found, near)
+            if k < 0:
                 break
-            x, n, _ = _nearest(slot, points, slot - first, R, p, surface)
-            put(out, total + kept, slot, s, x, n, best_gap)
-            across = n if kept == 0 else across
+            x, n = load3(near.at[k], 0, 1), load3(near.normal[k], 0, 1)
+            put(out, total + kept, near.point[k], s, x, n, near.gap[k])
             kept += 1
         total += kept
     return total

@@ -257,7 +257,7 @@ def touches(q, v, rows, dynamics, ground):
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
-    count = ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.contacts)
+    count = ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.near, ground.contacts)
     if len(ground.pairs) > 0:
         count = shape_contacts(
             count, ground.points.radius.size, ground.points.body.size, ground.pairs, ground.bodies, w, rows.dt,

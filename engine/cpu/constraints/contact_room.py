@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from engine.cpu.chains import jsiia
 from engine.cpu.chains.jsiia import Dense
-from engine.cpu.collision import surfaces
+from engine.cpu.collision import near_points, surfaces
 from engine.cpu.collision.ground import Bodies, Contacts, contacts
+from engine.cpu.collision.near_points import Near
 from engine.cpu.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.cpu.collision.surfaces import Kind, Surface
 from engine.cpu.constraints.contact_law import System
@@ -39,6 +40,7 @@ class Ground(NamedTuple):
     points: Points
     surface: Surface
     above: NDArray[np.int64]
+    near: Near
     contacts: Contacts
     bodies: Bodies
     dense: Dense
@@ -98,8 +100,9 @@ def ground(model: Model, scene: Scene) -> Ground:
     system = System(np.zeros((N, N)), np.zeros(N), np.zeros(P), np.zeros((max(nv + C, 1), 3)))
     overlap = System(np.zeros((P, P)), np.zeros(P), np.zeros(1), np.tile([0.0, 0.0, np.inf], (P, 1)))
     return Ground(
-        found, surfaces.surface(scene.ground or Plane(), len(found.radius)), ltdl.velocities_above(model), contacts(C),
-        Bodies(np.zeros((n, 9)), np.zeros((n, 3))), jsiia.dense(model), coupling.v_index, coupling.v_factor,
+        found, surfaces.surface(scene.ground or Plane(), len(found.radius)), ltdl.velocities_above(model),
+        near_points.room(found), contacts(C), Bodies(np.zeros((n, 9)), np.zeros((n, 3))), jsiia.dense(model),
+        coupling.v_index, coupling.v_factor,
         np.zeros((N, nv)), np.zeros((nv, N)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
         np.zeros(nv, np.int64), np.zeros(N), np.zeros(N), system, overlap, room(N), np.zeros(3, np.int64),
         pair_room(pairs, solids) if pairs.capacity else (),
@@ -147,7 +150,8 @@ def example(kind: Kind, pairs: bool) -> Touch:
     system, no_shapes = System(matrix, real, real, matrix), shapes(())
     return Touch(
         Ground(
-            Points(whole, whole, whole, matrix, real, matrix, real, real, real), surfaces.example(kind), whole,
+            Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole),
+            surfaces.example(kind), whole, Near(whole, matrix, matrix, real, whole, whole, whole),
             contacts(1), Bodies(matrix, matrix), Dense(matrix, matrix, cube, matrix, matrix), whole, real, matrix,
             matrix, real, real, real, real, whole, real, real, system, system, room(1), whole,
             pair_room(NO_PAIRS, no_shapes) if pairs else (),

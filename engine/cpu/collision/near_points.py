@@ -1,0 +1,201 @@
+"""Which points of a shape are near the ground: all of a small shape are looked at, the corners of a hull are walked.
+
+The gap of a corner to a plane, and the gap to which it will have come, are linear in its place. On a convex hull a walk
+along edges to ever lower corners ends at the lowest of all, and the corners below any height hang together by edges; so
+those that matter are found from the lowest ones on, whatever the number of corners.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline, kernel
+from engine.cpu.collision import height_field
+from engine.cpu.collision.frames import tangents
+from engine.cpu.collision.height_field import near_sphere, under
+from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
+from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, scale, store3, sub
+from engine.scene.points import KEPT, Points
+from engine.scene.thresholds import NEAR
+
+_FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their places
+
+
+class Near(NamedTuple):
+    """Points of one shape that are near, of which the leading ones count, and what finding them takes.
+
+    `point` (Q,) is their number, `at` (Q, 3) their place in the world, `normal` (Q, 3) the ground's there, `gap` (Q,),
+    m. `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins; `seen` (P,)
+    holds the number of the last walk that came by a point, and `walks` (1,) counts them.
+    """
+
+    point: NDArray[np.int64]
+    at: NDArray[np.floating]
+    normal: NDArray[np.floating]
+    gap: NDArray[np.floating]
+    lowest: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    walks: NDArray[np.int64]
+
+
+def room(points: Points) -> Near:
+    """Room for the points of any one of these shapes."""
+    n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
+    lowest, seen = np.zeros(m, np.int64), np.zeros(max(1, len(points.radius)), np.int64)
+    lowest[: len(points.body)] = points.first[:-1]
+    return Near(
+        np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), lowest, seen, np.zeros(1, np.int64)
+    )
+
+
+class Motion(NamedTuple):
+    """A shape's body in the world: rotation (9), position (3), angular and linear velocity (3)."""
+
+    R: tuple[float, ...]
+    p: tuple[float, ...]
+    omega: tuple[float, ...]
+    velocity: tuple[float, ...]
+
+
+@inline
+def _rim_direction(axis, n, number):
+    """Where on a rim about `axis` its point `number` of three lies: the lowest, and a third of the way to each side.
+
+    A rim that lies flat keeps its points, so that they do not turn with every rounding.
+    """
+    across = sub(scale(dot(axis, n), axis), n)
+    length = np.sqrt(dot(across, across))
+    if length < _FLAT:
+        across = tangents(axis)[0]
+        length = 1.0
+    e = scale(1.0 / length, across)
+    if number == 0:
+        return e
+    side = cross(axis, e)
+    turn = 0.8660254037844386 if number == 1 else -0.8660254037844386
+    return add(scale(-0.5, e), scale(turn, side))
+
+
+@inline
+def _surface_point(k, points, number, motion, n):
+    """The place of point k in the world, its sphere's lowest one."""
+    x = add(motion.p, mul(motion.R, load3(points.position[k], 0, 1)))
+    if points.rim[k] > 0.0:
+        # The axis and the direction in the body, where a flat rim's points keep their places.
+        inside = _rim_direction(load3(points.axis[k], 0, 1), mul_t(motion.R, n), number % 3)
+        x = add(x, scale(points.rim[k], mul(motion.R, inside)))
+    return sub(x, scale(points.radius[k], n))
+
+
+@inline
+def _search(first, many, points, motion, dt, surface):
+    """Where the points of a shape are nearest to a height field; of a plane there is nothing to search."""
+    if len(surface) > 1:
+        for k in range(first, first + many):
+            if points.radius[k] > 0.0:
+                if (k - first) % KEPT == 0:
+                    arm = mul(motion.R, load3(points.position[k], 0, 1))
+                    own = add(motion.velocity, cross(motion.omega, arm))
+                    turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
+                    ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
+                    near_sphere(surface, k, add(motion.p, arm), points.radius[k], ahead)
+            else:
+                below = under(surface, add(motion.p, mul(motion.R, load3(points.position[k], 0, 1))))[0]
+                x = _surface_point(k, points, k - first, motion, below)
+                n, gap = under(surface, x)
+                height_field.put(surface, k, n, x, gap)
+
+
+@inline
+def _nearest(k, points, number, motion, surface):
+    """Where point k touches, the normal of the ground there, and the gap."""
+    if len(surface) > 1:
+        row = surface.nearest[k]
+        x, n, gap = load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP]
+    else:
+        n = load3(surface.plane, 0, 1)
+        x = _surface_point(k, points, number, motion, n)
+        gap = dot(n, x) - surface.plane[3]
+    return x, n, gap
+
+
+@inline
+def _take(count, k, first, points, motion, dt, surface, near):
+    """Point k after `count` others where it is near, or will be within two steps; answers how many there are then."""
+    x, n, gap = _nearest(k, points, k - first, motion, surface)
+    omega, velocity, p = motion.omega, motion.velocity, motion.p
+    closing = -dot(n, add(velocity, cross(omega, sub(x, p))))
+    if gap <= NEAR + 2.0 * dt * max(closing, 0.0):
+        near.point[count], near.gap[count] = k, gap
+        store3(near.at[count], 0, 1, x)
+        store3(near.normal[count], 0, 1, n)
+        return count + 1
+    return count
+
+
+@inline
+def _is_far(s, points, motion, dt, n, offset):
+    """Whether the ball around a shape will not come near a plane."""
+    arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
+    towards = -dot(n, add(motion.velocity, cross(motion.omega, arm)))
+    closing = max(0.0, towards + radius * np.sqrt(dot(motion.omega, motion.omega)))
+    return dot(n, add(motion.p, arm)) - offset - radius > NEAR + 2.0 * dt * closing
+
+
+@inline
+def _lowest(k, e, points):
+    """The corner of a hull that is lowest along e, in its body's frame: from corner k to lower neighbours."""
+    least, here = dot(load3(points.position[k], 0, 1), e), -1
+    while here != k:
+        here = k
+        for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
+            other = points.neighbour[place]
+            height = dot(load3(points.position[other], 0, 1), e)
+            if height < least:
+                k, least = other, height
+    return k
+
+
+@inline
+def _walk(s, points, motion, dt, surface, near):
+    """The near corners of a hull: from the lowest one now, and the lowest one two steps on, along edges."""
+    first, n = points.first[s], load3(surface.plane, 0, 1)
+    near.walks[0] += 1
+    walk = near.walks[0]
+    lowest = _lowest(near.lowest[s], mul_t(motion.R, n), points)
+    near.lowest[s] = lowest
+    near.seen[lowest] = walk
+    count = _take(0, lowest, first, points, motion, dt, surface, near)
+    later = _lowest(lowest, mul_t(motion.R, add(n, scale(2.0 * dt, cross(n, motion.omega)))), points)
+    if near.seen[later] != walk:
+        near.seen[later] = walk
+        count = _take(count, later, first, points, motion, dt, surface, near)
+    done = 0
+    while done < count:
+        here = near.point[done]
+        done += 1
+        for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
+            other = points.neighbour[place]
+            if near.seen[other] != walk:
+                near.seen[other] = walk
+                count = _take(count, other, first, points, motion, dt, surface, near)
+    return count
+
+
+@kernel
+def near_points(s, points, motion, dt, surface, near):
+    """The points of shape s that are near a surface, or will be within two steps, into `near`; answers how many."""
+    first, many = points.first[s], points.first[s + 1] - points.first[s]
+    if len(surface) == 1:
+        if _is_far(s, points, motion, dt, load3(surface.plane, 0, 1), surface.plane[3]):
+            return 0
+        if points.first_neighbour[first + 1] > points.first_neighbour[first]:
+            return _walk(s, points, motion, dt, surface, near)
+    _search(first, many, points, motion, dt, surface)
+    count = 0
+    for k in range(first, first + many):
+        count = _take(count, k, first, points, motion, dt, surface, near)
+    return count

@@ -1,0 +1,97 @@
+"""Corners of hulls that are near the ground: what is found along edges is what looking at all of them finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+import engine
+from engine import lie
+from engine.compile import kernel
+from engine.cpu.collision.near_points import Motion, near_points, room
+from engine.cpu.collision.surfaces import surface
+from engine.kernels.spatial import load3, load9
+from engine.model import Collision
+from engine.scene.points import Points, points
+
+DT = 2e-3
+
+
+@kernel
+def found_near(points, pose, speed, dt, ground, near):
+    """How many points of the only shape are near; pose (12,) rotation and position, speed (6,)."""
+    motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
+    return near_points(0, points, motion, dt, ground, near)
+
+
+def corners(rng, kind: str, many: int) -> np.ndarray:
+    """Corners of a hull: of a ball, of a prism with a round sole, of a thin plate."""
+    if kind == "prism":
+        angle = np.linspace(0, 2 * np.pi, many // 2, endpoint=False)
+        sole = np.stack([0.1 * np.cos(angle), 0.06 * np.sin(angle), np.zeros(len(angle))], 1)
+        return np.concatenate([sole, 0.8 * sole + [0.01, 0, 0.05]])
+    x = rng.standard_normal((many, 3))
+    x *= 0.1 / np.linalg.norm(x, axis=1, keepdims=True)
+    x *= [1, 1, 0.05] if kind == "plate" else 1
+    return x[ConvexHull(x).vertices]
+
+
+def shape_of(x: np.ndarray, monkeypatch) -> Points:
+    """The points of a free body whose collision mesh has these corners as its hull."""
+    model = engine.chain(1)
+    monkeypatch.setattr(import_module("engine.scene.points"), "of_link", lambda _mesh: (x,))
+    moved = int(np.flatnonzero(model.link_body >= 0)[0])
+    mesh = Collision(link=moved, pose=np.eye(4), shape="mesh", size=(1.0, 1.0, 1.0), mesh="/mesh.stl")
+    return points(replace(model, collisions=(mesh,)), engine.Scene())
+
+
+@pytest.mark.parametrize("kind", ["ball", "prism", "plate"])
+@pytest.mark.parametrize("many", [20, 60, 700])
+def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monkeypatch):
+    rng = np.random.default_rng(many)
+    walked = shape_of(corners(rng, kind, many), monkeypatch)
+    looked_at = walked._replace(first_neighbour=np.zeros_like(walked.first_neighbour))
+    assert len(walked.neighbour) > 0
+    tilt = rng.standard_normal(3) * 0.3
+    n = np.array([*tilt[:2], 1.0]) / np.linalg.norm([*tilt[:2], 1.0])
+    ground = surface(engine.Plane(normal=tuple(n), offset=0.1), 0)
+    ways = room(walked), room(looked_at)
+    touched = 0
+    for trial in range(300):
+        R = lie.exp(np.append(rng.standard_normal(3), np.zeros(3)))[0] if trial % 3 else _upright(n)
+        speed = rng.standard_normal(6) * rng.choice([0.0, 1.0, 30.0])
+        height = np.min((R @ walked.position.T).T @ n) + rng.choice([0.0, 1e-3, -0.01, 0.02]) * rng.uniform()
+        p = n * (0.1 - height) + np.cross(n, rng.standard_normal(3))
+        pose = np.concatenate([R.ravel(), p])
+        sets = []
+        for kept, near in zip((walked, looked_at), ways, strict=True):
+            count = found_near(kept, pose, speed, DT, ground, near)
+            order = np.argsort(near.point[:count])
+            sets.append((near.point[:count][order], near.at[:count][order], near.gap[:count][order]))
+        for one, other in zip(*sets, strict=True):
+            np.testing.assert_array_equal(one, other)
+        touched += len(sets[0][0]) > 0
+    assert 100 < touched < 300
+
+
+def _upright(n: np.ndarray) -> np.ndarray:
+    """A rotation whose z axis is n."""
+    x = np.cross([0.0, 1.0, 0.0], n)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(n, x), n], 1)
+
+
+def test_a_hull_of_which_a_corner_has_no_edge_is_looked_at_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = corners(rng, "ball", 40)
+    inside = np.concatenate([x, np.mean(x[ConvexHull(x).simplices[0]], 0)[None]])
+    assert len(shape_of(inside, monkeypatch).neighbour) == 0
+
+
+def test_a_hull_without_a_volume_is_looked_at_whole(monkeypatch):
+    x = corners(np.random.default_rng(0), "ball", 40) * [1, 1, 0]
+    assert len(shape_of(x, monkeypatch).neighbour) == 0
