@@ -42,7 +42,7 @@ def hangs(model, q, v, tau):
         pass
 
 def slow(model, q, v, tau):
-    return [engine.forward_dynamics(model, q, v, tau) for _ in range(5)][0]
+    return [engine.forward_dynamics(model, q, v, tau) for _ in range(25)][0]
 """
 RESULT = engine.AlgorithmResult(
     model="arm", algorithm="abia", device="cpu", dtype="float64", batch=1, verdict="ok", reason="", residual=1e-15,
