@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 
+import engine
 from engine.bench.peers.peer import Missing
-from engine.bench.suites import contact, contact_cases, contact_gpu, contact_scenes
+from engine.bench.suites import contact, contact_cases, contact_gpu, contact_scenes, real_robots
 from engine.bench.suites.command import SUITES
 from engine.cuda.runtime import clock
+from engine.scene import Scene, put_down
+from engine.urdf.load import load
 
 
 def test_a_histogram_counts_every_step_in_its_bin_up_to_the_bound():
@@ -71,6 +74,35 @@ def test_the_suite_of_the_gpu_measures_and_judges_batches(monkeypatch):
     assert rows[-1]["robots that differ"] == {"float32": 0, "float64": 0}
     assert all(SUITES["contact-gpu"].line(row) for row in rows)
     assert SUITES["contact-gpu"].show(rows).count("\n") == len(rows) + 1
+
+
+@pytest.mark.usefixtures("example_robots")
+def test_robots_of_others_are_measured_each_way_and_one_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr(real_robots, "ROBOTS", {"A1": real_robots.ROBOTS["A1"], "none": "no/such.urdf"})
+    monkeypatch.setattr(real_robots, "STEPS", 50)
+    *measured, _, _, missing = SUITES["real-robots"].run(1.0, {})
+    assert [row["key"] for row in measured] == [f"A1, {way}" for way in real_robots.WAYS]
+    assert all(0 <= row["worst"] <= 1e-8 and row["us"] > 0 and not row["diverged"] for row in measured)
+    assert measured[0]["contacts"] == 4
+    assert "example-robot-data" in missing["failure"]
+    rows = [*measured, missing]
+    assert [*real_robots.run(1.0, {row["key"]: row for row in rows})][:3] == measured
+    assert all(SUITES["real-robots"].line(row) for row in rows)
+    assert SUITES["real-robots"].show(rows).count("\n") == len(rows) + 1
+
+
+@pytest.mark.usefixtures("example_robots")
+def test_a_robot_is_written_anew_as_it_was_but_for_what_has_no_mass(tmp_path):
+    path = real_robots.file_of("Solo12")
+    model, plain = load(path, floating=True), load(real_robots.write_plain(path, tmp_path))
+    v, tau = np.random.default_rng(0).standard_normal((2, model.nv))
+    q = model.random(np.random.default_rng(0))
+    np.testing.assert_allclose(
+        engine.forward_dynamics(plain, q, v, tau), engine.forward_dynamics(model, q, v, tau), rtol=1e-6, atol=1e-6
+    )
+    assert len(plain.collisions) == len(model.collisions)
+    scene = Scene()
+    assert put_down(plain, scene, q)[2] == pytest.approx(put_down(model, scene, q)[2], abs=1e-9)
 
 
 def test_bodies_move_as_theory_says():

@@ -33,7 +33,7 @@ _FILES = ("urdf*", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "mesh
 _CONTACT = (
     "contact", "contact_law", "contact_parts", "contact_solver", "linear_systems",
     "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
-    "point_mobility", "surfaces",
+    "point_mobility", "recursion", "surfaces",
 )  # fmt: skip
 ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
@@ -58,7 +58,8 @@ ROOMS = {
         ("joint_modes", *_STEPS, *_CONTACT, "parameters"),
     ),
     "contact": Room(
-        ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py", "scene/*.py"),
+        ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py",
+         "kernels/contact/*.py", "scene/*.py"),
         (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "sameness"),
     ),
     "selection": Room(

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine import lie
 from engine.bench.peers.peer import require
+from engine.model import Model
 from engine.validation import Array
 
 G = 9.81
@@ -111,7 +112,8 @@ def on_plane(urdf: Path, kp: Array, kd: Array, dt: float, mu: float, elliptic: b
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=2, conaffinity=1, friction=[mu, 0, 0]
     )
-    joints = [joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE]
+    passive = {equality.name1 for equality in spec.equalities}  # joints that follow others
+    joints = [joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE and joint.name not in passive]
     for joint in joints:
         spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
     for actuator, p, d in zip(spec.actuators, kp[6:], kd[6:], strict=True):
@@ -119,6 +121,21 @@ def on_plane(urdf: Path, kp: Array, kd: Array, dt: float, mu: float, elliptic: b
         actuator.gainprm[0], actuator.biasprm[1], actuator.biasprm[2] = p, -p, -d
     model = spec.compile()
     return model, mujoco.MjData(model)
+
+
+def coordinates(theirs: Any, model: Model, q: Array) -> Array:
+    """Our coordinates (batch, nq) as its model orders them: w before x, y, z, and joints by their names."""
+    out = np.tile(theirs.qpos0, (len(q), 1))
+    names = {joint.name: joint for joint in model.joints}
+    for j in range(theirs.njnt):
+        place, joint = int(theirs.jnt_qposadr[j]), names[theirs.joint(j).name]
+        own = (names[joint.leader] if joint.leader else joint).q
+        if theirs.jnt_type[j] == _mujoco().mjtJoint.mjJNT_FREE:
+            out[:, place : place + 3] = q[:, own][:, :3]
+            out[:, place + 3 : place + 7] = q[:, own][:, [6, 3, 4, 5]]
+        else:
+            out[:, place] = joint.multiplier * q[:, own][:, 0] + joint.offset
+    return out
 
 
 def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Callable[[int], None], Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class OnGround:
             mujoco.mj_forward(theirs, data)
         self._model = mujoco_warp.put_model(theirs)
         self._data = mujoco_warp.put_data(theirs, data, nworld=batch, nconmax=CONTACTS, njmax=ROWS)
-        self._start = np.tile(data.qpos, (batch, 1)) if q is None else _theirs(mujoco, theirs, model, q)
+        self._start = np.tile(data.qpos, (batch, 1)) if q is None else mujoco_contact.coordinates(theirs, model, q)
         self._reset()
         for _ in range(TOGETHER):
             mujoco_warp.step(self._model, self._data)
@@ -76,17 +75,3 @@ class OnGround:
         """The least and the greatest height of the bases, m: whether they stand, or lie, on the ground."""
         heights = self._data.qpos.numpy()[:, 2]
         return float(heights.min()), float(heights.max())
-
-
-def _theirs(mujoco: Any, theirs: Any, model: Model, q: Array) -> Array:
-    """Our coordinates (batch, nq) as MuJoCo orders them: w before x, y, z, and joints by their names."""
-    out = np.tile(theirs.qpos0, (len(q), 1))
-    names = {joint.name: joint for joint in model.joints}
-    for j in range(theirs.njnt):
-        place, own = int(theirs.jnt_qposadr[j]), names[theirs.joint(j).name].q
-        if theirs.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
-            out[:, place : place + 3] = q[:, own][:, :3]
-            out[:, place + 3 : place + 7] = q[:, own][:, [6, 3, 4, 5]]
-        else:
-            out[:, place] = q[:, own][:, 0]
-    return out

@@ -30,6 +30,7 @@ from engine.bench.suites import (
     lengths,
     measure,
     pictures,
+    real_robots,
     regret,
     repeats,
     rounds,
@@ -77,14 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "on threads (tree-threads), how many rounds they take (rounds), "
         "how times grow on it, how a step's do on both devices (step-growth), "
         "what the automatic choice costs (regret), robots on the ground against what was asked (contact), "
-        "and batches of them on the GPU beside MuJoCo Warp (contact-gpu)",
+        "batches of them on the GPU beside MuJoCo Warp (contact-gpu), "
+        "and robots of others on the ground on one core beside MuJoCo (real-robots)",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
         help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
-        "trees, tree-threads, contact, contact-gpu or regret",
+        "trees, tree-threads, contact, contact-gpu, real-robots or regret",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -271,6 +273,7 @@ SUITES: Mapping[str, Suite] = {
     "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
     "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
     "contact-gpu": Suite(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.markdown, None, contact_gpu.line),
+    "real-robots": Suite(real_robots.run, real_robots.MOST_ROWS, real_robots.markdown, None, real_robots.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
@@ -280,4 +283,4 @@ SUITES: Mapping[str, Suite] = {
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, on threads too,
 their rounds, and times over links and robots there, of calls and of steps; robots on the ground, on a core and on the
-GPU."""
+GPU, and those of others."""

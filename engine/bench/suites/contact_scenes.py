@@ -100,7 +100,7 @@ def _toppled(state: State) -> float:
 
     about_edge = INERTIA + MASS * reach**2
     expected = np.sqrt(2 * MASS * G * (height(0.0) - height(angle)) / about_edge)
-    return float(100 * abs(state.angular[1] / expected - 1))
+    return float(100 * abs(state.angular[1] / expected - 1)) if expected > 0 else np.inf
 
 
 def _fallen(state: State) -> float:

@@ -20,6 +20,12 @@ from engine.cpu.chains import jsiia
 from engine.cpu.collision.frames import world_poses
 from engine.cpu.collision.ground import ground_contacts
 from engine.cpu.collision.shape_contacts import shape_contacts
+from engine.cpu.constraints.contact_by_bodies import (
+    free_velocity,
+    impulses_by_bodies,
+    rows_by_bodies,
+    take_back_by_bodies,
+)
 from engine.cpu.constraints.contact_law import residual
 from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
@@ -62,11 +68,7 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
     dense, free, dt = ground.dense, ground.free, rows.dt
     if not given:
         jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity, wrenches)
-    crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
-    jsiia.reduce_matrix(dense.M_tree[0], ground.coupling_index, ground.coupling_factor, dense.M)
-    for j in range(free.size):
-        dense.M[j, j] += forces.inertia[0, j]
-    ltdl.factorise(dense.M, ground.above)
+    _factors(forces, dynamics, ground)
     if not given:
         for j in range(free.size):
             free[j] = forces.force[0, j]
@@ -75,6 +77,17 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
         ltdl.solve(dense.M, ground.above, free)
         for j in range(free.size):
             free[j] = v[j] + dt * free[j]
+
+
+@inline
+def _factors(forces, dynamics, ground):
+    """M̃ and its factors, from the poses that stand in w."""
+    dense = ground.dense
+    crba.composite_bodies(dense.M_tree, dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes)
+    jsiia.reduce_matrix(dense.M_tree[0], ground.coupling_index, ground.coupling_factor, dense.M)
+    for j in range(ground.free.size):
+        dense.M[j, j] += forces.inertia[0, j]
+    ltdl.factorise(dense.M, ground.above)
 
 
 @inline
@@ -210,14 +223,30 @@ def _tell_wrench(seen, place, body, x, impulse, ground):
 
 
 @inline
+def _forget(memory, touch, robot):
+    """The impulses of the step before, of the shapes and pairs that touched then: others have none."""
+    points, pairs, before = touch.ground.points, touch.ground.pairs, -1
+    for i in range(int(touch.told[robot, 1])):
+        shape = touch.which[robot, i]
+        if shape == before:
+            continue
+        before = shape
+        if shape < points.body.size:
+            for k in range(points.first[shape], points.first[shape + 1]):
+                store3(memory[k], 0, 1, (0.0, 0.0, 0.0))
+        elif len(pairs) > 0:
+            for slot in range(pairs.first[shape - points.body.size], pairs.first[shape - points.body.size + 1]):
+                store3(memory[points.radius.size + slot], 0, 1, (0.0, 0.0, 0.0))
+
+
+@inline
 def _remember(count, frictional, n, touch, robot):
     """The impulses of this step, in the world, for the next one and for who asks; of what does not touch, none."""
     ground = touch.ground
     touching, impulses, memory, joint_memory = (
         ground.contacts, ground.impulses, touch.memory[robot], touch.joint_memory[robot],
     )  # fmt: skip
-    for k in range(memory.shape[0]):
-        store3(memory[k], 0, 1, (0.0, 0.0, 0.0))
+    _forget(memory, touch, robot)
     for j in range(joint_memory.size):
         joint_memory[j] = 0.0
     for i in range(count):
@@ -274,9 +303,35 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
 
     q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
-    ground = touch.ground
-    _free_velocity(given, v, forces, rows, dynamics, loads, ground)
+    ground, topology = touch.ground, dynamics.topology
+    if not ground.by_bodies:
+        _free_velocity(given, v, forces, rows, dynamics, loads, ground)
+        _stop_turning(given, v, rotations, rows.dt, ground)
+        return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
+    free_velocity(given, v, forces, rows, dynamics, loads, ground)
     _stop_turning(given, v, rotations, rows.dt, ground)
+    frictional, moved, joints = rows_by_bodies(count, q, rows, dynamics, ground)
+    _warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+    left = impulses_by_bodies(moved, frictional, joints, rows.dt, forces, topology, ground)
+    if left > TOLERANCE:
+        _factors(forces, dynamics, ground)
+        return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
+    _remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+    _tell(left, moved, touch, robot)
+    for j in range(v.size):
+        ground.free[j] += ground.column[j]
+    return take_back_by_bodies(moved, rows.dt, forces, topology, ground)
+
+
+@inline
+def _tell(left, count, touch, robot):
+    touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
+
+
+@apart
+def _dense_velocity(count, q, v, rows, dynamics, touch, robot):
+    """`contact_velocity` by the Delassus matrix, from v_f in `ground.free` and the factors of M̃."""
+    ground = touch.ground
     frictional, count = contact_rows(count, v, dynamics.topology, ground)
     first = 2 * frictional + count
     joints = joint_rows(first, count - frictional, q, rows, ground)
@@ -303,7 +358,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
             break
         share = 0.5 * share if attempt < HALVINGS else 0.0
     _remember(count, frictional, n, touch, robot)
-    touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
+    _tell(left, count, touch, robot)
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):
         ground.free[j] += ground.column[j]

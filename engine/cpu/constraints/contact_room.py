@@ -17,6 +17,7 @@ from engine.cpu.collision.surfaces import Kind, Surface
 from engine.cpu.constraints.contact_law import System
 from engine.cpu.constraints.contact_rounds import Room, room
 from engine.cpu.rigid_body import ltdl
+from engine.kernels.contact.newton import Work, work
 from engine.model import Model
 from engine.model.layout import pack_coupling
 from engine.scene import Plane, Points, Scene, points
@@ -60,6 +61,8 @@ class Ground(NamedTuple):
     solver: Room
     work: NDArray[np.int64]
     pairs: PairRoom | tuple[()]
+    tree: Work
+    by_bodies: bool
 
 
 class Touch(NamedTuple):
@@ -105,8 +108,17 @@ def ground(model: Model, scene: Scene) -> Ground:
         coupling.v_index, coupling.v_factor,
         np.zeros((N, nv)), np.zeros((nv, N)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(N),
         np.zeros(nv, np.int64), np.zeros(N), np.zeros(N), system, overlap, room(N), np.zeros(3, np.int64),
-        pair_room(pairs, solids) if pairs.capacity else (),
+        pair_room(pairs, solids) if pairs.capacity else (), _tree(model, C),
+        not model.has_mimic and pairs.capacity == 0,
     )  # fmt: skip
+
+
+def _tree(model: Model, contacts: int) -> Work:
+    """What the recursion over the bodies works in."""
+    room = work(len(model.parent), model.nv, contacts)
+    body = np.repeat(np.arange(len(model.parent)), np.diff(np.append(model.v_start, model.tree_nv)))
+    room.problem.joint_body[: min(model.nv, len(body))] = body[: model.nv]
+    return room
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
@@ -154,7 +166,7 @@ def example(kind: Kind, pairs: bool) -> Touch:
             surfaces.example(kind), whole, Near(whole, matrix, matrix, real, whole, whole, whole),
             contacts(1), Bodies(matrix, matrix), Dense(matrix, matrix, cube, matrix, matrix), whole, real, matrix,
             matrix, real, real, real, real, whole, real, real, system, system, room(1), whole,
-            pair_room(NO_PAIRS, no_shapes) if pairs else (),
+            pair_room(NO_PAIRS, no_shapes) if pairs else (), work(1, 1, 1), False,
         ),
         cube, matrix, matrix, whole[None], cube, whole[None] if pairs else (),
     )  # fmt: skip

@@ -40,7 +40,7 @@ def bodies_of(shape, ground):
 
 
 @inline
-def _friction(shape, ground):
+def friction_of(shape, ground):
     if len(ground.pairs) > 0:
         k = shape - ground.points.body.size
         if k >= 0:
@@ -49,7 +49,7 @@ def _friction(shape, ground):
 
 
 @inline
-def _restitution(shape, ground):
+def restitution_of(shape, ground):
     if len(ground.pairs) > 0:
         k = shape - ground.points.body.size
         if k >= 0:
@@ -88,7 +88,7 @@ def _product(row, x):
 
 
 @kernel
-def _exchange(touching, i, j):
+def exchange(touching, i, j):
     """Two contacts in each other's place."""
     touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
     touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
@@ -106,9 +106,9 @@ def frictional_first(count, ground):
     """Bring the contacts with friction before those without, as the rows of a system are ordered."""
     touching, frictional = ground.contacts, 0
     for i in range(count):
-        if _friction(touching.shape[i], ground) > 0.0:
+        if friction_of(touching.shape[i], ground) > 0.0:
             if i > frictional:
-                _exchange(touching, i, frictional)
+                exchange(touching, i, frictional)
             frictional += 1
 
 
@@ -130,7 +130,7 @@ def contact_rows(count, v, topology, ground):
     while i < count:
         shape = touching.shape[i]
         bodies, x = bodies_of(shape, ground), load3(touching.at[i], 0, 1)
-        friction = _friction(shape, ground)
+        friction = friction_of(shape, ground)
         rubs, moves = friction > 0.0, True
         first = 3 * i if rubs else 2 * frictional + i
         for r in range(3 if rubs else 1):
@@ -147,7 +147,7 @@ def contact_rows(count, v, topology, ground):
         else:
             count -= 1
             for later in range(i, count):
-                _exchange(touching, later, later + 1)
+                exchange(touching, later, later + 1)
     return frictional, count
 
 
@@ -242,7 +242,7 @@ def right_side(count, frictional, n, share, dt, ground):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap, before = touching.gap[i], ground.before[k]
         c = gap / dt if gap > SHUT else 0.0
-        e = share * _restitution(touching.shape[i], ground)
+        e = share * restitution_of(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
             c = min(c, e * before)
