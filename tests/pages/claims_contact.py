@@ -9,14 +9,15 @@ from collections.abc import Iterable
 import numpy as np
 import page_text
 from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
-from page_text import ROOT, exempt, g, word
+from page_text import ROOT, e, exempt, g, word
 
 import engine
 from engine.bench.peers import mujoco_contact
-from engine.bench.suites import contact
+from engine.bench.suites import contact, real_robots
 from engine.cpu.collision import convex, manifold
-from engine.cpu.constraints import contact_law, contact_rounds, contact_solver
+from engine.cpu.constraints import contact_by_bodies, contact_law, contact_rounds, contact_solver
 from engine.cuda.collision import pair_tables
+from engine.kernels.contact import newton
 from engine.scene import Scene, pairs, points, thresholds
 from engine.scene.points import KEPT
 
@@ -123,6 +124,24 @@ def solver() -> Iterable[str]:
     yield "the factor of a quadruped's 18 × 18 matrix touches four legs and a trunk"
     assert engine.load(engine.find_robot("quadruped")).nv == 18
     assert 3 * KEPT == 12
+
+
+@claims
+def by_bodies() -> Iterable[str]:
+    """Where Newton's steps over the bodies begin, and their damping."""
+    yield (
+        "Newton's steps begin at the impulses of the step before, where these leave a residual below "
+        f"{g(contact_by_bodies.NEAR)}, else at none. $\\epsilon$ goes with the residual, down to "
+        f"{g(newton._LEAST)}, and the last step is taken with "
+        f"{e(newton._LAST)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
+    )
+    run = real_robots
+    yield (
+        f"lets {word(len(run.ROBOTS))} robots of `example-robot-data` stand, walk (random targets, new ones every "
+        f"{run.TOGETHER} steps) and fall, limp, on one core, by `implicit` with steps of {run.DT * 1e3:g} ms and "
+        f"friction {g(run.FRICTION)}."
+    )
+    yield f"How many times as long MuJoCo takes stands in brackets; {g(run.MUST)} is asked."
 
 
 @claims

@@ -12,6 +12,8 @@ from typing import Any
 import page_text
 from page_text import ROOT
 
+from engine.bench.suites import real_robots
+
 README, SCHEME, CONTACT = "README.md", "docs/scheme.md", "docs/contact.md"
 SHAPES = {
     "binary": "balanced binary tree", "random": "random tree", "snake": "floating snake", "star": "star",
@@ -256,6 +258,32 @@ def beside_warp() -> Iterator[str]:
         rate = f"{now:.0f}" if now > 100 else f"{now:.1f}"
         yield f"| {rate} | {warp:.1f} | {shown} | {asked[0]} | {asked[1]} |"
         assert f"| {batch} {robot}s, {names[how]} |" in page_text.page_text(CONTACT)
+
+
+@page_text.of(CONTACT)
+def robots_of_others() -> Iterator[str]:
+    """The table beside MuJoCo, and how many of its rows fall short."""
+    found = rows("real-robots-2-cores.json")
+    packages = json.loads((ROOT / "resources/measurements/real-robots-2-cores.json").read_text("utf-8"))["machine"]
+    yield f"MuJoCo {packages['packages']['mujoco'].rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
+
+    def cell(row: dict[str, Any]) -> str:
+        peer = "it blew up" if row["blown"] else f"{row['ratio']:.2f}"
+        return f"{row['us']:.1f}{', diverged' if row['diverged'] else ''} ({peer})"
+
+    for name in real_robots.ROBOTS:
+        yield cells(name, *(cell(found[f"{name}, {way}"]) for way in real_robots.WAYS))
+    told = [row for row in found.values() if not row["blown"]]
+    short = [row for row in told if row["ratio"] < real_robots.MUST]
+    yield f"What falls short: {len(short)} of the {len(told)} rows that MuJoCo finishes."
+    over = [row for row in found.values() if row["worst"] > real_robots.LAWFUL]
+    steps = real_robots.STEPS // real_robots.TOGETHER
+    (row,) = over
+    assert row["key"] == "Laikago, falling"
+    yield (
+        f"The worst residual of {real_robots.TOGETHER} steps is above {real_robots.LAWFUL:.0e} in one run, Laikago's "
+        f"fall ({row['worst']:.0e}, in {row['over'] * steps:.0f} of {steps})."
+    ).replace("e-0", "e-")
 
 
 @page_text.of(README)

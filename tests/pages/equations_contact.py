@@ -13,6 +13,7 @@ from numpy.linalg import inv, norm, solve
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
 from engine.cpu.constraints import interior_point
+from engine.kernels.contact import newton as by_bodies
 
 PAGE = "docs/contact.md"
 law = equations.of
@@ -246,3 +247,34 @@ def residual() -> None:
         assert norm(p[1:]) <= mu * p[0] + 1e-12 and mu * norm((p - z)[1:]) <= (p - z)[0] + 1e-12  # noqa: PT018
         same((p - z) @ p, 0.0)  # so p is the nearest
         same(told[i], norm(off[k] - p) / r)
+
+
+def _onto_the_disk(z: np.ndarray, mu: float) -> np.ndarray:
+    """The point of [0, ∞) and of the disk of radius μ z_n that is next to z."""
+    disk, t = mu * max(z[0], 0.0), norm(z[1:])
+    return np.concatenate([[max(z[0], 0.0)], z[1:] if t <= disk else disk * z[1:] / t])
+
+
+@law(
+    PAGE,
+    r"\Delta\lambda = s - \Omega \Delta u \qquad \Omega = (1 + \epsilon - A)^{-1} A r \qquad "
+    r"s = (1 + \epsilon - A)^{-1} (P(\lambda - r u) - \lambda)",
+    r"(M + J^T \Omega J) \Delta v = J^T s",
+)
+def by_the_inertias_of_bodies() -> None:
+    eps, J, impulse = 0.01, R.J[:9], R.impulse[:9] + 0.01
+    u = J @ (R.free + solve(R.M, J.T @ impulse)) + R.c[:9]
+    problem, Omega, s = by_bodies.work(1, NV, 3).problem, np.zeros((9, 9)), np.zeros(9)
+    for i, mu in enumerate(R.mu):
+        k = slice(3 * i, 3 * i + 3)
+        problem.mu[i], problem.r[i] = mu, 3 / np.trace(R.G[k, k])
+        problem.impulse[i], problem.u[i] = impulse[k], u[k]
+        by_bodies._contact_step(i, 1.0, eps, problem)
+        z = impulse[k] - problem.r[i] * u[k]
+        A = np.stack([(_onto_the_disk(z + d, mu) - _onto_the_disk(z - d, mu)) / 2e-6 for d in 1e-6 * np.eye(3)], 1)
+        damped = inv((1 + eps) * np.eye(3) - A)
+        same(problem.omega[i].reshape(3, 3), damped @ A * problem.r[i], atol=1e-6)
+        same(problem.s[i], damped @ (_onto_the_disk(z, mu) - impulse[k]), atol=1e-6)
+        Omega[k, k], s[k] = problem.omega[i].reshape(3, 3), problem.s[i]
+    dv = solve(R.M + J.T @ Omega @ J, J.T @ s)
+    same(R.M @ dv, J.T @ (s - Omega @ J @ dv))
