@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from engine import dynamics, validation
 from engine.checkpoint import Checkpoint
-from engine.cpu.collision.shape_contacts import touching_pairs
 from engine.cpu.runtime.cores import checked
 from engine.cpu.stepping.stepper import Stepper as CpuStepper
 from engine.cuda.rigid_body.energy import Energies
@@ -19,6 +18,7 @@ from engine.cuda.runtime import device as gpu
 from engine.cuda.stepping.choice import stepper
 from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
+from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.model import Model
 from engine.model.layout import pack
 from engine.parameters import Parameters

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.compile import machine, parts
-from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code
+from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code, written_in
 from engine.compile.known import described
 from engine.compile.translate import Emitted, Unit
 from engine.compile.values import kind
@@ -111,6 +111,17 @@ def inline(function: Callable[..., Any]) -> Function:
 def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
     """A kernel compiled for arguments like these and no others: any other call answers NotImplemented, at once."""
     return function.specialised(tuple(map(sort_of, examples)))
+
+
+def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..., Any]:
+    """A kernel compiled in one number type for arguments like these, whose real arrays are of that type."""
+    sorts = tuple(map(sort_of, examples))
+    name = function._name((dtype, sorts))
+    with _compiling():
+        if name not in _written_out:
+            code = parts.read(name) or parts.made(name, written_in(function, dtype, sorts, name))
+            _written_out[name] = function_object(parts.address(name, code), name)
+        return _written_out[name]
 
 
 def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *examples: Any) -> Callable[..., Any]:

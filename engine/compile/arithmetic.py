@@ -20,6 +20,7 @@ from engine.compile.values import (
     Untranslatable,
     is_number,
     materialised,
+    real,
     written_out,
 )
 
@@ -84,16 +85,16 @@ def common(*values: Any) -> ir.Type:
 
     Beside a vector a number takes the vector's type, and where a kernel is written out a literal that of its neighbour.
     """
-    if written_out() is not None:
-        real = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
-        if real and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):
-            return DOUBLE if DOUBLE in real else FLOAT
+    if written_out() or real() != DOUBLE:
+        found = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
+        if found and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):
+            return DOUBLE if DOUBLE in found else FLOAT
     types = [materialised(value).type for value in values]
     for candidate in types:
         if isinstance(candidate, ir.VectorType):
             return candidate
     if DOUBLE in types or (FLOAT in types and (INT in types or BOOL in types)):
-        return DOUBLE
+        return DOUBLE if DOUBLE in types else real()
     for candidate in (FLOAT, INT):
         if candidate in types:
             return candidate
@@ -106,18 +107,18 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         raise Untranslatable(f"an operator between {x!r:.40} and {y!r:.40}")
     if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
         return _KNOWN[sort](x, y)
-    if written_out() is not None and (shorter := _without(builder, sort, x, y)) is not None:
+    if written_out() and (shorter := _without(builder, sort, x, y)) is not None:
         return shorter
     type_ = common(x, y)
     if sort is ast.Div and type_ in (INT, BOOL):
-        type_ = DOUBLE
+        type_ = real()
     if type_ == BOOL and sort not in _BITS:
         type_ = INT
-    if written_out() is not None and (fused := _fused(builder, sort, x, y, type_)) is not None:
+    if written_out() and (fused := _fused(builder, sort, x, y, type_)) is not None:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
     if not is_whole(type_):
-        return getattr(builder, _REAL[sort])(x, y, flags=FLAGS if written_out() is None else FUSED)
+        return getattr(builder, _REAL[sort])(x, y, flags=FUSED if written_out() else FLAGS)
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
     if sort in _BITS:

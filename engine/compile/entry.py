@@ -17,7 +17,19 @@ import numpy as np
 from llvmlite import ir
 
 from engine.compile.translate import Emitted, Unit
-from engine.compile.values import BOOL, DOUBLE, ELEMENTS, INT, Array, Record, of_python, writing_out
+from engine.compile.values import (
+    BOOL,
+    DOUBLE,
+    ELEMENTS,
+    FLOAT,
+    INT,
+    Array,
+    Record,
+    in_type,
+    of_python,
+    real,
+    writing_out,
+)
 
 BYTE, SHORT = ir.IntType(8), ir.IntType(32)
 POINTER = BYTE.as_pointer()
@@ -66,7 +78,7 @@ def sort_of(argument: Any) -> Any:
 def _placeholder(sort: Any) -> Any:
     """A value of the kind that the kernel is translated for."""
     if isinstance(sort, str):
-        return ir.Constant({"bool": BOOL, "int64": INT, "float64": DOUBLE}[sort], 0)
+        return ir.Constant({"bool": BOOL, "int64": INT, "float64": real()}[sort], 0)
     if sort[0] == "array":
         element = ELEMENTS[sort[1]]
         extent = ir.Constant(INT, 0)
@@ -109,7 +121,9 @@ class _Entry:
         if answer.type == BOOL:
             self._builder.ret(self._call("PyBool_FromLong", self._builder.zext(answer, INT)))
         else:
-            name = "PyFloat_FromDouble" if answer.type == DOUBLE else "PyLong_FromLongLong"
+            name = "PyFloat_FromDouble" if answer.type in (DOUBLE, FLOAT) else "PyLong_FromLongLong"
+            if answer.type == FLOAT:
+                answer = self._builder.fpext(answer, DOUBLE)
             self._builder.ret(self._call(name, answer))
 
     def _call(self, name: str, *arguments: Any) -> Any:
@@ -149,7 +163,7 @@ class _Entry:
         if sort == "float64":
             number = self._call("PyFloat_AsDouble", thing)
             self._demand(self._fine(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
-            return number
+            return builder.fptrunc(number, FLOAT) if real() == FLOAT else number
         if sort == "int64":
             number = self._call("PyLong_AsLongLong", thing)
             self._demand(self._fine(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
@@ -209,6 +223,14 @@ def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
     """A kernel for arguments of these sorts, and the entry of that name to it, in LLVM's intermediate code."""
     unit = Unit(name)
     _Entry(unit, kernel, [], tuple(sorts), name)
+    return unit
+
+
+def written_in(kernel: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Unit:
+    """The same in one number type, in one piece: all reals are of that type."""
+    unit = Unit(name, whole=True)
+    with in_type(ELEMENTS[dtype]):
+        _Entry(unit, kernel, [], tuple(sorts), name)
     return unit
 
 

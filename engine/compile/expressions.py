@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -113,7 +114,7 @@ class Expressions:
             raise Untranslatable("a slice with a step")
         data = element(self.builder, array, [begin])
         rows = arithmetic.binary(self.builder, ast.Sub, end, begin)
-        return Array(array.element, data, (rows, *array.shape[1:]), array.owners)
+        return replace(array, data=data, offset=0, shape=(rows, *array.shape[1:]))
 
     def _index(self, node: ast.Subscript) -> list[Any]:
         place = self.value(node.slice)
@@ -172,7 +173,7 @@ class Expressions:
 
     def _chosen(self, test: Any, *ways: Callable[[], Any]) -> Any:
         """The value of one of two ways, of which only that is gone; where a kernel is written out, both are."""
-        if written_out() is not None:
+        if written_out():
             return self._selected(test, *(way() for way in ways))
         blocks = [self.builder.append_basic_block(name) for name in ("if", "else")]
         after, ends, values = self.builder.append_basic_block("chosen"), [], []

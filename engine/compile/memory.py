@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Slot:
             same = leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
         if isinstance(value, Array):
-            self._like = Array(value.element, value.data, value.shape, self._like.owners | value.owners)
+            self._like = replace(value, owners=self._like.owners | value.owners)
 
     def load(self, builder: ir.IRBuilder) -> Any:
         """The present value."""
@@ -54,7 +55,8 @@ class Slot:
 def _form(value: Any) -> Any:
     """What a value is, but for the types of its numbers."""
     if isinstance(value, Array):
-        return str(value.element), len(value.shape)
+        extents = tuple(None if isinstance(extent, ir.Value) else extent for extent in value.shape)
+        return str(value.data.type), extents if value.on_gpu else len(extents), value.stride, value.offset
     if isinstance(value, Record):
         return value.fields, tuple(map(_form, value.items))
     return is_number(value)
@@ -79,6 +81,10 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
         flat = arithmetic.binary(builder, ast.Mult, flat, extent) if axis else flat
         if axis < len(place):
             flat = arithmetic.binary(builder, ast.Add, flat, place[axis])
+    if array.offset:
+        flat = arithmetic.binary(builder, ast.Add, flat, array.offset)
+    if array.stride != 1:
+        flat = arithmetic.binary(builder, ast.Mult, flat, array.stride)
     return builder.gep(array.data, [materialised(flat)])
 
 
@@ -125,4 +131,4 @@ def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     pointer = element(builder, array, place)
     if len(place) == len(array.shape):
         return builder.load(pointer)
-    return Array(array.element, pointer, array.shape[len(place) :], array.owners)
+    return replace(array, data=pointer, offset=0, shape=array.shape[len(place) :])

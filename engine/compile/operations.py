@@ -6,6 +6,7 @@ import ast
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,7 @@ from engine.compile.values import (
     Shaped,
     Untranslatable,
     materialised,
+    real,
     written_out,
 )
 
@@ -111,12 +113,11 @@ def _shaped(_builder: ir.IRBuilder, pattern: Known, numbers: Array, first: int) 
 
 
 def _local(builder: ir.IRBuilder, *shape: int) -> Array:
-    real = written_out()
-    if real is None:
+    if not written_out():
         raise Untranslatable("an array of a kernel's own, where it is not written out")
     with builder.goto_entry_block():
-        place = builder.alloca(real, math.prod(shape))
-    return Array(real, place, shape)
+        place = builder.alloca(real(), math.prod(shape))
+    return Array(real(), place, shape)
 
 
 def _at_run_time(_builder: ir.IRBuilder, number: Any) -> Any:
@@ -225,7 +226,7 @@ def _whole(builder: ir.IRBuilder, x: Any) -> Any:
 def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
     if axis != 0:
         raise Untranslatable("a new axis that is not the first")
-    return Array(array.element, array.data, (1, *array.shape), array.owners)
+    return replace(array, shape=(1, *array.shape))
 
 
 def _cycles(builder: ir.IRBuilder) -> Any:

@@ -27,12 +27,12 @@ from engine.compile.values import (
     Record,
     Rows,
     Untranslatable,
-    constant,
-    is_number,
+    handed,
+    handed_over,
     kind,
-    leaves,
     materialised,
-    rebuilt,
+    received,
+    shared_places,
     written_out,
 )
 
@@ -41,19 +41,22 @@ _ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, BOOL,
 
 
 class Unit:
-    """The module that is being written, and the functions in it by kernel and kind of arguments."""
+    """The module that is being written, and the functions in it by kernel and kind of arguments.
 
-    def __init__(self, name: str):
-        self.module = ir.Module(name)
+    `whole`: kernels that stand apart are in it as well.
+    """
+
+    def __init__(self, name: str, whole: bool = False):
+        self.module, self.whole = ir.Module(name), whole
         self.functions: dict[Any, Emitted] = {}
         self.parts: set[str] = set()
 
     def function(self, kernel: Any, arguments: list[Any]) -> Emitted:
         """A kernel as a function for arguments like these."""
-        key = kernel.function, tuple(map(kind, arguments))
+        key = kernel.function, tuple(map(kind, arguments)), shared_places(arguments)
         if key not in self.functions:
-            make = Part if kernel.apart else Emitted
-            self.functions[key] = make(self, kernel if kernel.apart else kernel.function, arguments)
+            make = Part if kernel.apart and not self.whole else Emitted
+            self.functions[key] = make(self, kernel if make is Part else kernel.function, arguments)
         return self.functions[key]
 
 
@@ -62,13 +65,11 @@ class Emitted:
 
     def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any], name: str = ""):
         self.unit, self.written = unit, set[int]()
-        flat = [leaf for argument in arguments for leaf in leaves(argument)]
-        type_ = ir.FunctionType(VOID, [leaf.type for leaf in flat])
+        type_ = ir.FunctionType(VOID, [leaf.type for leaf in handed(arguments)])
         self.llvm = ir.Function(unit.module, type_, name or unit.module.get_unique_name(function.__name__))
         self.llvm.linkage = "external" if name else "internal"
         self.llvm.attributes.add("nounwind")
-        parts = iter(self.llvm.args)
-        own = [rebuilt(argument, parts, frozenset([place])) for place, argument in enumerate(arguments)]
+        own = received(arguments, self.llvm.args)
         builder = ir.IRBuilder(self.llvm.append_basic_block("entry"))
         frame = Frame(self, builder, function, own)
         answer = frame.run()
@@ -90,7 +91,7 @@ class Emitted:
         """Call it, and have the caller know which of its own arrays that writes to."""
         for place in self.written:
             caller.touch(arguments[place])
-        answer = builder.call(self.llvm, [leaf for argument in arguments for leaf in leaves(argument)])
+        answer = builder.call(self.llvm, handed(arguments))
         return None if self.llvm.ftype.return_type == VOID else answer
 
     def touch(self, value: Any) -> None:
@@ -109,7 +110,7 @@ class Part(Emitted):
         name, code = kernel.part(arguments)
         unit.parts.add(name)
         self.unit, self.written = unit, set(code.written)
-        types = [leaf.type for argument in arguments for leaf in leaves(argument)]
+        types = [leaf.type for leaf in handed(arguments)]
         self.llvm = ir.Function(unit.module, ir.FunctionType(_ANSWERS[code.answer], types), name)
         self.llvm.attributes.add("nounwind")
 
@@ -157,7 +158,7 @@ class Frame(Expressions):
         self._inlined = True
         if self._source.ends_with_return:
             return self.run()
-        if written_out() is None:
+        if not written_out():
             self._exit = self.builder.append_basic_block("answered")
         self.run()
         if self._exit is None:
@@ -370,9 +371,5 @@ class Frame(Expressions):
             frame = Frame(self.emitted, self.builder, function.function, arguments)
             frame._outside = self._outside + self._branches
             return frame.inlined()
-        arguments = [
-            argument if (constant(argument) and not is_number(argument)) or isinstance(argument, bool)
-            else materialised(argument)
-            for argument in arguments
-        ]  # fmt: skip
+        arguments = [handed_over(argument) for argument in arguments]
         return self.emitted.unit.function(function, arguments).call(self.builder, self.emitted, arguments)

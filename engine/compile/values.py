@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,23 @@ class Untranslatable(TypeError):
 
 @dataclass(frozen=True)
 class Array:
-    """A contiguous array; `owners` are the places among its function's arguments that it may be a part of."""
+    """A contiguous array; `owners` are the places among its function's arguments that it may be a part of.
+
+    Its first number is number `offset` at `data`. On a GPU the arrays of 32 robots are interleaved: number k of such an
+    array is `stride` k numbers from its first.
+    """
 
     element: ir.Type
     data: Any
     shape: tuple[Any, ...]
     owners: frozenset[int] = frozenset()
+    stride: int = 1
+    offset: int = 0
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it lies in a GPU's memory; the extents of such an array may be known."""
+        return bool(self.data.type.addrspace)
 
 
 @dataclass(frozen=True)
@@ -96,12 +107,24 @@ class Rows:
         self.branches: int | None = None  # open where it was made, of those that running decides
 
 
-_real: ContextVar[ir.Type | None] = ContextVar("the number type of the kernel that is written out", default=None)
+_real: ContextVar[ir.Type] = ContextVar("the number type of the kernel that is translated", default=DOUBLE)
+_straight: ContextVar[bool] = ContextVar("whether the kernel is written out", default=False)
 
 
 @contextmanager
 def writing_out(real: ir.Type) -> Iterator[None]:
     """Kernels are written out, in this number type."""
+    token = _straight.set(True)
+    try:
+        with in_type(real):
+            yield
+    finally:
+        _straight.reset(token)
+
+
+@contextmanager
+def in_type(real: ir.Type) -> Iterator[None]:
+    """Kernels are translated in this number type, with their loops."""
     token = _real.set(real)
     try:
         yield
@@ -109,8 +132,13 @@ def writing_out(real: ir.Type) -> Iterator[None]:
         _real.reset(token)
 
 
-def written_out() -> ir.Type | None:
-    """The number type of the kernel that is being written out; None while kernels keep their loops."""
+def written_out() -> bool:
+    """Whether the kernel is being written out; kernels keep their loops otherwise."""
+    return _straight.get()
+
+
+def real() -> ir.Type:
+    """The number type of the kernel that is translated: that of its literals."""
     return _real.get()
 
 
@@ -137,12 +165,21 @@ def materialised(value: Any) -> Any:
     if isinstance(value, int):
         return ir.Constant(INT, value)
     if isinstance(value, float):
-        return ir.Constant(written_out() or DOUBLE, value)
+        return ir.Constant(real(), value)
     if isinstance(value, Array):
-        return Array(value.element, value.data, tuple(map(materialised, value.shape)), value.owners)
+        return value if value.on_gpu else replace(value, shape=tuple(map(materialised, value.shape)))
     if isinstance(value, Record):
         return Record(tuple(map(materialised, value.items)), value.fields)
     return value
+
+
+def handed_over(value: Any) -> Any:
+    """A function's argument: `materialised`, but that truths and all that is known and no number stay known."""
+    if isinstance(value, bool) or (constant(value) and not is_number(value)):
+        return value
+    if isinstance(value, Record):
+        return Record(tuple(map(handed_over, value.items)), value.fields)
+    return materialised(value)
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -165,7 +202,7 @@ def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = No
     if isinstance(value, Array):
         data = next(parts)
         shape = tuple(rebuilt(extent, parts) for extent in value.shape)
-        return Array(value.element, data, shape, value.owners if owners is None else owners)
+        return replace(value, data=data, shape=shape, owners=value.owners if owners is None else owners)
     if isinstance(value, Record):
         return Record(tuple(rebuilt(item, parts, owners) for item in value.items), value.fields)
     return value
@@ -176,7 +213,7 @@ def kind(value: Any) -> Any:
     if isinstance(value, ir.Value):
         return str(value.type)
     if isinstance(value, Array):
-        return "array", str(value.element), tuple(map(kind, value.shape))
+        return "array", str(value.data.type), tuple(map(kind, value.shape)), value.stride, value.offset
     if isinstance(value, Record):
         return value.fields, tuple(map(kind, value.items))
     return "known", repr(value)
@@ -187,3 +224,41 @@ def constant(value: Any) -> bool:
     if isinstance(value, Record):
         return all(map(constant, value.items))
     return not isinstance(value, ir.Value | Array | Rows)
+
+
+def _is_base(leaf: Any) -> bool:
+    """Whether a leaf is a place in a GPU's memory, in which several arrays may lie."""
+    return isinstance(leaf.type, ir.PointerType) and bool(leaf.type.addrspace)
+
+
+def handed(arguments: list[Any]) -> list[Any]:
+    """The leaves of a function's arguments; where arrays lie in one piece of a GPU's memory, its place comes once."""
+    found, seen = [], set()
+    for leaf in (leaf for argument in arguments for leaf in leaves(argument)):
+        if id(leaf) not in seen or not _is_base(leaf):
+            found.append(leaf)
+        seen.add(id(leaf))
+    return found
+
+
+def shared_places(arguments: list[Any]) -> tuple[int, ...]:
+    """Which leaves of a function's arguments are handed over once: of each such place the number of its first."""
+    first: dict[int, int] = {}
+    flat = [leaf for argument in arguments for leaf in leaves(argument) if _is_base(leaf)]
+    return tuple(first.setdefault(id(leaf), place) for place, leaf in enumerate(flat))
+
+
+def received(arguments: list[Any], parts: Any) -> list[Any]:
+    """Arguments like these, made of the leaves that were `handed` over; each array is owned by its argument's place."""
+    given, own = iter(parts), dict[int, Any]()
+
+    def each(argument: Any) -> Iterator[Any]:
+        for leaf in leaves(argument):
+            if not _is_base(leaf):
+                yield next(given)
+            else:
+                if id(leaf) not in own:
+                    own[id(leaf)] = next(given)
+                yield own[id(leaf)]
+
+    return [rebuilt(argument, each(argument), frozenset([place])) for place, argument in enumerate(arguments)]

@@ -132,10 +132,8 @@ def cross_matrix(r, A):
 
 
 @inline
-def inertia_to_parent(R, r, A, B, C):
-    """Xᵀ [A B; Bᵀ C] X with X = Ad((R, r)⁻¹): an inertia seen from the parent's frame."""
-    A, C = rotate_symmetric(R, A), rotate_symmetric(R, C)
-    B = matmul(matmul(R, B), transpose(R))
+def inertia_shifted(r, A, B, C):
+    """[A B; Bᵀ C] of a place that lies r away: Tᵀ [A B; Bᵀ C] T, T the shift of twists to it."""
     PC = cross_matrix(r, full(C))
     B2 = (
         B[0] + PC[0],
@@ -158,6 +156,62 @@ def inertia_to_parent(R, r, A, B, C):
         A[5] + P[8] + Q[8],
     )
     return A, B2, C
+
+
+@inline
+def inertia_to_parent(R, r, A, B, C):
+    """Xᵀ [A B; Bᵀ C] X with X = Ad((R, r)⁻¹): an inertia seen from the parent's frame."""
+    A, C = rotate_symmetric(R, A), rotate_symmetric(R, C)
+    B = matmul(matmul(R, B), transpose(R))
+    return inertia_shifted(r, A, B, C)
+
+
+@inline
+def plus(a, b):
+    """The sum of two tuples of 3, 6 or 9 numbers."""
+    if len(a) == 3:
+        return add(a, b)
+    if len(a) == 6:
+        return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
+    return (
+        a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6] + b[6], a[7] + b[7],
+        a[8] + b[8],
+    )  # fmt: skip
+
+
+@inline
+def minus(a, b):
+    """The difference of two tuples of 9 numbers."""
+    return (
+        a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5], a[6] - b[6], a[7] - b[7],
+        a[8] - b[8],
+    )  # fmt: skip
+
+
+@inline
+def minus_outer(A, x, y):
+    """A − x yᵀ, for a 3 × 3 matrix."""
+    return (
+        A[0] - x[0] * y[0], A[1] - x[0] * y[1], A[2] - x[0] * y[2],
+        A[3] - x[1] * y[0], A[4] - x[1] * y[1], A[5] - x[1] * y[2],
+        A[6] - x[2] * y[0], A[7] - x[2] * y[1], A[8] - x[2] * y[2],
+    )  # fmt: skip
+
+
+@inline
+def upper(A):
+    """The upper triangle of a symmetric 3 × 3 matrix."""
+    return A[0], A[1], A[2], A[4], A[5], A[8]
+
+
+@inline
+def inverse(A):
+    """A⁻¹ of a 3 × 3 matrix, by its cofactors."""
+    a, b, c = (A[0], A[1], A[2]), (A[3], A[4], A[5]), (A[6], A[7], A[8])
+    x, y, z = cross(b, c), cross(c, a), cross(a, b)
+    k = 1.0 / dot(a, x)
+    x, y, z = scale(k, x), scale(k, y), scale(k, z)
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
 @inline

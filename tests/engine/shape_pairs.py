@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import lie
-from engine.cpu.collision.found import room
-from engine.cpu.collision.pairs import pair_contacts
+from engine.kernels.collision.found import room
+from engine.kernels.collision.pairs import pair_contacts
 from engine.scene.shapes import Solid, shapes
 
 Pose = tuple[np.ndarray, np.ndarray]

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.cpu.collision import epa
-from engine.cpu.collision.found import room
+from engine.kernels.collision import epa
+from engine.kernels.collision.found import room
 from engine.scene.shapes import Solid, shapes
 
 

@@ -12,8 +12,8 @@ from scipy.spatial import ConvexHull
 import engine
 from engine import lie
 from engine.compile import kernel
-from engine.cpu.collision.near_points import Motion, near_points, room
-from engine.cpu.collision.surfaces import surface
+from engine.kernels.collision.near_points import Motion, near_points, room
+from engine.kernels.collision.surfaces import surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
 from engine.scene.points import Points, points

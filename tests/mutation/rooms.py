@@ -58,7 +58,7 @@ ROOMS = {
         ("joint_modes", *_STEPS, *_CONTACT, "parameters"),
     ),
     "contact": Room(
-        ("cpu/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py",
+        ("kernels/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py",
          "kernels/contact/*.py", "scene/*.py"),
         (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "sameness"),
     ),

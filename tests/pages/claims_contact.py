@@ -14,9 +14,9 @@ from page_text import ROOT, e, exempt, g, word
 import engine
 from engine.bench.peers import mujoco_contact
 from engine.bench.suites import contact, real_robots
-from engine.cpu.collision import convex, manifold
 from engine.cpu.constraints import contact_by_bodies, contact_law, contact_rounds, contact_solver
 from engine.cuda.collision import pair_tables
+from engine.kernels.collision import convex, manifold
 from engine.kernels.contact import newton
 from engine.scene import Scene, pairs, points, thresholds
 from engine.scene.points import KEPT

@@ -20,6 +20,7 @@ from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.laps import begin, lap
+from engine.kernels.coordinates import expand
 from engine.model import Model
 from engine.model.layout import PackedCoupling, pack, pack_coupling
 from engine.phases import (
@@ -139,8 +140,8 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     coupling, dense = dynamics.coupling, dynamics.room
     time = begin(phases)
-    jsiia.expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
-    jsiia.expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
+    expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
+    expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
     tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)

@@ -20,6 +20,7 @@ from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.cores import checked
+from engine.kernels.coordinates import expand
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack, pack_coupling
@@ -123,13 +124,6 @@ def solve(L, M, qdd, reaction):
     for i in range(n):
         for j in range(n):
             reaction[i] += M[i, j] * qdd[j]
-
-
-@kernel
-def expand(q, q_index, q_factor, q_offset, out):
-    """G q + g₀, one robot: (nq,) -> (tree_nq,)."""
-    for i in range(out.size):
-        out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]
 
 
 @kernel

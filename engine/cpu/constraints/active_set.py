@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from engine.compile import apart, inline
 from engine.cpu.chains.accelerations import accelerations, prepare
-from engine.cpu.constraints.joint_constraints import bounds, is_row, set_mode
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.laps import begin, lap
 from engine.kernels.joint_constraints import (
@@ -30,6 +29,7 @@ from engine.kernels.joint_constraints import (
     sliding_interval,
     stopped,
 )
+from engine.kernels.joint_rows import bounds, is_row, set_mode
 from engine.phases import CONSTRAINTS
 from engine.step_settings import FRICTION
 

@@ -17,45 +17,14 @@ import numpy as np
 
 from engine.compile import apart, inline, kernel
 from engine.cpu.chains import jsiia
-from engine.cpu.collision.frames import world_poses
-from engine.cpu.collision.ground import ground_contacts
-from engine.cpu.collision.shape_contacts import shape_contacts
-from engine.cpu.constraints.contact_by_bodies import (
-    free_velocity,
-    impulses_by_bodies,
-    rows_by_bodies,
-    take_back_by_bodies,
-)
 from engine.cpu.constraints.contact_law import residual
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.cpu.constraints.contact_rounds import rounds
-from engine.cpu.constraints.contact_rows import (
-    bodies_of,
-    contact_rows,
-    delassus,
-    frictional_first,
-    half_rows,
-    hold_across,
-    joint_rows,
-    right_side,
-)
+from engine.cpu.constraints.contact_rows import contact_rows, delassus, half_rows, hold_across, joint_rows, right_side
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.kernels.coordinates import exponential, unit_product
-from engine.kernels.spatial import (
-    add,
-    cross,
-    dot,
-    load3,
-    load9,
-    mul,
-    mul_t,
-    rotation_from_quaternion,
-    scale,
-    store3,
-    sub,
-)  # fmt: skip
+from engine.kernels.contact.by_bodies import free_velocity, impulses_by_bodies, rows_by_bodies, take_back_by_bodies
+from engine.kernels.contact.step import remember, report, stop_turning, warm
 from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
 
@@ -65,16 +34,16 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
     """M̃ and its factors, from the poses and velocities that stand in w; and v_f, unless it is `given`."""
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     gravity, wrenches = loads
-    dense, free, dt = ground.dense, ground.free, rows.dt
+    dense, free, dt = ground.rows.dense, ground.free, rows.dt
     if not given:
-        jsiia.bias(dense.tree_v, topology, constants, w, lanes, gravity, wrenches)
+        jsiia.bias(ground.tree_v, topology, constants, w, lanes, gravity, wrenches)
     _factors(forces, dynamics, ground)
     if not given:
         for j in range(free.size):
             free[j] = forces.force[0, j]
-        for i in range(ground.coupling_index.size):
-            free[ground.coupling_index[i]] -= ground.coupling_factor[i] * dense.tree_v[0, i]
-        ltdl.solve(dense.M, ground.above, free)
+        for i in range(ground.rows.coupling_index.size):
+            free[ground.rows.coupling_index[i]] -= ground.rows.coupling_factor[i] * ground.tree_v[0, i]
+        ltdl.solve(dense.M, ground.rows.above, free)
         for j in range(free.size):
             free[j] = v[j] + dt * free[j]
 
@@ -82,47 +51,27 @@ def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
 @inline
 def _factors(forces, dynamics, ground):
     """M̃ and its factors, from the poses that stand in w."""
-    dense = ground.dense
+    dense = ground.rows.dense
     crba.composite_bodies(dense.M_tree, dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes)
-    jsiia.reduce_matrix(dense.M_tree[0], ground.coupling_index, ground.coupling_factor, dense.M)
+    jsiia.reduce_matrix(dense.M_tree[0], ground.rows.coupling_index, ground.rows.coupling_factor, dense.M)
     for j in range(ground.free.size):
         dense.M[j, j] += forces.inertia[0, j]
-    ltdl.factorise(dense.M, ground.above)
-
-
-@inline
-def _stop_turning(given, v, rotations, dt, ground):
-    """Take the turning of the frames of free joints out of v_f."""
-    free, starts = ground.free, rotations.free
-    for f in range(starts.shape[0]):
-        c = starts[f, 1]
-        if given:
-            store3(free, c + 3, 1, turned((free[c], free[c + 1], free[c + 2]), dt, load3(free, c + 3, 1)))
-        else:
-            turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
-            store3(free, c + 3, 1, add(load3(free, c + 3, 1), scale(dt, turning)))
-
-
-@inline
-def turned(omega, dt, x):
-    """x turned by ω for dt."""
-    y = unit_product((0.0, 0.0, 0.0, 1.0), exponential(omega, dt))
-    return mul(rotation_from_quaternion(y[0], y[1], y[2], y[3]), x)
+    ltdl.factorise(dense.M, ground.rows.above)
 
 
 @inline
 def _work(n, ground):
     """Twice the kinetic energy that the impulses add."""
-    total, u, b = 0.0, ground.solver.u, ground.system.b
+    total, u, b = 0.0, ground.rows.solver.u, ground.rows.system.b
     for k in range(n):
-        total += ground.impulses[k] * (u[k] + b[k] - 2.0 * ground.offset[k])
+        total += ground.impulses[k] * (u[k] + b[k] - 2.0 * ground.rows.offset[k])
     return total
 
 
 @inline
 def _half_way(n, impulses, ground, out):
     """out ← D⁻¹ Wᵀ λ."""
-    M, half = ground.dense.M, ground.half
+    M, half = ground.rows.dense.M, ground.rows.half
     for j in range(out.size):
         total = 0.0
         for k in range(n):
@@ -134,20 +83,20 @@ def _half_way(n, impulses, ground, out):
 def _apply(n, impulses, ground, out):
     """out ← M̃⁻¹ Jᵀ λ, by W."""
     _half_way(n, impulses, ground, out)
-    ltdl.solve_lower(ground.dense.M, ground.above, out)
+    ltdl.solve_lower(ground.rows.dense.M, ground.rows.above, out)
 
 
 @inline
 def _left_as_before(contacts, joints, ground):
     """The residual of the impulses as they are, with their u in `solver.u`: by W, and of G the diagonal alone."""
-    n, u, half, b = 3 * contacts + joints, ground.solver.u, ground.half, ground.system.b
+    n, u, half, b = 3 * contacts + joints, ground.rows.solver.u, ground.rows.half, ground.rows.system.b
     _half_way(n, ground.impulses, ground, ground.column)
     for k in range(n):
         u[k] = b[k]
     for j in range(ground.column.size):
         for k in range(n):
             u[k] += half[j, k] * ground.column[j]
-    return residual(ground.system, contacts, joints, ground.impulses, u)
+    return residual(ground.rows.system, contacts, joints, ground.impulses, u)
 
 
 @kernel
@@ -156,7 +105,7 @@ def _take_back(count, frictional, n, has_matrix, ground):
 
     `has_matrix`: G of the n rows is whole, not its diagonal alone.
     """
-    touching, G, problem, work = ground.contacts, ground.system.G, ground.overlap, ground.solver
+    touching, G, problem, work = ground.contacts, ground.rows.system.G, ground.rows.overlap, ground.rows.solver
     deepest = 0.0
     for i in range(count):
         deepest = min(deepest, touching.gap[i])
@@ -173,127 +122,21 @@ def _take_back(count, frictional, n, has_matrix, ground):
             problem.G[i, j] = G[k, 3 * j if j < frictional else 2 * frictional + j]
     rounds(problem, 0, count, work, TOLERANCE, 8, 1.0, ground.work)
     for k in range(3 * frictional + (count - frictional)):
-        ground.offset[k] = 0.0
+        ground.rows.offset[k] = 0.0
     for i in range(count):
-        ground.offset[3 * i if i < frictional else 2 * frictional + i] = work.best[i]
-    _apply(2 * frictional + count, ground.offset, ground, ground.shift)
+        ground.rows.offset[3 * i if i < frictional else 2 * frictional + i] = work.best[i]
+    _apply(2 * frictional + count, ground.rows.offset, ground, ground.shift)
     return True
 
 
 @inline
-def _impulse_before(point, shape, touch, robot):
-    """The impulse in the step before of a contact: of a point with the ground, or of a pair's same feature."""
-    ground, memory = touch.ground, touch.memory[robot]
-    if len(ground.pairs) > 0:
-        k, points = shape - ground.points.body.size, ground.points.radius.size
-        if k >= 0:
-            found = (0.0, 0.0, 0.0)
-            for slot in range(ground.pairs.first[k], ground.pairs.first[k + 1]):
-                if touch.features[robot, slot] == ground.pairs.feature[point - points]:
-                    found = load3(memory[points + slot], 0, 1)
-            return found
-    return load3(memory[point], 0, 1)
-
-
-@inline
-def _warm(count, frictional, n, touch, robot):
-    """The impulses of the step before, turned into the contacts' frames."""
-    ground = touch.ground
-    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
-    for i in range(count):
-        before = _impulse_before(touching.point[i], touching.shape[i], touch, robot)
-        for r in range(3 if i < frictional else 1):
-            k = 3 * i + r if i < frictional else 2 * frictional + i
-            impulses[k] = dot(load3(touching.frame[i], 3 * r, 1), before)
-    first = 2 * frictional + count
-    for k in range(first, n):
-        impulses[k] = joint_memory[ground.joint_of[k - first]]
-
-
-@inline
-def _tell_wrench(seen, place, body, x, impulse, ground):
-    """An impulse at a place x as a wrench on a body, in its frame; on what stands still, in the world's."""
-    if len(ground.pairs) > 0 and body < 0:
-        store3(seen, place, 1, cross(x, impulse))
-        store3(seen, place + 3, 1, impulse)
-        return
-    R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
-    store3(seen, place, 1, mul_t(R, cross(sub(x, p), impulse)))
-    store3(seen, place + 3, 1, mul_t(R, impulse))
-
-
-@inline
-def _forget(memory, touch, robot):
-    """The impulses of the step before, of the shapes and pairs that touched then: others have none."""
-    points, pairs, before = touch.ground.points, touch.ground.pairs, -1
-    for i in range(int(touch.told[robot, 1])):
-        shape = touch.which[robot, i]
-        if shape == before:
-            continue
-        before = shape
-        if shape < points.body.size:
-            for k in range(points.first[shape], points.first[shape + 1]):
-                store3(memory[k], 0, 1, (0.0, 0.0, 0.0))
-        elif len(pairs) > 0:
-            for slot in range(pairs.first[shape - points.body.size], pairs.first[shape - points.body.size + 1]):
-                store3(memory[points.radius.size + slot], 0, 1, (0.0, 0.0, 0.0))
-
-
-@inline
-def _remember(count, frictional, n, touch, robot):
-    """The impulses of this step, in the world, for the next one and for who asks; of what does not touch, none."""
-    ground = touch.ground
-    touching, impulses, memory, joint_memory = (
-        ground.contacts, ground.impulses, touch.memory[robot], touch.joint_memory[robot],
-    )  # fmt: skip
-    _forget(memory, touch, robot)
-    for j in range(joint_memory.size):
-        joint_memory[j] = 0.0
-    for i in range(count):
-        k = 3 * i if i < frictional else 2 * frictional + i
-        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, ground.solver.u
-        if i < frictional:
-            x = (impulses[k], impulses[k + 1], impulses[k + 2])
-            slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
-        world = mul_t(load9(touching.frame[i], 0, 1), x)
-        store3(memory[touching.point[i]], 0, 1, world)
-        seen = touch.seen[robot, i]
-        touch.which[robot, i], seen[GAP], seen[SLIP] = touching.shape[i], touching.gap[i], slip
-        store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
-        store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
-        store3(seen, IMPULSE, 1, world)
-        bodies = bodies_of(touching.shape[i], ground)
-        _tell_wrench(seen, WRENCH, bodies[0], load3(touching.at[i], 0, 1), world, ground)
-        if len(ground.pairs) > 0:
-            _tell_wrench(seen, OTHER, bodies[1], load3(touching.at[i], 0, 1), scale(-1.0, world), ground)
-            if touching.point[i] >= ground.points.radius.size:
-                slot = touching.point[i] - ground.points.radius.size
-                touch.features[robot, slot] = ground.pairs.feature[slot]
-    first = 2 * frictional + count
-    for k in range(first, n):
-        joint_memory[ground.joint_of[k - first]] = impulses[k]
-
-
-@kernel
-def touches(q, v, rows, dynamics, ground):
-    """How many contacts may act within a step from q (nq,), v (nv,); they stand in `ground.contacts` then."""
-    coupling, dense = dynamics.coupling, ground.dense
+def _passes(dynamics, ground):
+    """The poses and velocities in w, for the Delassus matrix."""
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
-    jsiia.expand(q, coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
-    jsiia.expand(v, coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
-    tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.OF_QD)
+    tree_passes.scatter_q(ground.tree_q, 0, topology, constants, w, lanes)
+    tree_passes.scatter_v(ground.tree_v, 0, topology, w, lanes, at.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
-    world_poses(topology, w, ground.bodies.rotation, ground.bodies.position)
-    count = ground_contacts(ground.points, ground.bodies, w, ground.surface, rows.dt, ground.near, ground.contacts)
-    if len(ground.pairs) > 0:
-        count = shape_contacts(
-            count, ground.points.radius.size, ground.points.body.size, ground.pairs, ground.bodies, w, rows.dt,
-            ground.contacts,
-        )  # fmt: skip
-    frictional_first(count, ground)
-    return count
 
 
 @apart
@@ -304,28 +147,25 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
     q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
     ground, topology = touch.ground, dynamics.topology
-    if not ground.by_bodies:
+    if ground.by == "rows":
+        _passes(dynamics, ground)
         _free_velocity(given, v, forces, rows, dynamics, loads, ground)
-        _stop_turning(given, v, rotations, rows.dt, ground)
+        stop_turning(given, v, rotations, rows.dt, ground)
         return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
-    free_velocity(given, v, forces, rows, dynamics, loads, ground)
-    _stop_turning(given, v, rotations, rows.dt, ground)
-    frictional, moved, joints = rows_by_bodies(count, q, rows, dynamics, ground)
-    _warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+    free_velocity(given, v, forces, rows, topology, loads[0], ground)
+    stop_turning(given, v, rotations, rows.dt, ground)
+    frictional, moved, joints = rows_by_bodies(count, q, rows, topology, ground)
+    warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
     left = impulses_by_bodies(moved, frictional, joints, rows.dt, forces, topology, ground)
-    if left > TOLERANCE:
+    if ground.by != "bodies" and left > TOLERANCE:
+        _passes(dynamics, ground)
         _factors(forces, dynamics, ground)
         return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
-    _remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
-    _tell(left, moved, touch, robot)
+    remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+    report(left, moved, touch, robot)
     for j in range(v.size):
         ground.free[j] += ground.column[j]
     return take_back_by_bodies(moved, rows.dt, forces, topology, ground)
-
-
-@inline
-def _tell(left, count, touch, robot):
-    touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
 
 
 @apart
@@ -336,11 +176,12 @@ def _dense_velocity(count, q, v, rows, dynamics, touch, robot):
     first = 2 * frictional + count
     joints = joint_rows(first, count - frictional, q, rows, ground)
     n = first + joints
+    laws = ground.rows.system.joints
     for i in range(count - frictional):
-        ground.system.joints[i, 0], ground.system.joints[i, 1], ground.system.joints[i, 2] = 0.0, 0.0, np.inf
+        laws[i, 0], laws[i, 1], laws[i, 2] = 0.0, 0.0, np.inf
     half_rows(n, ground)
-    hold_across(frictional, ground.system.G)
-    _warm(count, frictional, n, touch, robot)
+    hold_across(frictional, ground.rows.system.G)
+    warm(count, frictional, n, touch, robot)
     share, left, has_matrix = 1.0, 0.0, False
     for attempt in range(HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, ground)
@@ -348,17 +189,19 @@ def _dense_velocity(count, q, v, rows, dynamics, touch, robot):
         if left > TOLERANCE:
             if not has_matrix:
                 delassus(n, ground)
-                hold_across(frictional, ground.system.G)
+                hold_across(frictional, ground.rows.system.G)
                 has_matrix = True
             left = solve(
-                ground.system, frictional, count - frictional + joints, ground.impulses, ground.solver, TOLERANCE,
-                ground.work,
+                ground.rows.system, frictional, count - frictional + joints, ground.impulses, ground.rows.solver,
+                TOLERANCE, ground.work,
             )  # fmt: skip
         if not springs or _work(n, ground) <= 0.0:
             break
         share = 0.5 * share if attempt < HALVINGS else 0.0
-    _remember(count, frictional, n, touch, robot)
-    _tell(left, count, touch, robot)
+    for k in range(n):
+        ground.u[k] = ground.rows.solver.u[k]
+    remember(count, frictional, n, touch, robot)
+    report(left, count, touch, robot)
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):
         ground.free[j] += ground.column[j]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
-from engine.cpu.constraints.joint_constraints import bounds, is_row
-from engine.kernels.spatial import cross, load3, load9, mul_t, scale, store3, store9, sub
+from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
+from engine.kernels.joint_rows import bounds, is_row
+from engine.kernels.spatial import cross, load3, load9, mul_t, scale, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
 from engine.step_settings import FRICTION
@@ -14,7 +15,7 @@ from engine.step_settings import FRICTION
 @inline
 def _add_joint(row, direction, x, i, topology, ground):
     """Add what the joint of body i does to the velocity of a point x, which hangs from it, along a direction."""
-    index, factor = ground.coupling_index, ground.coupling_factor
+    index, factor = ground.rows.coupling_index, ground.rows.coupling_factor
     R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
     kind, start = topology[i, 1], topology[i, 3]
     turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
@@ -27,34 +28,6 @@ def _add_joint(row, direction, x, i, topology, ground):
             row[index[start + r]] += factor[start + r] * turn[r]
             if kind == FREE:
                 row[index[start + 3 + r]] += factor[start + 3 + r] * shift[r]
-
-
-@inline
-def bodies_of(shape, ground):
-    """The body of a contact's shape, and that of the one that it touches: −1 for what stands still."""
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
-        if k >= 0:
-            return ground.pairs.body[ground.pairs.one[k]], ground.pairs.body[ground.pairs.other[k]]
-    return ground.points.body[shape], -1
-
-
-@inline
-def friction_of(shape, ground):
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
-        if k >= 0:
-            return ground.pairs.friction[k]
-    return ground.points.friction[shape]
-
-
-@inline
-def restitution_of(shape, ground):
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
-        if k >= 0:
-            return ground.pairs.restitution[k]
-    return ground.points.restitution[shape]
 
 
 @inline
@@ -87,31 +60,6 @@ def _product(row, x):
     return total
 
 
-@kernel
-def exchange(touching, i, j):
-    """Two contacts in each other's place."""
-    touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
-    touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
-    touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
-    x, y = load3(touching.at[i], 0, 1), load3(touching.at[j], 0, 1)
-    store3(touching.at[i], 0, 1, y)
-    store3(touching.at[j], 0, 1, x)
-    A, B = load9(touching.frame[i], 0, 1), load9(touching.frame[j], 0, 1)
-    store9(touching.frame[i], 0, 1, B)
-    store9(touching.frame[j], 0, 1, A)
-
-
-@inline
-def frictional_first(count, ground):
-    """Bring the contacts with friction before those without, as the rows of a system are ordered."""
-    touching, frictional = ground.contacts, 0
-    for i in range(count):
-        if friction_of(touching.shape[i], ground) > 0.0:
-            if i > frictional:
-                exchange(touching, i, frictional)
-            frictional += 1
-
-
 @inline
 def _moves(row):
     """Whether anything moves a contact along its normal."""
@@ -125,7 +73,7 @@ def _moves(row):
 def contact_rows(count, v, topology, ground):
     """J of the contacts, and of each the velocity before the step; answers how many have friction, and how many there
     are: one that no joint moves along its normal is left out, since no impulse of it is known."""
-    touching, mu = ground.contacts, ground.system.mu
+    touching, mu = ground.contacts, ground.rows.system.mu
     frictional, i = 0, 0
     while i < count:
         shape = touching.shape[i]
@@ -134,9 +82,9 @@ def contact_rows(count, v, topology, ground):
         rubs, moves = friction > 0.0, True
         first = 3 * i if rubs else 2 * frictional + i
         for r in range(3 if rubs else 1):
-            _jacobian_row(ground.rows[first + r], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
-            ground.before[first + r] = _product(ground.rows[first + r], v)
-            if r == 0 and not _moves(ground.rows[first]):
+            _jacobian_row(ground.rows.J[first + r], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
+            ground.before[first + r] = _product(ground.rows.J[first + r], v)
+            if r == 0 and not _moves(ground.rows.J[first]):
                 moves = False
                 break
         if moves:
@@ -154,14 +102,14 @@ def contact_rows(count, v, topology, ground):
 @inline
 def joint_rows(first, law_first, q, rows, ground):
     """Rows for the joints that rub, or may come to a limit; answers how many. `joint_of` says which they are."""
-    found, laws = 0, ground.system.joints
+    found, laws = 0, ground.rows.system.joints
     for j in range(ground.free.size):
         if not is_row(rows, j):
             continue
         low, high = bounds(rows, j, q)
         friction, after = rows.joints[FRICTION, j], ground.free[j]
         if friction > 0.0 or after < low + REACH or after > high - REACH:
-            row = ground.rows[first + found]
+            row = ground.rows.J[first + found]
             for k in range(row.size):
                 row[k] = 0.0
             row[j] = 1.0
@@ -177,7 +125,13 @@ def joint_rows(first, law_first, q, rows, ground):
 @kernel
 def half_rows(n, ground):
     """W = J L⁻¹, whose transpose into `half`, and the diagonal of G = W D⁻¹ Wᵀ."""
-    G, M, half, rows, above = ground.system.G, ground.dense.M, ground.half, ground.rows, ground.above
+    G, M, half, rows, above = (
+        ground.rows.system.G,
+        ground.rows.dense.M,
+        ground.rows.half,
+        ground.rows.J,
+        ground.rows.above,
+    )
     nv = ground.free.size
     for j in range(nv):
         for k in range(n):
@@ -189,7 +143,7 @@ def half_rows(n, ground):
             for k in range(n):
                 half[j, k] -= share * half[i, k]
             j = above[j]
-    diagonal = ground.solver.step
+    diagonal = ground.rows.solver.step
     for k in range(n):
         diagonal[k] = 0.0
     for j in range(nv):
@@ -203,7 +157,7 @@ def half_rows(n, ground):
 @kernel
 def delassus(n, ground):
     """G = W D⁻¹ Wᵀ, three velocities at a time for the sake of memory."""
-    G, M, half, nv = ground.system.G, ground.dense.M, ground.half, ground.free.size
+    G, M, half, nv = ground.rows.system.G, ground.rows.dense.M, ground.rows.half, ground.free.size
     for k in range(n):
         for i in range(n):
             G[k, i] = 0.0
@@ -234,10 +188,10 @@ def hold_across(frictional, G):
 @inline
 def right_side(count, frictional, n, share, dt, ground):
     """b = J v_f + c, c for the gaps and for `share` of the restitution; answers whether any contact springs back."""
-    touching, b, springs = ground.contacts, ground.system.b, False
+    touching, b, springs = ground.contacts, ground.rows.system.b, False
     for k in range(n):
-        ground.offset[k] = 0.0
-        b[k] = _product(ground.rows[k], ground.free)
+        ground.rows.offset[k] = 0.0
+        b[k] = _product(ground.rows.J[k], ground.free)
     for i in range(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap, before = touching.gap[i], ground.before[k]
@@ -246,6 +200,6 @@ def right_side(count, frictional, n, share, dt, ground):
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
             c = min(c, e * before)
-        ground.offset[k] = c
+        ground.rows.offset[k] = c
         b[k] += c
     return springs

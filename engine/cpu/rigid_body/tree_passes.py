@@ -8,7 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.compile.operations import is_single
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
@@ -127,13 +129,13 @@ def _revolute(row, constants, i, L):
     c = constants[i]
     u, v, w = columns(load9(c, layout.HOME_ROTATION, 1))
     for k in range(L):
-        s, o = sincos(row[at.Q * L + k])
+        s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
         x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
         store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
     if not largest <= LARGEST_ANGLE:
         for k in range(L):  # no other robot of the block may know of one that spins so far
             if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
-                s, o = np.sin(row[at.Q * L + k]), np.cos(row[at.Q * L + k])
+                s, o = sine_and_cosine(row[at.Q * L + k])
                 x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
                 store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
     p = load3(c, layout.HOME_POSITION, 1)

@@ -11,13 +11,14 @@ from engine.compile import inline, kernel
 from engine.compile.operations import now
 from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.contact_dynamics import contact_velocity, touches
-from engine.cpu.constraints.joint_constraints import ActiveSet, is_row, position
+from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates, stop_turning
+from engine.kernels.contact.step import touches
 from engine.kernels.joint_constraints import slides
+from engine.kernels.joint_rows import ActiveSet, is_row, position
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
 
@@ -138,7 +139,6 @@ def _joint_forces(robots, q, v, rows, forces, implicit):
 def _part(touch, robot):
     """Nothing touches: the impulses of the step before are forgotten."""
     if touch.told[robot, 1] > 0.0:
-        fill(touch.memory[robot], 0.0)
         for j in range(touch.joint_memory.shape[1]):
             touch.joint_memory[robot, j] = 0.0
         touch.told[robot, 0], touch.told[robot, 1] = 0.0, 0.0
@@ -169,7 +169,7 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
     if len(touch) > 0:
         time = now() if phases.size else 0
-        count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        count = touches(q[0], v[0], rows, dynamics, loads, touch.ground)
         time = lap(phases, COLLISION, time)
         if count > 0:
             _contact_step(count, False, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
@@ -243,7 +243,7 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
     _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     if len(touch) > 0:
         time = now() if phases.size else 0
-        count = touches(q[0], v[0], rows, dynamics, touch.ground)
+        count = touches(q[0], v[0], rows, dynamics, loads, touch.ground)
         time = lap(phases, COLLISION, time)
         if count > 0:
             for j in range(v.shape[1]):

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from engine import phases
 from engine.compile.entry import sort_of
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
-from engine.cpu.collision import surfaces
-from engine.cpu.collision.surfaces import Kind
-from engine.cpu.constraints import contact_room
-from engine.cpu.constraints.contact_room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Touch
-from engine.cpu.constraints.joint_constraints import JointRows
+from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
@@ -30,10 +26,17 @@ from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
+from engine.kernels.collision import surfaces
+from engine.kernels.collision.shape_contacts import touching_pairs
+from engine.kernels.collision.surfaces import Kind
+from engine.kernels.contact import room
+from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, By, Ground, Touch
+from engine.kernels.joint_rows import JointRows
 from engine.model import Model
 from engine.model.layout import pack
 from engine.process import OnePerProcess
 from engine.scene import Touches
+from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
 from engine.validation import Array
 
@@ -52,7 +55,7 @@ class Code(NamedTuple):
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
     kind of ground there is to touch, "" for none.
-    `own`: robots differ in their numbers. `pairs`: shapes touch shapes.
+    `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `by`: what impulses are found by, see `Ground`.
     """
 
     integrator: str
@@ -63,6 +66,7 @@ class Code(NamedTuple):
     contact: Kind | Literal[""] = ""
     own: bool = False
     pairs: bool = False
+    by: By = "bodies, then rows"
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -71,13 +75,16 @@ class Code(NamedTuple):
         algorithm = settings.algorithm
         if algorithm == "dca" and not trees.pays(settings.model):
             algorithm = "abia"
-        ground = None if settings.scene is None else settings.scene.ground
-        pairs = settings.scene is not None and contact_room.has_pairs(settings.model, settings.scene)
+        model, scene = settings.model, settings.scene
+        ground = None if scene is None else scene.ground
+        found = NO_PAIRS if scene is None else touching_pairs(model, scene)[0]
+        pairs = found.capacity > 0
         contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs)
+        by = room.by(model, found) if contact else cls.by
+        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, by)
 
     @property
     def seconds(self) -> float:
@@ -115,7 +122,7 @@ class Code(NamedTuple):
             "freeze" if self.freezes else "raise", JointRows(1e-3, False, False, whole, matrix),
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
-            contact_room.example(self.contact, self.pairs) if self.contact else (),
+            room.example(self.contact, self.pairs, self.by, contact_matrix.example()) if self.contact else (),
             Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))
@@ -160,7 +167,8 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = None
-        self._touch = contact_room.touch(model, settings.scene, batch) if code.contact and settings.scene else None
+        self._by = code.by
+        self._touch = room.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
@@ -200,32 +208,38 @@ class Stepper:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
         touch: Touch | tuple[()] = ()
         if self._touch is not None:
-            assert self._settings.scene is not None
-            touch = self._touch._replace(ground=contact_room.ground(model, self._settings.scene))
+            touch = self._touch._replace(ground=self._ground())
         return _Workplace(place, dynamics(algorithm, model, lanes), touch)
+
+    def _ground(self) -> Ground:
+        """What a thread works in where robots touch something."""
+        model, scene = self._settings.model, self._settings.scene
+        assert scene is not None
+        ground = room.ground(model, scene, self._by)
+        return ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._divergences.steps[:] = 0
         if self._touch is not None:
-            for array in contact_room.of_steps(self._touch):
+            for array in room.of_steps(self._touch):
                 array[:] = 0
 
     def memory(self) -> tuple[Array, ...]:
         """What the next step under contacts starts from, and what was touched in the last one: copies."""
         if self._touch is None:
             return ()
-        touch = self._touch._replace(which=self._touch.which.copy(), seen=self._touch.seen.copy())
+        touch = Touch(self._touch.ground, *(x.copy() for x in room.of_steps(self._touch)))
         beyond = np.arange(touch.which.shape[1]) >= touch.told[:, 1:2]
-        touch.which[beyond], touch.seen[beyond] = 0, 0.0
-        return tuple(np.array(x) for x in contact_room.of_steps(touch))
+        touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
+        return room.of_steps(touch)
 
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """See `engine.stepper.Stepper`."""
         self.start(q, v)
         self._divergences.steps[:], self._divergences.velocity[:] = divergences
-        own = () if self._touch is None else contact_room.of_steps(self._touch)
+        own = () if self._touch is None else room.of_steps(self._touch)
         for array, before in zip(own, memory, strict=True):
             array[:] = before
 
@@ -295,7 +309,7 @@ class Stepper:
     def _let_go(self) -> None:
         """Who diverged touches nothing: of the step that was not taken there may be no numbers."""
         if self._touch is not None and np.any(lost := self._divergences.steps != 0):
-            for array in contact_room.of_steps(self._touch):
+            for array in room.of_steps(self._touch):
                 array[lost] = 0
 
     def _run(
@@ -308,7 +322,7 @@ class Stepper:
         recorded = [_NOTHING if array is None else array[block] for array in record]
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
-            touch = contact_room.of_robots(touch, block)
+            touch = room.of_robots(touch, block)
         own: Own | tuple[()] = ()
         if self._group is None and not self._alike:
             own = Own(*(table[block] if len(table) > 1 else table for table in (self._constants, settings.joints)))
@@ -355,7 +369,7 @@ class Stepper:
             seen[..., IMPULSE:SLIP],
             seen[..., SLIP],
         )
-        link, other = contact_room.partners(self._touch)
+        link, other = room.partners(self._touch)
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         acting = np.arange(link.shape[1]) < told[:, 1:2]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])

@@ -1,5 +1,5 @@
 // The axis along which two boxes are farthest apart, or overlap least; a capsule's axis is a box without thickness (Gottschalk, Lin
-// and Manocha 1996): the text of engine/cpu/collision/boxes.py.
+// and Manocha 1996): the text of engine/kernels/collision/boxes.py.
 #pragma once
 
 #include "collision/support.cuh"

@@ -1,4 +1,4 @@
-// The signed distance of any two convex shapes, and the normal along which it is: the text of engine/cpu/collision/convex.py.
+// The signed distance of any two convex shapes, and the normal along which it is: the text of engine/kernels/collision/convex.py.
 #pragma once
 
 #include "collision/epa.cuh"

@@ -1,5 +1,5 @@
 // The direction in which two convex shapes that overlap come apart after the shortest way (van den Bergen 2001): the text of
-// engine/cpu/collision/epa.py. Vertices and triangles of the polytope stand in the pair's work.
+// engine/kernels/collision/epa.py. Vertices and triangles of the polytope stand in the pair's work.
 #pragma once
 
 #include "collision/gjk.cuh"

@@ -1,4 +1,4 @@
-// The distance of two convex shapes that are apart (Gilbert, Johnson and Keerthi 1988): the text of engine/cpu/collision/gjk.py.
+// The distance of two convex shapes that are apart (Gilbert, Johnson and Keerthi 1988): the text of engine/kernels/collision/gjk.py.
 #pragma once
 
 #include "collision/support.cuh"

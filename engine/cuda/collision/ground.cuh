@@ -1,4 +1,4 @@
-// Contacts between the points of a robot and the ground: the text of engine/cpu/collision/ground.py.
+// Contacts between the points of a robot and the ground: the text of engine/kernels/collision/ground.py.
 #pragma once
 
 #include "collision/height_field.cuh"

@@ -1,4 +1,4 @@
-// Where points and spheres are nearest to a height field, in closed form: the text of engine/cpu/collision/height_field.py.
+// Where points and spheres are nearest to a height field, in closed form: the text of engine/kernels/collision/height_field.py.
 #pragma once
 
 #include "collision/contact_room.cuh"

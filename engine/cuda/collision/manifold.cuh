@@ -1,4 +1,4 @@
-// Up to four contacts between the faces with which two shapes touch: the text of engine/cpu/collision/manifold.py.
+// Up to four contacts between the faces with which two shapes touch: the text of engine/kernels/collision/manifold.py.
 #pragma once
 
 #include "collision/touching_faces.cuh"

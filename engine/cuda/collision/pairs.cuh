@@ -1,4 +1,4 @@
-// Where two convex shapes touch or nearly touch: the text of engine/cpu/collision/pairs.py. Which of them is the first, by kind and
+// Where two convex shapes touch or nearly touch: the text of engine/kernels/collision/pairs.py. Which of them is the first, by kind and
 // then by number, pair_tables.py knows.
 #pragma once
 

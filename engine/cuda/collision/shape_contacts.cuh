@@ -1,5 +1,5 @@
 // Contacts of a robot's shapes with obstacles and with each other: which pairs are near, and where these touch. The text of
-// engine/cpu/collision/shape_contacts.py.
+// engine/kernels/collision/shape_contacts.py.
 #pragma once
 
 #include "collision/pairs.cuh"

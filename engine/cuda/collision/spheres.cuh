@@ -1,5 +1,5 @@
 // Contacts of spheres and capsules with each other and of spheres with boxes and cylinders, in closed form: the texts of
-// engine/cpu/collision/spheres.py and sphere_solids.py.
+// engine/kernels/collision/spheres.py and sphere_solids.py.
 #pragma once
 
 #include "collision/solids.cuh"

@@ -1,4 +1,4 @@
-// The farthest points of shapes, and of their difference, in a direction: the text of engine/cpu/collision/support.py. Spheres and
+// The farthest points of shapes, and of their difference, in a direction: the text of engine/kernels/collision/support.py. Spheres and
 // capsules count without their radius.
 #pragma once
 

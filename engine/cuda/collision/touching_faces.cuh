@@ -1,5 +1,5 @@
 // The face, edge or corner with which a shape touches another, as a polygon seen along the normal of the contact: the text of
-// engine/cpu/collision/touching_faces.py. A polygon of two corners is an edge, one of a single corner a point.
+// engine/kernels/collision/touching_faces.py. A polygon of two corners is an edge, one of a single corner a point.
 #pragma once
 
 #include "collision/support.cuh"

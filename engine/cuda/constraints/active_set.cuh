@@ -1,6 +1,6 @@
 // The mode of one joint under Coulomb friction, position limits and velocity limits, at velocity level: what
 // joint_constraints.cuh and chain_constraints.cuh ask of every joint. The text of
-// engine/cpu/constraints/joint_constraints.py, see there for the equations.
+// engine/kernels/joint_rows.py, see there for the equations.
 //
 // v⁺ lies within [low, high], low ≤ 0 ≤ high, and friction f resists it. A held joint has v⁺ = low, 0 or high and a
 // reaction r; a sliding one has the force −f or f, and no reaction.

@@ -5,8 +5,9 @@ It solves (M + d + JᵀΩJ) dv = τ + Jᵀs where JᵀΩJ adds a 6 × 6 matrix K
     I^A = I + K + Σ over children,  U = I^A S,  D = Sᵀ U + d,  G = D⁻¹ Sᵀ I^A,  t = D⁻¹ (τ − Sᵀ p)
     to the parent:  I^A − U G,  p + U t           and back:  dv = t − G a,  a = a_parent + S dv
 
-(Featherstone 2008, 7.3, but that I^A need not be symmetric.) All vectors are in the axes of the world, each body's
-about the origin of its own frame: from body to body they are shifted and never turned.
+(Featherstone 2008, 7.3, but that I^A need not be symmetric.) All vectors are in the axes of the world, see
+`kernels.world`. What a body hands to its parent stays in registers where that is the body before it, and lies in
+`Tree.sums` where a tree branches: along a limb a pass reads and writes only what the way back needs.
 """
 
 from __future__ import annotations
@@ -17,52 +18,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import (
+    add,
+    cross,
+    dot,
+    full,
+    inertia_shifted,
+    inverse,
+    less_rank_one,
+    load3,
+    load6,
+    load9,
+    matmul,
+    minus,
+    minus_outer,
+    mul,
+    mul_t,
+    plus,
+    scale,
+    store3,
+    store6,
+    store9,
+    sub,
+    transpose,
+    upper,
+)
+from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS, ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
+TO_PARENT, GATHERS = 0, 1
+"""Columns of `Tree.flow`: how a body hands its share to its parent, and whether shares wait for it in `sums`."""
+NEXT, FIRST, FURTHER = 1, 2, 3
+"""It hands it to the body before it; into `sums`, as the first of its parent's children; on top of what is there."""
+ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_SUMS = 42
 
-class Places(NamedTuple):
-    """Where n bodies are: `rotation` (n, 9) in the world by rows, and `arm` (n, 3) from the parent's origin."""
 
-    rotation: NDArray[np.floating]
-    arm: NDArray[np.floating]
+class Tree(NamedTuple):
+    """What the passes work in, for n bodies.
 
-
-class Recursion(NamedTuple):
-    """What one matrix leaves, for n bodies: `inertia` I^A, `U`, `G` and `inverse` D⁻¹, (n, 36) each.
-
-    Of a joint with one axis the leading 6 numbers of `U` and `G` and the first of `inverse` count. A ball joint's and a
-    free joint's are 6 × 3 and 6 × 6, along the axes of the world, by rows; `G` likewise (3 × 6 and 6 × 6).
+    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
+    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 18). `t` (n, 6) and the `twist` (n, 6)
+    are those of the last right-hand side, `sums` (n, 42) what children hand to bodies where the tree branches. `moved`
+    (n, 6) are the twists that impulses give the bodies, `step` (n, 6) those that Newton's last step adds.
     """
 
-    inertia: NDArray[np.floating]
+    flow: NDArray[np.int64]
     U: NDArray[np.floating]
-    G: NDArray[np.floating]
     inverse: NDArray[np.floating]
-
-
-class Vectors(NamedTuple):
-    """What one right-hand side leaves, for n bodies: the bias `force` p, the joint's `t`, the twist a, (n, 6) each."""
-
-    force: NDArray[np.floating]
+    G: NDArray[np.floating]
     t: NDArray[np.floating]
     twist: NDArray[np.floating]
+    sums: NDArray[np.floating]
+    moved: NDArray[np.floating]
+    step: NDArray[np.floating]
 
 
-def recursion(bodies: int) -> Recursion:
-    """Room for the recursion over so many bodies."""
-    return Recursion(*(np.zeros((bodies, 36)) for _ in range(4)))
-
-
-def vectors(bodies: int) -> Vectors:
-    """Room for a right-hand side over so many bodies."""
-    return Vectors(*(np.zeros((bodies, 6)) for _ in range(3)))
-
-
-@inline
-def has_one_axis(kind):
-    """Whether a joint of this kind turns about one axis or slides along one."""
-    return kind <= PRISMATIC
+def tree(parent: NDArray[np.int64]) -> Tree:
+    """Room for the recursion over bodies with these parents, which come before them."""
+    n = len(parent)
+    flow, begun = np.zeros((n, 2), np.int64), set()
+    for i in range(n - 1, -1, -1):
+        above = int(parent[i])
+        if above == i - 1 and above != WORLD:
+            flow[i, TO_PARENT] = NEXT
+        elif above != WORLD:
+            flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
+            flow[above, GATHERS] = 1
+            begun.add(above)
+    return Tree(flow, *(np.zeros((n, width)) for width in (18, 27, 18, 6, 6, _SUMS, 6, 6)))
 
 
 @inline
@@ -72,52 +97,9 @@ def axis_of(rotation):
 
 
 @inline
-def block(A, row, column):
-    """Of a 6 × 6 matrix the 3 × 3 block whose first entry is at (row, column)."""
-    k = 6 * row + column
-    return A[k], A[k + 1], A[k + 2], A[k + 6], A[k + 7], A[k + 8], A[k + 12], A[k + 13], A[k + 14]
-
-
-@inline
-def put_block(A, row, column, x):
-    """A 3 × 3 block into a 6 × 6 matrix."""
-    k = 6 * row + column
-    A[k], A[k + 1], A[k + 2] = x[0], x[1], x[2]
-    A[k + 6], A[k + 7], A[k + 8] = x[3], x[4], x[5]
-    A[k + 12], A[k + 13], A[k + 14] = x[6], x[7], x[8]
-
-
-@inline
-def add_block(A, row, column, x):
-    """A 3 × 3 block on top of what is in a 6 × 6 matrix."""
-    k = 6 * row + column
-    A[k] += x[0]
-    A[k + 1] += x[1]
-    A[k + 2] += x[2]
-    A[k + 6] += x[3]
-    A[k + 7] += x[4]
-    A[k + 8] += x[5]
-    A[k + 12] += x[6]
-    A[k + 13] += x[7]
-    A[k + 14] += x[8]
-
-
-@inline
-def sum9(A, B):
-    """The sum of two 3 × 3 matrices."""
-    return (
-        A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5], A[6] + B[6], A[7] + B[7],
-        A[8] + B[8],
-    )  # fmt: skip
-
-
-@inline
-def less9(A, B):
-    """The difference of two 3 × 3 matrices."""
-    return (
-        A[0] - B[0], A[1] - B[1], A[2] - B[2], A[3] - B[3], A[4] - B[4], A[5] - B[5], A[6] - B[6], A[7] - B[7],
-        A[8] - B[8],
-    )  # fmt: skip
+def has_one_axis(kind):
+    """Whether a joint of this kind turns about one axis or slides along one."""
+    return kind <= PRISMATIC
 
 
 @inline
@@ -143,287 +125,258 @@ def cross_right(A, r):
 
 
 @inline
-def add_shifted(A, r, B):
-    """Add to A the inertia B of a place that lies r away: A += Tᵀ B T, T the shift of twists."""
-    angular, right, left, linear = block(B, 0, 0), block(B, 0, 3), block(B, 3, 0), block(B, 3, 3)
-    turned = cross_left(r, linear)
-    corner = sum9(sum9(angular, cross_right(right, r)), cross_left(r, sum9(left, cross_right(linear, r))))
-    add_block(A, 0, 0, corner)
-    add_block(A, 0, 3, sum9(right, turned))
-    add_block(A, 3, 0, sum9(left, cross_right(linear, r)))
-    add_block(A, 3, 3, linear)
-
-
-@inline
-def add_at(A, r, omega):
-    """Add to A what a 3 × 3 matrix asks of the velocity of a place r away: Eᵀ Ω E, E = [−[r] 1]."""
+def at_place(r, omega):
+    """The blocks of what a 3 × 3 matrix asks of the velocity of a place r away: Eᵀ Ω E, E = [−[r] 1]."""
     turned = cross_left(r, omega)
-    add_block(A, 0, 0, cross_right(turned, r))
-    add_block(A, 0, 3, turned)
-    add_block(A, 3, 0, cross_right(omega, r))
-    add_block(A, 3, 3, omega)
+    return cross_right(turned, r), turned, cross_right(omega, r), omega
 
 
 @inline
-def put_rigid(A, R, mass, moment, inertia):
-    """The inertia of a rigid body, turned into the axes of the world; its numbers are in its own frame."""
-    h = mul(R, moment)
-    turned = matmul(matmul(R, inertia), (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8]))
-    put_block(A, 0, 0, turned)
-    put_block(A, 0, 3, (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0))
-    put_block(A, 3, 0, (0.0, h[2], -h[1], -h[2], 0.0, h[0], h[1], -h[0], 0.0))
-    put_block(A, 3, 3, (mass, 0.0, 0.0, 0.0, mass, 0.0, 0.0, 0.0, mass))
+def shifted(r, a, b, c, d):
+    """The blocks [a b; c d] of a place that lies r away: Tᵀ [a b; c d] T, T the shift of twists to it."""
+    turned = cross_left(r, d)
+    corner = plus(plus(a, cross_right(b, r)), cross_left(r, plus(c, cross_right(d, r))))
+    return corner, plus(b, turned), plus(c, cross_right(d, r)), d
+
+
+@inline
+def rigid_at(rigid):
+    """[A B; Bᵀ C] of a rigid body."""
+    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT, 1)
+    B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
+    return load6(rigid, INERTIA, 1), B, (m, 0.0, 0.0, m, 0.0, m)
+
+
+@inline
+def turned_diagonal(R, d, start):
+    """R diag(d) Rᵀ of three numbers d[start] …"""
+    x, y, z = d[start], d[start + 1], d[start + 2]
+    S = (x * R[0], y * R[1], z * R[2], x * R[3], y * R[4], z * R[5], x * R[6], y * R[7], z * R[8])
+    return matmul(S, transpose(R))
+
+
+@inline
+def _keep_shares(sums, hands, shares):
+    """A wrench (n, f) into `sums`, or on top of what is there."""
+    n, f = shares
+    if hands == FURTHER:
+        n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
+    store3(sums, 0, 1, n)
+    store3(sums, 3, 1, f)
 
 
 @kernel
-def invert(A, many, stride):
-    """The inverse of the leading many × many block of A, whose rows are `stride` apart, in place (Gauss and Jordan).
-
-    Without exchange of rows: the part of these matrices that is symmetric is positive.
-    """
-    for k in range(many):
-        pivot = 1.0 / A[stride * k + k]
-        A[stride * k + k] = 1.0
-        for j in range(many):
-            A[stride * k + j] *= pivot
-        for i in range(many):
-            if i != k:
-                share = A[stride * i + k]
-                A[stride * i + k] = 0.0
-                for j in range(many):
-                    A[stride * i + j] -= share * A[stride * k + j]
-
-
-@inline
-def _one_axis(i, offset, axis, added, tree):
-    """U, G and D⁻¹ of a joint that turns (offset 0) or slides (3); I^A then is what the parent gets."""
-    A, U, G = tree.inertia[i], tree.U[i], tree.G[i]
-    D = added
-    for r in range(6):
-        U[r] = A[6 * r + offset] * axis[0] + A[6 * r + offset + 1] * axis[1] + A[6 * r + offset + 2] * axis[2]
-    for r in range(3):
-        D += axis[r] * U[offset + r]
-    inverse = 1.0 / D
-    tree.inverse[i, 0] = inverse
-    for c in range(6):
-        k = 6 * offset + c
-        G[c] = inverse * (A[k] * axis[0] + A[k + 6] * axis[1] + A[k + 12] * axis[2])
-    for r in range(6):
-        for c in range(6):
-            A[6 * r + c] -= U[r] * G[c]
-
-
-@kernel
-def _many_axes(i, many, R, added, first, tree):
-    """The same of a ball joint (3) or a free joint (6), whose `added` numbers (from `first` on) are of its own axes."""
-    A, U, G, D = tree.inertia[i], tree.U[i], tree.G[i], tree.inverse[i]
-    for r in range(6):
-        for c in range(many):
-            U[many * r + c] = A[6 * r + c]
-    for r in range(many):
-        for c in range(many):
-            D[many * r + c] = A[6 * r + c]
-    for half in range(0, many, 3):
-        for r in range(3):
-            for c in range(3):
-                for k in range(3):
-                    D[many * (half + r) + half + c] += R[3 * r + k] * added[first + half + k] * R[3 * c + k]
-    invert(D, many, many)
-    for r in range(many):
-        for c in range(6):
-            total = 0.0
-            for k in range(many):
-                total += D[many * r + k] * A[6 * k + c]
-            G[6 * r + c] = total
-    for r in range(6):
-        for c in range(6):
-            total = 0.0
-            for k in range(many):
-                total += U[many * r + k] * G[6 * k + c]
-            A[6 * r + c] -= total
-
-
-@inline
-def eliminate(i, topology, places, added, tree):
-    """U, G and D⁻¹ of body i from its whole I^A, of which the parent gets its share; `added` (nv,) is d."""
-    kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
-    if has_one_axis(kind):
-        _one_axis(i, 0 if kind == REVOLUTE else 3, axis_of(places.rotation[i]), added[start], tree)
-    else:
-        _many_axes(i, 6 if kind == FREE else 3, places.rotation[i], added, start, tree)
-    if parent != WORLD:
-        add_shifted(tree.inertia[parent], load3(places.arm[i], 0, 1), tree.inertia[i])
-
-
-@inline
-def _force_of(places, i, half, tau, start):
-    """Three generalized forces of a ball or free joint in the axes of the world."""
-    return mul(load9(places.rotation[i], 0, 1), load3(tau, start + half, 1))
-
-
-@inline
-def gather(i, topology, places, tau, tree, vector):
-    """t of body i from its p, of which the parent gets its share; `tau` (nv,)."""
-    kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
-    p, t, U, D = vector.force[i], vector.t[i], tree.U[i], tree.inverse[i]
-    n, f = load3(p, 0, 1), load3(p, 3, 1)
-    if has_one_axis(kind):
-        along = dot(axis_of(places.rotation[i]), n if kind == REVOLUTE else f)
-        x = D[0] * (tau[start] - along)
-        t[0] = x
+def factorise(tau, added, topology, bodies, tree):
+    """The factors of M + d, and t of τ − bias; τ and d are (nv,)."""
+    A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # what the body before this one hands over
+    for i in range(topology.shape[0] - 1, -1, -1):
+        kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
+        R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
+        A, B, C = rigid_at(bodies.rigid[i])
+        A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
+        n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
+        if tree.flow[i, GATHERS] == 1:
+            n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
+            A, B, C = plus(A, load6(sums, 6, 1)), plus(B, load9(sums, 12, 1)), plus(C, load6(sums, 21, 1))
+        turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
+        n = add(n, add(mul(full(A), turning), mul(B, shifting)))
+        f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
+        if has_one_axis(kind):
+            e = axis_of(R)
+            x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
+            k = 1.0 / (dot(e, x if kind == REVOLUTE else y) + added[start])
+            w = k * (tau[start] - dot(e, n if kind == REVOLUTE else f))
+            store3(U, 0, 1, x)
+            store3(U, 3, 1, y)
+            D[0], t[0] = k, w
+            A, B, C = less_rank_one(A, B, C, x, y, k)
+            n, f = add(n, scale(w, x)), add(f, scale(w, y))
+        elif kind == FREE:
+            E, F, H = _inverse(A, B, C)
+            store9(D, 0, 1, E)
+            store9(D, 9, 1, F)
+            store9(D, 18, 1, H)
+            a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
+            x, y = sub(a, n), sub(b, f)
+            store3(t, 0, 1, add(mul(E, x), mul(F, y)))
+            store3(t, 3, 1, add(mul_t(F, x), mul(H, y)))
+            A, B, C, n, f = ZERO6, ZERO9, ZERO6, a, b
+        else:
+            S = full(A)
+            E = inverse(plus(S, turned_diagonal(R, added, start)))
+            store9(U, 0, 1, S)
+            store9(U, 9, 1, B)
+            store9(D, 0, 1, E)
+            w, X = mul(E, sub(mul(R, load3(tau, start, 1)), n)), matmul(E, B)
+            store3(t, 0, 1, w)
+            n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
+            A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
+            B = minus(B, matmul(S, X))
+        A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO
         if parent != WORLD:
-            n, f = add(n, scale(x, load3(U, 0, 1))), add(f, scale(x, load3(U, 3, 1)))
-    else:
-        many = 6 if kind == FREE else 3
-        a = sub(_force_of(places, i, 0, tau, start), n)
-        b = sub(_force_of(places, i, 3, tau, start), f) if kind == FREE else (0.0, 0.0, 0.0)
-        for r in range(many):
-            total = D[many * r] * a[0] + D[many * r + 1] * a[1] + D[many * r + 2] * a[2]
-            if kind == FREE:
-                total += D[many * r + 3] * b[0] + D[many * r + 4] * b[1] + D[many * r + 5] * b[2]
-            t[r] = total
-        if parent != WORLD:
-            for r in range(6):
-                for c in range(many):
-                    p[r] += U[many * r + c] * t[c]
-            n, f = load3(p, 0, 1), load3(p, 3, 1)
-    if parent != WORLD:
-        above, r = vector.force[parent], load3(places.arm[i], 0, 1)
-        store3(above, 0, 1, add(load3(above, 0, 1), add(n, cross(r, f))))
-        store3(above, 3, 1, add(load3(above, 3, 1), f))
+            r, hands = load3(bodies.arm[i], 0, 1), tree.flow[i, TO_PARENT]
+            A, B, C = inertia_shifted(r, A, B, C)
+            n = add(n, cross(r, f))
+            if hands == NEXT:
+                A0, B0, C0, n0, f0 = A, B, C, n, f
+            else:
+                above = tree.sums[parent]
+                _keep_shares(above, hands, (n, f))
+                if hands == FURTHER:
+                    A, B, C = plus(A, load6(above, 6, 1)), plus(B, load9(above, 12, 1)), plus(C, load6(above, 21, 1))
+                store6(above, 6, 1, A)
+                store9(above, 12, 1, B)
+                store6(above, 21, 1, C)
 
 
 @inline
-def carried(i, topology, places, base, twists):
-    """The twist of body i's origin as its parent moves it; `base` (3,) is the linear one of the world."""
-    parent = topology[i, 0]
+def _inverse(A, B, C):
+    """The blocks [E F; Fᵀ H] of [A B; Bᵀ C]⁻¹."""
+    Q = inverse(full(C))
+    X = matmul(B, Q)
+    E = inverse(minus(full(A), matmul(X, transpose(B))))
+    EX = matmul(E, X)
+    F = (-EX[0], -EX[1], -EX[2], -EX[3], -EX[4], -EX[5], -EX[6], -EX[7], -EX[8])
+    return E, F, plus(Q, matmul(transpose(X), EX))
+
+
+@inline
+def carried(i, parent, bodies, base, omega, velocity, tree):
+    """The twist of body i's origin as its parent moves it, from that of the body before it; `base` is the world's."""
     if parent == WORLD:
-        return (0.0, 0.0, 0.0), base
-    above = twists[parent]
-    omega = load3(above, 0, 1)
-    return omega, add(load3(above, 3, 1), cross(omega, load3(places.arm[i], 0, 1)))
+        return ZERO, base
+    if parent != i - 1:
+        omega, velocity = load3(tree.twist[parent], 0, 1), load3(tree.twist[parent], 3, 1)
+    return omega, add(velocity, cross(omega, load3(bodies.arm[i], 0, 1)))
 
 
 @inline
-def move(i, omega, velocity, topology, places, tree, vector, out):
-    """dv of body i's joint into `out` (nv,), and its twist, from that which its parent gives it."""
-    kind, start = topology[i, 1], topology[i, 3]
-    t, G, twist = vector.t[i], tree.G[i], vector.twist[i]
+def _less_many(U, E, t, above):
+    """t − G a of a ball joint, from what moves its body."""
+    n = add(mul(load9(U, 0, 1), above[0]), mul(load9(U, 9, 1), above[1]))
+    return sub(load3(t, 0, 1), mul(load9(E, 0, 1), n))
+
+
+@inline
+def move(i, omega, velocity, topology, bodies, tree, out):
+    """By the factors of M + d: dv of body i's joint into `out` (nv,); returns its twist, from its parent's there."""
+    kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
-        x = t[0] - (dot(load3(G, 0, 1), omega) + dot(load3(G, 3, 1), velocity))
+        x = t[0] - D[0] * (dot(load3(U, 0, 1), omega) + dot(load3(U, 3, 1), velocity))
         out[start] = x
-        along = scale(x, axis_of(places.rotation[i]))
+        along = scale(x, axis_of(R))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
+    elif kind == FREE:
+        a, b = load3(t, 0, 1), load3(t, 3, 1)
+        store3(out, start, 1, mul_t(R, sub(a, omega)))
+        store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
+        omega, velocity = a, b
     else:
-        a = _less(t, G, 0, omega, velocity)
-        R = load9(places.rotation[i], 0, 1)
-        store3(out, start, 1, mul_t(R, a))
-        if kind == FREE:
-            b = _less(t, G, 3, omega, velocity)
-            store3(out, start + 3, 1, mul_t(R, b))
-            velocity = add(velocity, b)
-        omega = add(omega, a)
-    store3(twist, 0, 1, omega)
-    store3(twist, 3, 1, velocity)
-
-
-@inline
-def add_joint(i, omega, velocity, topology, places, v):
-    """The twist of body i that its parent gives it, with what its joint adds at the velocities v (nv,)."""
-    kind, start, R = topology[i, 1], topology[i, 3], load9(places.rotation[i], 0, 1)
-    if kind == REVOLUTE:
-        omega = add(omega, scale(v[start], axis_of(R)))
-    elif kind == PRISMATIC:
-        velocity = add(velocity, scale(v[start], axis_of(R)))
-    else:
-        omega = add(omega, mul(R, load3(v, start, 1)))
-        if kind == FREE:
-            velocity = add(velocity, mul(R, load3(v, start + 3, 1)))
+        x = _less_many(U, D, t, (omega, velocity))
+        store3(out, start, 1, mul_t(R, x))
+        omega = add(omega, x)
     return omega, velocity
 
 
 @inline
-def _less(t, G, row, omega, velocity):
-    """Three of the numbers t − G a."""
-    x = (
-        dot(load3(G, 6 * row, 1), omega) + dot(load3(G, 6 * row + 3, 1), velocity),
-        dot(load3(G, 6 * row + 6, 1), omega) + dot(load3(G, 6 * row + 9, 1), velocity),
-        dot(load3(G, 6 * row + 12, 1), omega) + dot(load3(G, 6 * row + 15, 1), velocity),
-    )
-    return sub(load3(t, row, 1), x)
-
-
-@inline
-def _shifted(Y, r, above):
-    """The mobility `above` as it is a place r away: T Y Tᵀ, into Y."""
-    angular, right, left, linear = block(above, 0, 0), block(above, 0, 3), block(above, 3, 0), block(above, 3, 3)
-    turned = less9(right, cross_right(angular, r))
-    put_block(Y, 0, 0, angular)
-    put_block(Y, 0, 3, turned)
-    put_block(Y, 3, 0, less9(left, cross_left(r, angular)))
-    put_block(Y, 3, 3, less9(less9(linear, cross_left(r, turned)), cross_right(left, r)))
+def keep_twist(i, omega, velocity, tree):
+    """The twist of body i where other bodies than the next one hang from it."""
+    if tree.flow[i, GATHERS] == 1:
+        store3(tree.twist[i], 0, 1, omega)
+        store3(tree.twist[i], 3, 1, velocity)
 
 
 @kernel
-def mobility(i, topology, places, tree, spread):
-    """`spread` (n, 36): of body i the twist that a unit wrench on it makes, from its parent's; symmetric matrices only.
-
-    With Y of the parent shifted here: S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ. Answers, of a joint with one axis, what a unit
-    force on it makes of its own velocity.
-    """
-    parent, kind, Y, G, D = topology[i, 0], topology[i, 1], spread[i], tree.G[i], tree.inverse[i]
-    for k in range(36):
-        Y[k] = 0.0
-    if parent != WORLD:
-        _shifted(Y, load3(places.arm[i], 0, 1), spread[parent])
-    if not has_one_axis(kind):
-        many = 6 if kind == FREE else 3
-        for r in range(many):  # rows, then columns, of (1 − S G) Y (1 − S G)ᵀ
-            for c in range(6):
-                total = 0.0
-                for k in range(6):
-                    total += G[6 * r + k] * Y[6 * k + c]
-                tree.inertia[i, 6 * r + c] = total
-        for r in range(many):
-            for c in range(6):
-                Y[6 * r + c] -= tree.inertia[i, 6 * r + c]
-        for r in range(6):
-            for c in range(many):
-                total = 0.0
-                for k in range(6):
-                    total += Y[6 * r + k] * G[6 * c + k]
-                tree.inertia[i, 6 * r + c] = total
-        for r in range(6):
-            for c in range(many):
-                Y[6 * r + c] -= tree.inertia[i, 6 * r + c]
-        for r in range(many):
-            for c in range(many):
-                Y[6 * r + c] += D[many * r + c]
-        return 0.0
-    offset, axis = 0 if kind == REVOLUTE else 3, axis_of(places.rotation[i])
-    own, z = D[0], tree.inertia[i]
-    for r in range(6):
-        total = 0.0
-        for c in range(6):
-            total += Y[6 * r + c] * G[c]
-        z[r] = total
-        own += G[r] * total
-    for r in range(3):
-        for c in range(6):
-            Y[6 * (offset + r) + c] -= axis[r] * z[c]
-            Y[6 * c + offset + r] -= axis[r] * z[c]
-    for r in range(3):
-        for c in range(3):
-            Y[6 * (offset + r) + offset + c] += own * axis[r] * axis[c]
-    return own
+def accelerations(gravity, topology, bodies, tree, out):
+    """q̈ into `out` (nv,), after `factorise`."""
+    omega, velocity, up = ZERO, ZERO, (-gravity[0], -gravity[1], -gravity[2])
+    for i in range(topology.shape[0]):
+        omega, velocity = carried(i, topology[i, 0], bodies, up, omega, velocity, tree)
+        omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+        omega = add(omega, load3(bodies.product[i], 0, 1))
+        velocity = add(velocity, load3(bodies.product[i], 3, 1))
+        keep_twist(i, omega, velocity, tree)
 
 
 @inline
-def mobility_at(Y, r):
+def gather(i, n, f, tau, topology, bodies, tree):
+    """By the factors of M + d: t of body i from its p = (n, f) and τ (nv,); returns p + U t, about its own origin."""
+    kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    U, D = tree.U[i], tree.inverse[i]
+    if has_one_axis(kind):
+        w = D[0] * (tau[start] - dot(axis_of(R), n if kind == REVOLUTE else f))
+        t[0] = w
+        n, f = add(n, scale(w, load3(U, 0, 1))), add(f, scale(w, load3(U, 3, 1)))
+    elif kind == FREE:
+        a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
+        x, y, F = sub(a, n), sub(b, f), load9(D, 9, 1)
+        store3(t, 0, 1, add(mul(load9(D, 0, 1), x), mul(F, y)))
+        store3(t, 3, 1, add(mul_t(F, x), mul(load9(D, 18, 1), y)))
+        n, f = a, b
+    else:
+        w = mul(load9(D, 0, 1), sub(mul(R, load3(tau, start, 1)), n))
+        store3(t, 0, 1, w)
+        n, f = add(n, mul(load9(U, 0, 1), w)), add(f, mul_t(load9(U, 9, 1), w))
+    return n, f
+
+
+@inline
+def hand_over(i, n, f, topology, bodies, tree):
+    """A wrench (n, f) of body i to its parent; returns that which the body before it gets: none, if it is not that."""
+    parent, hands = topology[i, 0], tree.flow[i, TO_PARENT]
+    if parent == WORLD:
+        return ZERO, ZERO
+    n = add(n, cross(load3(bodies.arm[i], 0, 1), f))
+    if hands == NEXT:
+        return n, f
+    _keep_shares(tree.sums[parent], hands, (n, f))
+    return ZERO, ZERO
+
+
+@inline
+def shifted_mobility(r, E, F, H):
+    """The mobility [E F; Fᵀ H] as it is a place r away: T Y Tᵀ."""
+    turned = minus(F, cross_right(full(E), r))
+    corner = minus(minus(full(H), cross_left(r, turned)), cross_right(transpose(F), r))
+    return E, turned, upper(corner)
+
+
+@inline
+def mobility_of(i, E, F, H, topology, bodies, tree):
+    """Of body i the twist that a unit wrench on it makes, from its parent's, shifted to its place.
+
+    S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ. Returns also, of a joint with one axis, what a unit force on it makes of its own
+    velocity, and of a ball joint D⁻¹ (9); of a free one 0.
+    """
+    kind, U, D = topology[i, 1], tree.U[i], tree.inverse[i]
+    if kind == FREE:
+        return upper(load9(D, 0, 1)), load9(D, 9, 1), upper(load9(D, 18, 1)), 0.0
+    if has_one_axis(kind):
+        e, k = axis_of(bodies.rotation[i]), D[0]
+        x, y = scale(k, load3(U, 0, 1)), scale(k, load3(U, 3, 1))
+        a, b = add(mul(full(E), x), mul(F, y)), add(mul_t(F, x), mul(full(H), y))
+        own = k + dot(x, a) + dot(y, b)
+        if kind == REVOLUTE:
+            a = sub(a, scale(0.5 * own, e))
+            A = minus_outer(minus_outer(full(E), e, a), a, e)
+            return upper(A), minus_outer(F, e, b), H, own
+        b = sub(b, scale(0.5 * own, e))
+        C = minus_outer(minus_outer(full(H), e, b), b, e)
+        return E, minus_outer(F, a, e), upper(C), own
+    inv = load9(D, 0, 1)
+    P, Q = matmul(inv, load9(U, 0, 1)), matmul(inv, load9(U, 9, 1))  # G
+    X = plus(matmul(P, full(E)), matmul(Q, transpose(F)))  # G Y
+    Z = plus(matmul(P, F), matmul(Q, full(H)))
+    K = plus(inv, plus(matmul(X, transpose(P)), matmul(Z, transpose(Q))))  # D⁻¹ + G Y Gᵀ
+    A = plus(minus(minus(full(E), X), transpose(X)), K)
+    return upper(A), minus(F, Z), H, 0.0
+
+
+@inline
+def mobility_at(E, F, H, r):
     """(3 × 3): what velocity a unit force at a place r away from a body's origin makes there: E Y Eᵀ, E = [−[r] 1]."""
-    angular, right, left, linear = block(Y, 0, 0), block(Y, 0, 3), block(Y, 3, 0), block(Y, 3, 3)
-    turned = less9(right, cross_right(angular, r))
-    return less9(less9(linear, cross_left(r, turned)), cross_right(left, r))
+    return full(shifted_mobility(r, E, F, H)[2])

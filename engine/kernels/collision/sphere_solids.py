@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.cpu.collision.found import put_between
-from engine.cpu.collision.spheres import CLOSEST, clamped
+from engine.kernels.collision.found import put_between
+from engine.kernels.collision.spheres import CLOSEST, clamped
 from engine.kernels.spatial import add, dot, mul, mul_t, scale, sub
 
 

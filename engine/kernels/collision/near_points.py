@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.cpu.collision import height_field
-from engine.cpu.collision.frames import tangents
-from engine.cpu.collision.height_field import near_sphere, under
-from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
+from engine.kernels.collision import height_field
+from engine.kernels.collision.frames import tangents
+from engine.kernels.collision.height_field import near_sphere, under
+from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
 from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
 from engine.scene.thresholds import NEAR
@@ -28,8 +28,8 @@ class Near(NamedTuple):
     """Points of one shape that are near, of which the leading ones count, and what finding them takes.
 
     `point` (Q,) is their number, `at` (Q, 3) their place in the world, `normal` (Q, 3) the ground's there, `gap` (Q,),
-    m. `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins; `seen` (P,)
-    holds the number of the last walk that came by a point, and `walks` (1,) counts them.
+    m. `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins; `seen`
+    (⌈Q/32⌉,) has a bit for each point of the shape that a walk came by.
     """
 
     point: NDArray[np.int64]
@@ -38,17 +38,14 @@ class Near(NamedTuple):
     gap: NDArray[np.floating]
     lowest: NDArray[np.int64]
     seen: NDArray[np.int64]
-    walks: NDArray[np.int64]
 
 
 def room(points: Points) -> Near:
     """Room for the points of any one of these shapes."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
-    lowest, seen = np.zeros(m, np.int64), np.zeros(max(1, len(points.radius)), np.int64)
+    lowest, seen = np.zeros(m, np.int64), np.zeros(-(-n // 32), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
-    return Near(
-        np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), lowest, seen, np.zeros(1, np.int64)
-    )
+    return Near(np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), lowest, seen)
 
 
 class Motion(NamedTuple):
@@ -160,18 +157,26 @@ def _lowest(k, e, points):
 
 
 @inline
+def _is_new(k, first, near):
+    """Whether a walk comes by point k of a shape for the first time; it is marked then."""
+    word, bit = (k - first) >> 5, 1 << ((k - first) & 31)
+    new = near.seen[word] & bit == 0
+    near.seen[word] = near.seen[word] | bit
+    return new
+
+
+@inline
 def _walk(s, points, motion, dt, surface, near):
     """The near corners of a hull: from the lowest one now, and the lowest one two steps on, along edges."""
     first, n = points.first[s], load3(surface.plane, 0, 1)
-    near.walks[0] += 1
-    walk = near.walks[0]
+    for word in range((points.first[s + 1] - first + 31) >> 5):
+        near.seen[word] = 0
     lowest = _lowest(near.lowest[s], mul_t(motion.R, n), points)
     near.lowest[s] = lowest
-    near.seen[lowest] = walk
+    _is_new(lowest, first, near)
     count = _take(0, lowest, first, points, motion, dt, surface, near)
     later = _lowest(lowest, mul_t(motion.R, add(n, scale(2.0 * dt, cross(n, motion.omega)))), points)
-    if near.seen[later] != walk:
-        near.seen[later] = walk
+    if _is_new(later, first, near):
         count = _take(count, later, first, points, motion, dt, surface, near)
     done = 0
     while done < count:
@@ -179,8 +184,7 @@ def _walk(s, points, motion, dt, surface, near):
         done += 1
         for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
             other = points.neighbour[place]
-            if near.seen[other] != walk:
-                near.seen[other] = walk
+            if _is_new(other, first, near):
                 count = _take(count, other, first, points, motion, dt, surface, near)
     return count
 

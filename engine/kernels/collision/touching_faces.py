@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.found import RIM
-from engine.cpu.collision.support import facing
+from engine.kernels.collision.found import RIM
+from engine.kernels.collision.support import facing
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import apart, inline
-from engine.cpu.collision import found as narrow
-from engine.cpu.collision.found import Found
-from engine.cpu.collision.ground import put
-from engine.cpu.collision.pairs import pair_contacts
-from engine.cpu.rigid_body import workspace as at
+from engine.kernels.collision import found as narrow
+from engine.kernels.collision.found import Found
+from engine.kernels.collision.ground import put
+from engine.kernels.collision.pairs import pair_contacts
 from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
 from engine.model import WORLD, Model
 from engine.model.poses import body_poses
@@ -84,7 +83,7 @@ def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
 
 
 @inline
-def _move(pairs, bodies, w):
+def _move(pairs, bodies):
     """The shapes of moving bodies into their places, with their velocities."""
     for s in range(pairs.body.size):
         body = pairs.body[s]
@@ -93,12 +92,12 @@ def _move(pairs, bodies, w):
             turn = matmul(R, load9(pairs.inner[s], 0, 1))
             shift = mul(R, load3(pairs.inner[s], 9, 1))
             arm = add(shift, mul(turn, load3(pairs.shapes.bound[s], 0, 1)))
-            omega = mul(R, load3(w[body], at.V, 1))
+            omega = load3(bodies.twist[body], 0, 1)
             store9(pairs.rotation[s], 0, 1, turn)
             store3(pairs.position[s], 0, 1, add(p, shift))
             store3(pairs.middle[s], 0, 1, add(p, arm))
             store3(pairs.omega[s], 0, 1, omega)
-            store3(pairs.velocity[s], 0, 1, add(mul(R, load3(w[body], at.V + 3, 1)), cross(omega, arm)))
+            store3(pairs.velocity[s], 0, 1, add(load3(bodies.twist[body], 3, 1), cross(omega, arm)))
 
 
 @inline
@@ -115,12 +114,12 @@ def _velocity(s, x, pairs):
 
 
 @apart
-def shape_contacts(total, points, shapes, pairs, bodies, w, dt, out):
+def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
     """The contacts of pairs that are near, after `total` others in `out`; answers how many there are then. One lane.
 
     They are numbered after `points` points and `shapes` shapes: by their pair, and their place among its contacts.
     """
-    _move(pairs, bodies, w)
+    _move(pairs, bodies)
     for k in range(pairs.one.size):
         a, b = pairs.one[k], pairs.other[k]
         apart = sub(load3(pairs.middle[a], 0, 1), load3(pairs.middle[b], 0, 1))

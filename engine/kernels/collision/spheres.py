@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.found import put_between
-from engine.cpu.collision.frames import tangents
+from engine.kernels.collision.found import put_between
+from engine.kernels.collision.frames import tangents
 from engine.kernels.spatial import add, cross, dot, scale, sub
 
 _NOUGHT = 1e-12  # relative to what is added up: below it a difference has no direction

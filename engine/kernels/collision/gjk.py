@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.support import farthest
+from engine.kernels.collision.support import farthest
 from engine.kernels.spatial import add, cross, dot, load3, load6, load9, mul, scale, store3, store6, sub
 
 FAR, APART, OVERLAP = range(3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.epa import least_overlap
-from engine.cpu.collision.gjk import APART, FAR, OVERLAP, closest_points
-from engine.cpu.collision.support import begin, core_radius, facing, gap_along
+from engine.kernels.collision.epa import least_overlap
+from engine.kernels.collision.gjk import APART, FAR, OVERLAP, closest_points
+from engine.kernels.collision.support import begin, core_radius, facing, gap_along
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 

@@ -8,10 +8,10 @@ lie beside an edge are on it: so what rests keeps its contacts, and their featur
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.found import put
-from engine.cpu.collision.frames import tangents
-from engine.cpu.collision.spheres import CLOSEST
-from engine.cpu.collision.touching_faces import touching_face
+from engine.kernels.collision.found import put
+from engine.kernels.collision.frames import tangents
+from engine.kernels.collision.spheres import CLOSEST
+from engine.kernels.collision.touching_faces import touching_face
 from engine.kernels.spatial import add, load3, mul, mul_t
 from engine.scene.points import KEPT
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.surfaces import GAP, NORMAL, PLACE
+from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
 from engine.kernels.spatial import add, dot, load3, nearest, scale, store3, sub
 from engine.scene.points import KEPT
 

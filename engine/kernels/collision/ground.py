@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import apart, inline
-from engine.cpu.collision.frames import tangents
-from engine.cpu.collision.near_points import Motion, near_points
-from engine.cpu.rigid_body import workspace as at
-from engine.kernels.spatial import cross, dot, load3, load9, mul, store3, sub
+from engine.kernels.collision.frames import tangents
+from engine.kernels.collision.near_points import Motion, near_points
+from engine.kernels.spatial import cross, dot, load3, load9, store3, sub
 from engine.scene.points import KEPT
 
 
@@ -34,13 +33,6 @@ def contacts(capacity: int) -> Contacts:
     n = max(capacity, 1)
     whole = np.zeros(n, np.int64), np.zeros(n, np.int64)
     return Contacts(*whole, np.zeros((n, 3)), np.zeros((n, 9)), np.zeros(n))
-
-
-class Bodies(NamedTuple):
-    """The bodies of a robot in the world: rotation (n, 9) and position (n, 3)."""
-
-    rotation: NDArray[np.floating]
-    position: NDArray[np.floating]
 
 
 @inline
@@ -93,7 +85,7 @@ def _best(out, first, count, found, near):
 
 
 @apart
-def ground_contacts(points, bodies, w, surface, dt, near, out):
+def ground_contacts(points, bodies, surface, dt, near, out):
     """The contacts with a surface, see `surfaces`, into `out`; answers how many there are. One lane.
 
     Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most.
@@ -102,7 +94,7 @@ def ground_contacts(points, bodies, w, surface, dt, near, out):
     for s in range(points.body.size):
         body = points.body[s]
         R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
-        motion = Motion(R, p, mul(R, load3(w[body], at.V, 1)), mul(R, load3(w[body], at.V + 3, 1)))
+        motion = Motion(R, p, load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1))
         found, kept = near_points(s, points, motion, dt, surface, near), 0
         while kept < min(found, KEPT):
             few = points.first[s + 1] - points.first[s] <= KEPT

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.boxes import separating_axis
-from engine.cpu.collision.convex import signed_distance
-from engine.cpu.collision.found import put
-from engine.cpu.collision.gjk import FAR
-from engine.cpu.collision.manifold import manifold
-from engine.cpu.collision.sphere_solids import sphere_box, sphere_cylinder
-from engine.cpu.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
-from engine.cpu.collision.support import core_radius
+from engine.kernels.collision.boxes import separating_axis
+from engine.kernels.collision.convex import signed_distance
+from engine.kernels.collision.found import put
+from engine.kernels.collision.gjk import FAR
+from engine.kernels.collision.manifold import manifold
+from engine.kernels.collision.sphere_solids import sphere_box, sphere_cylinder
+from engine.kernels.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
+from engine.kernels.collision.support import core_radius
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, sub
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.collision.support import farthest
+from engine.kernels.collision.support import farthest
 from engine.kernels.spatial import cross, dot, load3, load6, scale, store3, store6, sub
 
 _ENOUGH = 1e-6  # relative to the smaller shape: how much nearer the surface may be than the polytope

@@ -1,0 +1,191 @@
+"""The search for impulses: plans of Newton's steps, each with a scaling of r and a first ε, until one leaves little.
+
+It is taken step by step, so that a GPU can let robots that need many steps take them while others go on.
+"""
+
+from __future__ import annotations
+
+from engine.compile import inline, kernel
+from engine.compile.operations import is_single
+from engine.kernels.contact.newton import direction, stay
+from engine.kernels.contact.problem import (
+    BEST,
+    ENOUGH,
+    EPS,
+    LAST,
+    LEAST,
+    LEFT,
+    LOWEST,
+    MOST,
+    PART,
+    PLAN,
+    TOLERANCE,
+    greatest_velocity,
+    merit,
+    residual,
+)
+from engine.kernels.contact.rounding import fine, least_weight, stalled_weight
+from engine.kernels.spatial import add, load3, scale, store3
+from engine.kernels.world import ZERO
+
+WARM, OVERLAP, COLD = 0, 1, 2
+_LAST_STEP = 1e-4
+"""ε in the last step, where rounding, some 1e-16/ε, is what is left."""
+_CLOSE = 1e-3
+"""Merit below which a step that changes nothing is one that ε holds up, and not one that goes astray."""
+_FAR = 1e30
+
+
+@inline
+def _go(contacts, joints, part, p):
+    """λ and u `part` of the step on."""
+    for i in range(contacts):
+        store3(p.impulse[i], 0, 1, add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1))))
+        store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1))))
+    for j in range(joints):
+        p.joint_impulse[j] += part * p.joint_change[j]
+        p.joint_u[j] += part * p.joint_motion[j]
+
+
+@inline
+def _keep(contacts, joints, p):
+    """The present impulses as the best."""
+    for i in range(contacts):
+        store3(p.best[i], 0, 1, load3(p.impulse[i], 0, 1))
+    for j in range(joints):
+        p.joint_best[j] = p.joint_impulse[j]
+
+
+@inline
+def _from_nothing(contacts, joints, p, tree):
+    """No impulses, and nothing moves."""
+    for i in range(contacts):
+        store3(p.impulse[i], 0, 1, (0.0, 0.0, 0.0))
+        store3(p.u[i], 0, 1, load3(p.free[i], 0, 1))
+    for j in range(joints):
+        p.joint_impulse[j], p.joint_u[j] = 0.0, p.joint_free[j]
+    for i in range(tree.moved.shape[0]):
+        store3(tree.moved[i], 0, 1, ZERO)
+        store3(tree.moved[i], 3, 1, ZERO)
+    for j in range(p.total.size):
+        p.total[j] = 0.0
+    stay(contacts, joints, p, tree)
+
+
+@inline
+def _plan(k, x):
+    """r in multiples of 1/size, Newton steps at most, and ε for each of the merit at first; x has the number type."""
+    if k == WARM:
+        return 3.0, 6, 0.1
+    if k == OVERLAP:
+        return 3.0, 12, 1e-4
+    if k == COLD:
+        return 3.0, 16 if is_single(x) else 25, 1.0
+    if k == COLD + 1:
+        return 0.3, 12 if is_single(x) else 20, 1.0
+    if k == COLD + 2:
+        return 30.0, 20, 0.1
+    return 1.0, 40, 1.0
+
+
+@inline
+def _last_plan(x):
+    """The plan after which there is no other."""
+    return COLD + 1 if is_single(x) else COLD + 3
+
+
+@inline
+def _longest_step(contacts, joints, p, share, best, most):
+    """How much of a step is gone: all, or the part of five, each half of the one before, that leaves least; and what it
+    leaves of the merit. None, 0, where that is no number."""
+    part, tried, there = 1.0, 0.0, _FAR
+    for _ in range(5):
+        left = merit(contacts, joints, p, share, part, most)
+        if left < there:
+            tried, there = part, left
+        if left < (1.1 * best if best < _CLOSE else best):
+            break
+        part *= 0.5
+    return tried, there
+
+
+@inline
+def _begin_plan(plan, contacts, joints, work):
+    """Begin a plan: from no impulses, but `WARM`."""
+    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    share, steps, first = _plan(plan, numbers[MOST])
+    if plan != WARM:
+        _from_nothing(contacts, joints, p, work.tree)
+    left = residual(contacts, joints, p, 0.0, numbers[MOST])
+    best = merit(contacts, joints, p, share, 0.0, numbers[MOST])
+    counts[PLAN], counts[LEFT], counts[LAST] = plan, steps, 0
+    numbers[BEST], numbers[LOWEST], numbers[PART] = best, left, 0.0
+    numbers[EPS] = max(least_weight(best), first * min(1.0, best))
+    if left < numbers[LEAST]:
+        numbers[LEAST] = left
+        _keep(contacts, joints, p)
+
+
+@kernel
+def begin(plan, tolerance, enough, contacts, joints, work):
+    """Begin a search that aims at the residual `tolerance`; what leaves less than `enough` needs no other plan.
+
+    `plan` is the first: `COLD`; `WARM`, from `impulse`, `u`, `total` and the bodies' twists as they are, which belong
+    together; or `OVERLAP`, of contacts without friction and of no joints.
+    """
+    numbers = work.search.numbers
+    numbers[MOST] = greatest_velocity(contacts, joints, work.problem)
+    numbers[LEAST], numbers[TOLERANCE], numbers[ENOUGH] = _FAR, tolerance, enough
+    _begin_plan(plan, contacts, joints, work)
+
+
+@inline
+def _is_over(numbers, counts):
+    """Whether the plan is over."""
+    return counts[LEFT] == 0 or counts[LAST] == 1 or numbers[LOWEST] <= fine(numbers[EPS]) * numbers[TOLERANCE]
+
+
+@inline
+def _is_done(numbers, counts):
+    """Whether no plan follows."""
+    return numbers[LEAST] <= numbers[ENOUGH] or counts[PLAN] == _last_plan(numbers[EPS])
+
+
+@kernel
+def advance(contacts, joints, inertia, topology, bodies, work, count):
+    """A Newton step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
+
+    `inertia` (nv,) is d of the robot; `count` (3,): its second number grows by the steps taken.
+    """
+    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    while _is_over(numbers, counts):
+        if _is_done(numbers, counts):
+            return True
+        _begin_plan(max(counts[PLAN] + 1, COLD), contacts, joints, work)
+    share, most, best = _plan(counts[PLAN], numbers[MOST])[0], numbers[MOST], numbers[BEST]
+    eps, first = numbers[EPS], _plan(counts[PLAN], numbers[MOST])[2]
+    if numbers[LOWEST] <= numbers[TOLERANCE]:
+        counts[LAST], eps = 1, _LAST_STEP
+    count[1] += 1
+    counts[LEFT] -= 1
+    direction(joints, numbers[PART], share, eps, inertia, topology, bodies, work)
+    part, there = _longest_step(contacts, joints, p, share, best, most)
+    numbers[PART] = part
+    if part == 0.0:
+        counts[LEFT] = 0
+    else:
+        _go(contacts, joints, part, p)
+        left = residual(contacts, joints, p, 0.0, most)
+        if left < numbers[LOWEST]:
+            numbers[LOWEST] = left
+            if left < numbers[LEAST]:
+                numbers[LEAST] = left
+                _keep(contacts, joints, p)
+        if best < _CLOSE and 0.9 * best < there and there < 1.1 * best:
+            eps = max(stalled_weight(most), 0.1 * eps)
+        elif there < best:
+            eps = max(least_weight(most), min(first * there, 0.3 * eps))
+        else:
+            eps = min(1.0, max(2.0 * eps, 1e-6))
+        numbers[EPS], numbers[BEST] = eps, min(best, there)
+    return _is_over(numbers, counts) and _is_done(numbers, counts)

@@ -1,0 +1,135 @@
+"""The bodies of one robot in the axes of the world: poses, twists, inertias and what their motion takes, in one pass.
+
+Vectors of a body are about the origin of its own frame: from body to body they are shifted and never turned.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline, kernel
+from engine.compile.operations import is_single
+from engine.kernels.sines import sine_and_cosine
+from engine.kernels.spatial import (
+    LARGEST_ANGLE,
+    add,
+    columns,
+    cross,
+    full,
+    load3,
+    load6,
+    load9,
+    matmul,
+    momentum,
+    mul,
+    rotate_symmetric,
+    rotation_from_quaternion,
+    scale,
+    sincos,
+    store3,
+    store6,
+    store9,
+    sub,
+)
+from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, layout
+
+ZERO = (0.0, 0.0, 0.0)
+MASS, FIRST_MOMENT, INERTIA, RIGID = 0, 1, 4, 10
+"""Where the numbers of a rigid body stand in a row of `Bodies.rigid`, and how many they are."""
+
+
+class Bodies(NamedTuple):
+    """The bodies of a robot in the world, of which there are n.
+
+    `rotation` (n, 9) by rows, `position` (n, 3) of the origin and `arm` (n, 3) to it from the parent's; `twist` (n, 6);
+    `rigid` (n, 10) mass, first moment and rotational inertia; the `bias` force (n, 6) −ad_Vᵀ J V, and `product` (n, 6),
+    ad_V S q̇.
+    """
+
+    rotation: NDArray[np.floating]
+    position: NDArray[np.floating]
+    arm: NDArray[np.floating]
+    twist: NDArray[np.floating]
+    rigid: NDArray[np.floating]
+    bias: NDArray[np.floating]
+    product: NDArray[np.floating]
+
+
+def bodies(n: int) -> Bodies:
+    """Room for the bodies of a robot."""
+    return Bodies(*(np.zeros((n, width)) for width in (9, 3, 3, 6, RIGID, 6, 6)))
+
+
+@inline
+def _sine_and_cosine(x):
+    if is_single(x) or not abs(x) <= LARGEST_ANGLE:
+        return sine_and_cosine(x)
+    return sincos(x)
+
+
+@inline
+def _in_parent(kind, c, q, at):
+    """Rotation and place of a body in its parent's frame."""
+    R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
+    if kind == REVOLUTE:
+        u, v, w = columns(R)
+        s, o = _sine_and_cosine(q[at])
+        x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+        return (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]), p
+    if kind == PRISMATIC:
+        return R, add(p, scale(q[at], (R[2], R[5], R[8])))
+    if kind == FREE:
+        turned = rotation_from_quaternion(q[at + 3], q[at + 4], q[at + 5], q[at + 6])
+        return matmul(R, turned), add(p, mul(R, load3(q, at, 1)))
+    return matmul(R, rotation_from_quaternion(q[at], q[at + 1], q[at + 2], q[at + 3])), p
+
+
+@inline
+def joint_twist(kind, R, v, at):
+    """S q̇ of a joint whose body has the rotation R, from its velocities v[at], …"""
+    if kind == REVOLUTE:
+        return scale(v[at], (R[2], R[5], R[8])), ZERO
+    if kind == PRISMATIC:
+        return ZERO, scale(v[at], (R[2], R[5], R[8]))
+    if kind == FREE:
+        return mul(R, load3(v, at, 1)), mul(R, load3(v, at + 3, 1))
+    return mul(R, load3(v, at, 1)), ZERO
+
+
+@kernel
+def place(q, v, wrenches, topology, constants, bodies):
+    """The bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty tuple."""
+    for i in range(topology.shape[0]):
+        kind, parent, c = topology[i, 1], topology[i, 0], constants[i]
+        R, p = _in_parent(kind, c, q, topology[i, 2])
+        omega, velocity, arm = ZERO, ZERO, p
+        if parent != WORLD:
+            above = load9(bodies.rotation[parent], 0, 1)
+            arm, R = mul(above, p), matmul(above, R)
+            p = add(load3(bodies.position[parent], 0, 1), arm)
+            omega = load3(bodies.twist[parent], 0, 1)
+            velocity = add(load3(bodies.twist[parent], 3, 1), cross(omega, arm))
+        store9(bodies.rotation[i], 0, 1, R)
+        store3(bodies.position[i], 0, 1, p)
+        store3(bodies.arm[i], 0, 1, arm)
+        turning, shifting = joint_twist(kind, R, v, topology[i, 3])
+        store3(bodies.product[i], 0, 1, cross(omega, turning))
+        store3(bodies.product[i], 3, 1, add(cross(velocity, turning), cross(omega, shifting)))
+        omega, velocity = add(omega, turning), add(velocity, shifting)
+        store3(bodies.twist[i], 0, 1, omega)
+        store3(bodies.twist[i], 3, 1, velocity)
+        m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT, 1))
+        inertia = rotate_symmetric(R, load6(c, layout.INERTIA, 1))
+        rigid = bodies.rigid[i]
+        rigid[MASS] = m
+        store3(rigid, FIRST_MOMENT, 1, h)
+        store6(rigid, INERTIA, 1, inertia)
+        n, f = momentum(m, h, full(inertia), omega, velocity)
+        n, f = add(cross(omega, n), cross(velocity, f)), cross(omega, f)
+        if len(wrenches) > 0:
+            n, f = sub(n, mul(R, load3(wrenches[i], 0, 1))), sub(f, mul(R, load3(wrenches[i], 3, 1)))
+        store3(bodies.bias[i], 0, 1, n)
+        store3(bodies.bias[i], 3, 1, f)
