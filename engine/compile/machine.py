@@ -59,10 +59,16 @@ def parsed(text: str, machine: Any) -> Any:
 
 def optimised(text: str, machine: Any) -> Any:
     """The same, made fast for a machine."""
-    module = parsed(text, machine)
+    return tuned(parsed(text, machine), machine)
+
+
+def tuned(module: Any, machine: Any, inlining: int | None = None) -> Any:
+    """A module, made fast for a machine; functions cheaper than `inlining` become part of those that call them."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
     tuning.loop_vectorization, tuning.slp_vectorization = True, False
     tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth
+    if inlining is not None:
+        tuning.inlining_threshold = inlining
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return module

@@ -77,6 +77,11 @@ def least(array: Any, place: int, value: int) -> None:
     array[place] = min(array[place], value)
 
 
+def lanes(test: bool) -> int:
+    """For how many lanes of a warp a test holds. All of them must come here together; elsewhere there is one lane."""
+    return int(test)
+
+
 def is_single(x: Any) -> bool:
     """Whether a number is one of single precision."""
     return isinstance(x, np.float32)
@@ -126,6 +131,16 @@ def _at_run_time(_builder: ir.IRBuilder, number: Any) -> Any:
 
 def _least(builder: ir.IRBuilder, array: Array, place: Any, value: Any) -> None:
     builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
+
+
+def _lanes(builder: ir.IRBuilder, test: Any) -> Any:
+    test = materialised(test)
+    if not on_gpu(builder):
+        return builder.zext(test, INT)
+    short = ir.IntType(32)
+    ballot = builder.module.declare_intrinsic("llvm.nvvm.vote.ballot.sync", [], ir.FunctionType(short, [short, BOOL]))
+    count = builder.module.declare_intrinsic("llvm.ctpop", [short], ir.FunctionType(short, [short]))
+    return builder.zext(builder.call(count, [builder.call(ballot, [ir.Constant(short, -1), test])]), INT)
 
 
 def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
@@ -279,6 +294,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     local: _local,
     at_run_time: _at_run_time,
     least: _least,
+    lanes: _lanes,
     is_single: _is_single,
     fma: _fma,
     low_bits: _low_bits,

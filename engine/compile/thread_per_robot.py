@@ -8,19 +8,25 @@ threads of a warp read neighbours. A function is handed these four places, whate
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
+from engine.compile.machine import parsed, tuned
 from engine.compile.translate import Unit
 from engine.compile.values import ELEMENTS, INT, Array, Record, in_type, of_python
 
 WARP = 32
 _NVPTX = "nvptx64-nvidia-cuda"
 _GLOBAL = 1
+_INLINING = 10
+_NEAR = {"div.rn.f32": "div.full.f32", "sqrt.rn.f32": "sqrt.approx.f32", "rcp.rn.f32": "rcp.approx.f32"}
+_LABEL, _BRANCH = re.compile(r"^(\$L__BB\w+):.*$", re.MULTILINE), re.compile(r"bra(?:\.uni)?\s+(\$L__BB\w+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +58,23 @@ class Number:
     dtype: str
 
 
+@dataclass(frozen=True)
+class Given:
+    """An array of any size that each launch gives, which the kernel reads as one row of numbers."""
+
+    dtype: str = "float64"
+
+
+class Number32:
+    """A whole number of 32 bits that each launch gives."""
+
+
 class RobotNumber:
     """Which robot of the batch it is."""
+
+
+class Exists:
+    """Whether the thread has a robot: those of a warp that have none come along."""
 
 
 def _elements(dtype: str, real: str) -> str:
@@ -67,7 +88,7 @@ class Layout:
         self.real = real
         self.tables: dict[str, list[NDArray[Any]]] = {real: [], "int64": []}
         self.own: dict[str, list[NDArray[Any]]] = {real: [], "int64": []}
-        self.parameters: list[OfBatch | Number] = []
+        self.parameters: list[OfBatch | Number | Given | Number32] = []
         self.place: dict[int, int] = {}
         self._size = {(kind, name): 0 for kind in (Table, Own) for name in (real, "int64")}
         self._kept: list[Any] = []
@@ -84,7 +105,7 @@ class Layout:
                 self.place[id(value)] = self._size[type(value), name]
                 self._size[type(value), name] += value.numbers.size
                 self._kept.append(value)
-        elif isinstance(value, OfBatch | Number):
+        elif isinstance(value, OfBatch | Number | Given | Number32):
             self.parameters.append(value)
 
     def numbers_of(self, name: str) -> int:
@@ -105,15 +126,16 @@ class Layout:
             return getattr(tree, "_fields", ()), tuple(map(self.key, tree))
         if isinstance(tree, Table | Own):
             return type(tree).__name__, str(tree.numbers.dtype), tree.numbers.shape
-        return "robot" if isinstance(tree, RobotNumber) else repr(tree)
+        known = RobotNumber | Exists | Number32
+        return type(tree).__name__ if isinstance(tree, known) else repr(tree)
 
 
 def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
     """Intermediate code of `kernel(*tree)`, a thread a robot.
 
-    It takes the tables and the own arrays, reals and whole numbers each; then, in their order, the arrays `OfBatch` and
-    the `Number`s; the size of the batch; and how many robots a warp takes: with fewer than 32, robots wait for fewer
-    others, and there are more warps.
+    It takes the tables and the own arrays, reals and whole numbers each; then, in their order, what launches give; the
+    size of the batch; and how many robots a warp takes: with fewer than 32, robots wait for fewer others, and there are
+    more warps.
     """
     unit, real = Unit(name, whole=True), ELEMENTS[layout.real]
     unit.module.triple = _NVPTX
@@ -123,13 +145,13 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
         unit.module, ir.FunctionType(ir.VoidType(), [*pieces, *types, ir.IntType(32), ir.IntType(32)]), name
     )
     function.calling_convention = "ptx_kernel"
-    for place in (*range(4), *(k + 4 for k, x in enumerate(layout.parameters) if isinstance(x, OfBatch))):
-        function.args[place].add_attribute("noalias")
+    for argument in function.args:
+        if isinstance(argument.type, ir.PointerType):
+            argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    batch, robots = function.args[-2:]
-    robot = _robot(builder, batch, robots)
+    robot, exists = _robot(builder, *function.args[-2:])
     with in_type(real):
-        arguments = _Arguments(builder, layout, function.args, robot)
+        arguments = _Arguments(builder, layout, function.args, robot, exists)
         values = [arguments.value(argument) for argument in tree]
         body = unit.function(kernel, values)
         body.call(builder, body, values)
@@ -137,16 +159,18 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
     return str(unit.module)
 
 
-def _type(x: OfBatch | Number, real: ir.Type) -> ir.Type:
+def _type(x: OfBatch | Number | Given | Number32, real: ir.Type) -> ir.Type:
+    if isinstance(x, Number32):
+        return ir.IntType(32)
     element = INT if np.dtype(x.dtype).kind in "iu" else real
-    return element.as_pointer(_GLOBAL) if isinstance(x, OfBatch) else element
+    return element if isinstance(x, Number) else element.as_pointer(_GLOBAL)
 
 
 class _Arguments:
     """The values of a kernel's arguments, as the thread of a robot sees them."""
 
-    def __init__(self, builder: ir.IRBuilder, layout: Layout, given: Any, robot: Any):
-        self._builder, self._layout, self._robot = builder, layout, robot
+    def __init__(self, builder: ir.IRBuilder, layout: Layout, given: Any, robot: Any, exists: Any):
+        self._builder, self._layout, self._robot, self._exists = builder, layout, robot, exists
         self._given = iter(given[4:])
         names = layout.real, "int64"
         self._tables = dict(zip(names, given[:2], strict=True))
@@ -172,15 +196,20 @@ class _Arguments:
             data, row = next(self._given), ir.Constant(INT, int(np.prod(argument.shape)))
             start = self._builder.gep(data, [self._builder.mul(self._robot, row)])
             return Array(data.type.pointee, start, (1, *argument.shape))
+        if isinstance(argument, Given):
+            data = next(self._given)
+            return Array(data.type.pointee, data, (None,))
         if isinstance(argument, Number):
             return next(self._given)
-        if isinstance(argument, RobotNumber):
-            return self._robot
+        if isinstance(argument, Number32):
+            return self._builder.sext(next(self._given), INT)
+        if isinstance(argument, RobotNumber | Exists):
+            return self._robot if isinstance(argument, RobotNumber) else self._exists
         return of_python(argument)
 
 
-def _robot(builder: ir.IRBuilder, batch: Any, robots: Any) -> Any:
-    """The number of this thread's robot; the thread ends where there is none."""
+def _robot(builder: ir.IRBuilder, batch: Any, robots: Any) -> tuple[Any, Any]:
+    """The number of this thread's robot, and whether it has one; else the number is 0."""
     kind, short = ir.FunctionType(ir.IntType(32), []), ir.IntType(32)
     block, size, thread = (
         builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{x}.x", [], kind), [])
@@ -189,7 +218,32 @@ def _robot(builder: ir.IRBuilder, batch: Any, robots: Any) -> Any:
     number = builder.add(builder.mul(block, size), thread)
     warp, lane = builder.lshr(number, ir.Constant(short, 5)), builder.and_(number, ir.Constant(short, WARP - 1))
     robot = builder.add(builder.mul(warp, robots), lane)
-    none = builder.or_(builder.icmp_unsigned(">=", lane, robots), builder.icmp_unsigned(">=", robot, batch))
-    with builder.if_then(none):
-        builder.ret_void()
-    return builder.zext(robot, INT)
+    exists = builder.and_(builder.icmp_unsigned("<", lane, robots), builder.icmp_unsigned("<", robot, batch))
+    return builder.zext(builder.select(exists, robot, ir.Constant(short, 0)), INT), exists
+
+
+def ptx(code: str, architecture: str, registers: int) -> str:
+    """A GPU's assembly, such as that of "sm_90", for intermediate code; a thread has so many registers at most.
+
+    A GPU waits for instructions where there are many: so functions that are called more than once stay functions, and
+    loops stay loops, which the driver's assembler would write out. Quotients and roots of single precision are within
+    two units in the last place, in a tenth of the instructions that rounding them takes.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)
+    text = str(machine.emit_assembly(tuned(parsed(code, machine), machine, inlining=_INLINING)))
+    for exact, near in _NEAR.items():
+        text = text.replace(exact, near)
+    limit = r"\1.maxnreg " + str(registers) + "\n{"
+    return _with_loops(re.sub(r"(\.visible \.entry \w+\([^)]*\)\s*)\{", limit, text, count=1))
+
+
+def _with_loops(text: str) -> str:
+    """The assembly with a word to leave each loop as it is."""
+    seen, heads = set[str](), set[str]()
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            seen.add(label[1])
+        heads.update(seen.intersection(_BRANCH.findall(line)))
+    return _LABEL.sub(lambda x: x[0] + ('\n\t.pragma "nounroll";' if x[1] in heads else ""), text)

@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.joint_constraints import held_at, slides, velocity_bounds
-from engine.step_settings import FRICTION, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
+from engine.step_settings import (
+    DAMPING,
+    EFFORT_LIMIT,
+    FRICTION,
+    KD,
+    KP,
+    LOWER,
+    NO_ROW,
+    UPPER,
+    VELOCITY_LIMIT,
+)
 
 
 class JointRows(NamedTuple):
@@ -23,6 +33,15 @@ class JointRows(NamedTuple):
     has_constraints: bool
     q_of_v: NDArray[np.int64]
     joints: NDArray[np.floating]
+
+
+class Robots(NamedTuple):
+    """Robots and their controls: q (batch, nq), and v, tau and the targets of the gains, (batch, nv) each."""
+
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+    tau: NDArray[np.floating]
+    target: NDArray[np.floating]
 
 
 class ActiveSet(NamedTuple):
@@ -67,3 +86,25 @@ def set_mode(mode, k, j, rows, start, active, forces):
     active.mode[k, j] = mode
     forces.locked[k, j] = 0.0 if slides(mode) else 1.0
     forces.target[k, j] = (held_at(mode, low, high) - v) / rows.dt
+
+
+@inline
+def joint_forces(robots, q, v, rows, forces, implicit):
+    """Controls and gains, clipped, less damping into `forces`; the implicit part's share of the matrix likewise.
+
+    With `implicit`, damping and gains are those at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort
+    is clipped has no gains for this step.
+    """
+    joints, dt = rows.joints, rows.dt
+    for k in range(v.shape[0]):
+        for j in range(v.shape[1]):
+            drive, limit, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], 0.0
+            if is_row(rows, j):
+                here = position(rows, j, q[k])
+                ahead = here + dt * v[k, j] if implicit else here
+                drive += joints[KP, j] * (robots.target[k, j] - ahead) - joints[KD, j] * v[k, j]
+                if implicit:
+                    gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
+                    share = dt * joints[DAMPING, j] + gained
+            forces.force[k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
+            forces.inertia[k, j] = share

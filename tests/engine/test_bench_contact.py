@@ -1,12 +1,23 @@
 """The suite `contact`: what it makes of residuals and of what was asked."""
 
+import argparse
+
 import numpy as np
 import pytest
 from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 
 import engine
 from engine.bench.peers.peer import Missing
-from engine.bench.suites import contact, contact_cases, contact_gpu, contact_scenes, real_robots
+from engine.bench.suites import (
+    command,
+    contact,
+    contact_cases,
+    contact_gpu,
+    contact_scenes,
+    prepared_robots,
+    real_robots,
+    real_robots_gpu,
+)
 from engine.bench.suites.command import SUITES
 from engine.cuda.runtime import clock
 from engine.scene import Scene, put_down
@@ -117,3 +128,79 @@ def test_what_moves_otherwise_is_seen():
     missed = {name for name, must in contact.MUSTS["scenes"].items() if must.met(found[name]) == "nothing"}
     assert len(missed) == len(found) - 2
     assert not missed & {"box at rest, its depth, m", "rod falling on ice, its speed, %"}
+
+
+@pytest.mark.usefixtures("example_robots")
+def test_batches_of_robots_of_others_are_measured_in_processes_of_their_own(tmp_path):
+    real_robots_gpu.prepare(tmp_path, ("Solo12",))
+    plan = real_robots_gpu.Plan(("Solo12", "Bolt"), ("falling",), (4,), folder=tmp_path, steps=25, device="cpu")
+    suite = SUITES["real-robots-gpu"]
+    measured, missing = real_robots_gpu.run(1.0, {}, plan)
+    assert measured["key"] == "Solo12, falling, 4"
+    assert measured["rate"] == pytest.approx(np.median(measured["rates"]))
+    assert 0 <= measured["worst"] <= 1e-8
+    assert measured["over"] == measured["over_together"] == measured["diverged"] == 0
+    assert measured["contacts"] > 0
+    assert {"rate", "missing"} & measured["peer"].keys()
+    assert "holds no Bolt" in missing["failure"]
+    rows = [measured, missing]
+    assert [*real_robots_gpu.run(1.0, {row["key"]: row for row in rows}, plan)] == rows
+    assert all(suite.line(row) for row in rows)
+    assert suite.show(rows).count("\n") == len(rows) + 2
+    (late, _) = real_robots_gpu.run(1.0, {}, plan._replace(limit=1e-3, peers=False))
+    assert late["failure"] == "it took more than 0.001 s"
+
+
+@needs_compiler
+@pytest.mark.usefixtures("cuda_on_host", "example_robots")
+@pytest.mark.parametrize("way", ["falling", "walking"])
+def test_a_batch_of_robots_of_others_is_measured_on_the_gpu(monkeypatch, tmp_path, way):
+    real_robots_gpu.prepare(tmp_path, ("A1",))
+    monkeypatch.setattr(real_robots_gpu, "SETTLE", {"falling": 100, "walking": 25})
+    monkeypatch.setattr(clock, "synchronize", lambda: None)
+    monkeypatch.setattr(clock, "device_seconds", lambda call: call() or 1e-3)
+    (row,) = real_robots_gpu.ours(real_robots_gpu.Work("A1", way, 3, 25, "cuda"), tmp_path)
+    assert row["rates"] == [pytest.approx(3 * 25 / 1e-3)] * real_robots_gpu.WINDOWS
+    assert 0 < row["contacts"] <= 12
+    assert 0 < row["worst"] < 1e-2
+    assert row["diverged"] == 0
+    assert 0.05 < row["heights"][0] <= row["heights"][1] < 0.5
+
+
+@pytest.mark.usefixtures("example_robots")
+def test_a_prepared_robot_is_the_one_that_its_file_tells_of(tmp_path):
+    robot = prepared_robots.read("Solo12", prepared_robots.prepare("Solo12", tmp_path).parent)
+    told = load(robot.path)
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    again = prepared_robots.read("Solo12", moved)
+    rng = np.random.default_rng(0)
+    q, v, tau = told.random(rng), rng.standard_normal(told.nv), rng.standard_normal(told.nv)
+    expected = engine.forward_dynamics(told, q, v, tau)
+    for model in (robot.model, again.model):
+        np.testing.assert_array_equal(engine.forward_dynamics(model, q, v, tau), expected)
+    scene = Scene(friction=real_robots.FRICTION)
+    np.testing.assert_array_equal(put_down(again.model, scene, again.model.neutral()), robot.q)
+    starts = prepared_robots.starts(again, "falling", 600)
+    np.testing.assert_array_equal(starts, np.resize(starts[: prepared_robots.FEW], starts.shape))
+    np.testing.assert_allclose(np.linalg.norm(starts[:, 3:7], axis=1), 1.0)
+    walking = prepared_robots.targets(again, "walking", 3, 2)
+    off = np.abs(walking - prepared_robots.posture(again))
+    assert walking.shape == (2, 3, told.nv)
+    assert np.all(off[..., 6:] > 0)
+    assert off.max() <= real_robots.SWING
+
+
+def test_options_of_the_suite_of_batches_are_read_and_refused_elsewhere(capsys):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    words = "--suite real-robots-gpu --robots go2,Simple-Humanoid --ways falling --batches 7 --no-peers --steps 50"
+    plan = real_robots_gpu.plan(parser.parse_args(words.split()))
+    assert plan == real_robots_gpu.Plan(("Go2", "simple humanoid"), ("falling",), (7,), peers=False, steps=50)
+    assert [work.key for work in plan.works] == ["Go2, falling, 7", "simple humanoid, falling, 7"]
+    assert real_robots_gpu.plan(parser.parse_args([])) == real_robots_gpu.Plan()
+    with pytest.raises(ValueError, match="--no-peers goes with --suite real-robots-gpu"):
+        command.run(parser.parse_args(["--no-peers"]))
+    for wrong in ("--robots rx", "--ways flying", "--batches 0", "--steps 30"):
+        with pytest.raises(SystemExit):
+            parser.parse_args(wrong.split())
+        assert f"argument {wrong.split()[0]}: " in capsys.readouterr().err

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import lie
 from engine.bench.peers.peer import require
@@ -121,6 +122,21 @@ def on_plane(urdf: Path, kp: Array, kd: Array, dt: float, mu: float, elliptic: b
         actuator.gainprm[0], actuator.biasprm[1], actuator.biasprm[2] = p, -p, -d
     model = spec.compile()
     return model, mujoco.MjData(model)
+
+
+def held_on_plane(
+    urdf: Path, model: Model, kp: Array, kd: Array, dt: float, mu: float
+) -> tuple[Any, Any, NDArray[np.int64]]:
+    """As `on_plane`, with pyramidal cones and gains (nv,) by joints' names; and which velocity each actuator drives.
+
+    Raises Missing.
+    """
+    theirs, data = on_plane(urdf, kp, kd, dt, mu, elliptic=False)
+    joints = {joint.name: joint for joint in model.joints}
+    own = np.array([joints[theirs.actuator(i).name].v.start for i in range(theirs.nu)], np.int64)
+    theirs.actuator_gainprm[:, 0] = kp[own]
+    theirs.actuator_biasprm[:, 1:3] = -np.stack([kp, kd], 1)[own]
+    return theirs, data, own
 
 
 def coordinates(theirs: Any, model: Model, q: Array) -> Array:

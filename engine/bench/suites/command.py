@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +32,7 @@ from engine.bench.suites import (
     measure,
     pictures,
     real_robots,
+    real_robots_gpu,
     regret,
     repeats,
     rounds,
@@ -79,14 +81,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "how times grow on it, how a step's do on both devices (step-growth), "
         "what the automatic choice costs (regret), robots on the ground against what was asked (contact), "
         "batches of them on the GPU beside MuJoCo Warp (contact-gpu), "
-        "and robots of others on the ground on one core beside MuJoCo (real-robots)",
+        "robots of others on the ground on one core beside MuJoCo (real-robots), "
+        f"and batches of them on the GPU beside MuJoCo Warp ({real_robots_gpu.NAME})",
     )  # fmt: skip
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE.svg",
         help="draw the rows as well: .svg, .png or .pdf; not of cpu, grid, repeats, batches, gpu, steps, "
-        "trees, tree-threads, contact, contact-gpu, real-robots or regret",
+        f"trees, tree-threads, contact, contact-gpu, real-robots, {real_robots_gpu.NAME} or regret",
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
@@ -105,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --measure-choice: keep it among the tables that ship, by this name for the machine",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    real_robots_gpu.add_arguments(parser)
     parser.set_defaults(function=run)
 
 
@@ -119,7 +123,7 @@ def positive(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """`bench`: measure a suite, or the algorithms for the automatic choice."""
     console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
-    suite, picture = SUITES[args.suite], args.picture
+    suite, picture = _asked_for(args), args.picture
     if picture is not None:
         if args.measure_choice or suite.draw is None:
             drawn = " | ".join(name for name, suite in SUITES.items() if suite.draw)
@@ -127,12 +131,17 @@ def run(args: argparse.Namespace) -> int:
         plots.require(picture)
     if args.measure_choice:
         return _measure_choice(args, console)
+    if args.prepare is not None:
+        real_robots_gpu.prepare(args.prepare, real_robots_gpu.plan(args).robots)
+        return DONE
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
     before = None
     if args.against is not None:
         there, before = against.read(args.against)
         against.require_comparable(args.against, machine, there)
     plan = {"suite": args.suite, "seconds": args.seconds}
+    if args.steps is not None:
+        plan["steps"] = args.steps
     try:
         with Results(args.rows, plan, machine) as results:
             rows, interrupted = _measured(suite, args.seconds, results, console)
@@ -146,10 +155,23 @@ def run(args: argparse.Namespace) -> int:
         console.print(suite.show(rows))
     if suite.draw is not None and picture is not None and rows:
         plots.save(suite.draw(rows), picture)
-    slower = before is not None and _say_changes(args, before, {row["key"]: row for row in rows})
+    slower = before is not None and _say_changes(args, suite, before, {row["key"]: row for row in rows})
     if interrupted:
         return INTERRUPTED
     return NO if slower or any("failure" in row for row in rows) else DONE
+
+
+def _asked_for(args: argparse.Namespace) -> Suite:
+    """The suite, as its own options want it. Raises ValueError for options of another."""
+    suite = SUITES[args.suite]
+    if args.suite == real_robots_gpu.NAME:
+        plan = real_robots_gpu.plan(args)
+        return suite._replace(run=partial(real_robots_gpu.run, plan=plan), most=len(plan.works))
+    for name in (*real_robots_gpu.OPTIONS, "prepare"):
+        if getattr(args, name) is not None:
+            option = name.removesuffix("_folder").replace("_", "-")
+            raise ValueError(f"--{option} goes with --suite {real_robots_gpu.NAME}")
+    return suite
 
 
 def _measured(suite: Suite, seconds: float, results: Results, console: Console) -> tuple[list[Row], bool]:
@@ -174,7 +196,7 @@ def _measured(suite: Suite, seconds: float, results: Results, console: Console) 
     return rows, False
 
 
-def _say_changes(args: argparse.Namespace, before: Rows, now: Rows) -> bool:
+def _say_changes(args: argparse.Namespace, suite: Suite, before: Rows, now: Rows) -> bool:
     """Say what changed since the other results, and whether anything got slower: whatever did is measured once more.
 
     Raises ValueError without a shared row.
@@ -185,7 +207,7 @@ def _say_changes(args: argparse.Namespace, before: Rows, now: Rows) -> bool:
     suspects = {change.key for change in found if change.slower}
     if suspects:
         rest = {key: row for key, row in now.items() if key not in suspects}
-        again = {row["key"]: row for row in SUITES[args.suite].run(args.seconds, rest)}
+        again = {row["key"]: row for row in suite.run(args.seconds, rest)}
         found = against.confirmed(found, against.changes(before, again))
     for change in found:
         print(change, file=sys.stderr)
@@ -274,6 +296,9 @@ SUITES: Mapping[str, Suite] = {
     "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
     "contact-gpu": Suite(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.markdown, None, contact_gpu.line),
     "real-robots": Suite(real_robots.run, real_robots.MOST_ROWS, real_robots.markdown, None, real_robots.line),
+    real_robots_gpu.NAME: Suite(
+        real_robots_gpu.run, real_robots_gpu.MOST_ROWS, real_robots_gpu.markdown, None, real_robots_gpu.line
+    ),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
@@ -283,4 +308,4 @@ SUITES: Mapping[str, Suite] = {
 """Robots beside Pinocchio; chains by all algorithms; a chain on threads; batches there; all algorithms over the number
 of links; the texts' residuals; the GPU beside its peers; a simulation's steps, robots that branch, on threads too,
 their rounds, and times over links and robots there, of calls and of steps; robots on the ground, on a core and on the
-GPU, and those of others."""
+GPU, and those of others there."""

@@ -219,13 +219,12 @@ class _Theirs:
     """MuJoCo's robot: pyramidal cones, Newton, implicitfast."""
 
     def __init__(self, case: Case) -> None:
-        self._model, self._data = mujoco_contact.on_plane(case.path, case.kp, case.kd, DT, FRICTION, elliptic=False)
+        self._model, self._data, self._own = mujoco_contact.held_on_plane(
+            case.path, case.model, case.kp, case.kd, DT, FRICTION
+        )
         import mujoco
 
-        self._library, joints = mujoco, {joint.name: joint for joint in case.model.joints}
-        self._own = np.array([joints[self._model.actuator(i).name].v.start for i in range(self._model.nu)], int)
-        self._model.actuator_gainprm[:, 0] = case.kp[self._own]
-        self._model.actuator_biasprm[:, 1:3] = -np.stack([case.kp, case.kd], 1)[self._own]
+        self._library = mujoco
         self._data.qpos[:] = mujoco_contact.coordinates(self._model, case.model, case.q[None])[0]
 
     def seconds(self, target: Array) -> float:

@@ -15,21 +15,12 @@ from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
-from engine.cpu.stepping.coordinates import advance, advance_ball, normalise, rates, stop_turning
-from engine.kernels.contact.step import touches
+from engine.kernels.contact.step import move_on, touches
 from engine.kernels.joint_constraints import slides
-from engine.kernels.joint_rows import ActiveSet, is_row, position
+from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
+from engine.kernels.moving import advance, advance_ball, normalise, rates, stop_turning
 from engine.phases import COLLISION, CONTACT, INTEGRATION
-from engine.step_settings import DAMPING, DIVERGED, EFFORT_LIMIT, KD, KP, LOWER, UPPER
-
-
-class Robots(NamedTuple):
-    """Robots and their controls: q (batch, nq), and v, tau and the targets of the gains, (batch, nv) each."""
-
-    q: NDArray[np.floating]
-    v: NDArray[np.floating]
-    tau: NDArray[np.floating]
-    target: NDArray[np.floating]
+from engine.step_settings import DIVERGED, LOWER, UPPER
 
 
 class Wrenches(NamedTuple):
@@ -114,28 +105,6 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
 
 @inline
-def _joint_forces(robots, q, v, rows, forces, implicit):
-    """Controls and gains, clipped, less damping into `forces`; the implicit part's share of the matrix likewise.
-
-    With `implicit`, damping and gains are those at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort
-    is clipped has no gains for this step.
-    """
-    joints, dt = rows.joints, rows.dt
-    for k in range(v.shape[0]):
-        for j in range(v.shape[1]):
-            drive, limit, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], 0.0
-            if is_row(rows, j):
-                here = position(rows, j, q[k])
-                ahead = here + dt * v[k, j] if implicit else here
-                drive += joints[KP, j] * (robots.target[k, j] - ahead) - joints[KD, j] * v[k, j]
-                if implicit:
-                    gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
-                    share = dt * joints[DAMPING, j] + gained
-            forces.force[k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
-            forces.inertia[k, j] = share
-
-
-@inline
 def _part(touch, robot):
     """Nothing touches: the impulses of the step before are forgotten."""
     if touch.told[robot, 1] > 0.0:
@@ -147,16 +116,9 @@ def _part(touch, robot):
 @inline
 def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamics, loads, touch):
     """v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane."""
-    q, v, ground = robots.q[0], robots.v[0], touch.ground
+    q, v = robots.q[0], robots.v[0]
     overlap = contact_velocity(given, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
-    copy_row(ground.free, v)
-    for j in range(v.size):
-        way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
-        if overlap and rows.has_limits and index >= 0:  # no joint passes its limit by what is taken back
-            below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
-            way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
-        ground.column[j] = way
-    advance(q, ground.column, v, rows.dt, rows.q_of_v, rotations)
+    move_on(overlap, q, v, rows, rotations, touch.ground)
 
 
 @inline
@@ -166,7 +128,7 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     A free joint's linear velocity is added up in the frame in which the step begins, and turned into that of its end.
     """
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
-    _joint_forces(robots, q, v, rows, forces, integrator == "implicit")
+    joint_forces(robots, q, v, rows, forces, integrator == "implicit")
     if len(touch) > 0:
         time = now() if phases.size else 0
         count = touches(q[0], v[0], rows, dynamics, loads, touch.ground)
@@ -216,7 +178,7 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
     copy(v, stages.v)
     fill(forces.locked, 0.0)
     for stage in range(4):
-        _joint_forces(robots, stages.q, stages.v, rows, forces, False)
+        joint_forces(robots, stages.q, stages.v, rows, forces, False)
         prepare(stages.q, stages.v, dynamics, loads, phases)
         accelerations(forces, answer, dynamics, loads, phases)
         weight, ahead = (

@@ -23,7 +23,7 @@ from engine.cpu.rigid_body.wrenches import Links, pack_links
 from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.stepping import integrators
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Divergences, Own, Recording, Robots, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
@@ -31,7 +31,7 @@ from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import room
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, By, Ground, Touch
-from engine.kernels.joint_rows import JointRows
+from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
 from engine.process import OnePerProcess

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -20,8 +20,10 @@ import numpy as np
 
 from engine import files
 from engine.compile import Function, cache
+from engine.compile import thread_per_robot as loops
 from engine.compile import written_out as code
 from engine.compile.known import described
+from engine.compile.thread_per_robot import Layout
 from engine.cuda.runtime import device, header
 
 FOLDER = Path(__file__).parents[1]
@@ -175,16 +177,36 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
     all that it depends on. Raises `device.NoGpu` without a GPU.
     """
     device.require()
-    from cupy.cuda import function
-
     name = kernel.__name__
     facts = kernel.__module__, name, arguments, dtype, device.architecture(), device.driver(), code.versions()
-    kept = f"{name}-{described(facts, known)}"
+    return _assembled(
+        name, f"{name}-{described(facts, known)}",
+        lambda: code.ptx(code.text(kernel, known, arguments, dtype, name, gpu=True), device.architecture()),
+    )  # fmt: skip
+
+
+def thread_per_robot(kernel: Function, tree: tuple[Any, ...], layout: Layout, registers: int) -> Kernel:
+    """A kernel of `engine.kernels` with its loops kept, a thread a robot, for arguments that lie as `tree` says.
+
+    Launches give what `engine.compile.thread_per_robot.text` says. The machine code is kept like that of `written_out`.
+    """
+    device.require()
+    name, architecture = kernel.__name__, device.architecture()
+    facts = kernel.__module__, name, layout.key(tree), layout.real, registers, architecture, device.driver()
+    digest = hashlib.sha256(repr((*facts, code.versions())).encode()).hexdigest()[:24]
+    return _assembled(
+        name, f"{name}-{digest}", lambda: loops.ptx(loops.text(kernel, tree, layout, name), architecture, registers)
+    )
+
+
+def _assembled(name: str, kept: str, assembly: Callable[[], str]) -> Kernel:
+    """The kernel of that name, read from disk, or assembled by the driver and kept there."""
+    from cupy.cuda import function
+
     image = cache.read(kept)
     if image is None:
         state = function.LinkState()
-        text = code.ptx(code.text(kernel, known, arguments, dtype, name, gpu=True), device.architecture())
-        state.add_ptr_data(text.encode(), f"{name}.ptx")
+        state.add_ptr_data(assembly().encode(), f"{name}.ptx")
         image = bytes(state.complete())
         cache.write(kept, image)
     module = function.Module()

@@ -32,7 +32,17 @@ from engine.kernels.contact.recursion import (
     mobility_of,
     shifted_mobility,
 )
-from engine.kernels.contact.rounding import asked, asked_of_overlaps, bearable, fine, opening, overlap, promised, shut
+from engine.kernels.contact.rounding import (
+    asked,
+    asked_of_overlaps,
+    bearable,
+    fine,
+    most_tries,
+    opening,
+    overlap,
+    promised,
+    shut,
+)
 from engine.kernels.contact.search import COLD, OVERLAP, WARM, advance, begin
 from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
 from engine.kernels.joint_rows import bounds, is_row
@@ -42,8 +52,6 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 from engine.scene.thresholds import BACK, HALVINGS, HELD, IMPACT, REACH
 from engine.step_settings import FRICTION
 
-MOST_TRIES = 3
-"""How often Newton's steps begin anew where the impulses that they found leave more than they reckoned with."""
 NEAR = 0.1
 """Residual up to which the impulses of the step before are where Newton's steps begin."""
 
@@ -311,7 +319,7 @@ def check_impulses(count, joints, dt, topology, ground):
     respond(count, joints, topology, ground.bodies, work, ground.column)
     left = residual(count, joints, p, 0.0, most)
     search.counts[TRIES] += 1
-    if left > bearable(left) and search.counts[TRIES] < MOST_TRIES:
+    if left > bearable(left) and search.counts[TRIES] < most_tries(left):
         _search(count, joints, left, ground)
         return False
     lawful = _is_lawful(count, joints, ground)

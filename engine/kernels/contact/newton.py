@@ -100,13 +100,13 @@ def _contact_step(i, share, eps, p):
 @inline
 def _joint_step(j, share, eps, p):
     """Ω and s of a joint row."""
-    g, f, x, u = p.g[j], p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
+    g, f, x, u = p.g[j] / share, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
     y = u - g * x
     after = joint_velocity(y, g * f, p.law[j, 1], p.law[j, 2])
     if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
         p.joint_s[j], p.joint_omega[j] = ((-f if y > 0.0 else f) - x) / (1.0 + eps), 0.0
     else:
-        stiff = share / (g * eps)
+        stiff = 1.0 / (g * eps)
         p.joint_s[j], p.joint_omega[j] = stiff * (after - u), stiff
 
 

@@ -82,16 +82,16 @@ def _plan(k, x):
     if k == COLD:
         return 3.0, 16 if is_single(x) else 25, 1.0
     if k == COLD + 1:
-        return 0.3, 12 if is_single(x) else 20, 1.0
+        return 30.0, 12 if is_single(x) else 20, 0.1
     if k == COLD + 2:
-        return 30.0, 20, 0.1
+        return 0.3, 12 if is_single(x) else 20, 1.0
     return 1.0, 40, 1.0
 
 
 @inline
 def _last_plan(x):
     """The plan after which there is no other."""
-    return COLD + 1 if is_single(x) else COLD + 3
+    return COLD + 2 if is_single(x) else COLD + 3
 
 
 @inline

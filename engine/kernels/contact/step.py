@@ -10,6 +10,7 @@ from engine.kernels.collision.shape_contacts import shape_contacts
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.contact.touching import bodies_of, frictional_first
 from engine.kernels.coordinates import expand, exponential, unit_product
+from engine.kernels.moving import advance
 from engine.kernels.spatial import (
     add,
     cross,
@@ -24,6 +25,7 @@ from engine.kernels.spatial import (
     sub,
 )  # fmt: skip
 from engine.kernels.world import place
+from engine.step_settings import LOWER, UPPER
 
 
 @kernel
@@ -142,3 +144,17 @@ def remember(count, frictional, n, touch, robot):
 def report(left, count, touch, robot):
     """The residual of the step's impulses and the number of contacts."""
     touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
+
+
+@inline
+def move_on(overlap, q, v, rows, rotations, ground):
+    """v ← v⁺, `ground.free`, and q ← q ⊕ dt v⁺, less what overlaps: `ground.shift`, where there is any."""
+    for j in range(v.size):
+        v[j] = ground.free[j]
+    for j in range(v.size):
+        way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        if overlap and rows.has_limits and index >= 0:  # no joint passes its limit by what is taken back
+            below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
+            way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
+        ground.column[j] = way
+    advance(q, ground.column, v, rows.dt, rows.q_of_v, rotations)

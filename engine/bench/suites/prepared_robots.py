@@ -1,0 +1,133 @@
+"""Robots that others made, in a folder: what a machine without `example-robot-data` needs to measure them.
+
+Each has a folder of its own with `robot.urdf`, which names hulls beside it, for peers, and `robot.pickle` with the
+model, the posture in which it stands and its gains, so that a machine reads no URDF.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import lie
+from engine.bench.suites import real_robots
+from engine.holding import holding_gains
+from engine.model import Model
+from engine.scene import Scene, put_down
+from engine.urdf.load import load
+from engine.validation import Array
+
+URDF, PICKLE = "robot.urdf", "robot.pickle"
+SPREAD = {"standing": (0.02, 0.01), "walking": (0.02, 0.01), "falling": (real_robots.SWING, real_robots.HEIGHT)}
+"""rad beside the posture in which robots start, at random, and m above the ground."""
+TURN = 0.3
+"""rad by which those that fall are turned at random, in roll, pitch and yaw."""
+FEW = 512
+"""So many starts and targets differ; robots of larger batches share them, and of smaller ones have the first."""
+
+
+class Robot(NamedTuple):
+    """A robot on its free base, the posture (nq,) in which it stands, and the gains (nv,) that hold it."""
+
+    name: str
+    path: Path
+    model: Model
+    q: Array
+    kp: Array
+    kd: Array
+
+
+def slug(name: str) -> str:
+    """A robot's name as folders and options have it: "simple humanoid" is "simplehumanoid"."""
+    return re.sub("[^a-z0-9]", "", name.lower())
+
+
+def named(names: Iterable[str]) -> tuple[str, ...]:
+    """The robots of such names, however they are spelled. Raises ValueError for one that is unknown."""
+    known = {slug(name): name for name in real_robots.ROBOTS}
+    found = []
+    for name in names:
+        if slug(name) not in known:
+            raise ValueError(f"there is no robot {name!r}; take some of {', '.join(known)}")
+        found.append(known[slug(name)])
+    return tuple(found)
+
+
+def prepare(name: str, folder: Path) -> Path:
+    """Write a robot of `example-robot-data` to a folder of its own, and answer it. Raises ValueError without that."""
+    own = folder / slug(name)
+    file = real_robots.file_of(name)
+    own.mkdir(parents=True, exist_ok=True)
+    for old in own.iterdir():
+        old.unlink()
+    model = load(real_robots.write_plain(file, own))
+    q = put_down(model, Scene(friction=real_robots.FRICTION), model.neutral())
+    kp, kd = holding_gains(model, real_robots.DT)
+    content = {"name": name, "model": _moved(model, None), "q": q, "kp": kp, "kd": kd}
+    (own / PICKLE).write_bytes(pickle.dumps(content))
+    return own
+
+
+def read(name: str, folder: Path) -> Robot:
+    """A robot that `prepare` wrote. Raises ValueError where it did not."""
+    own = (folder / slug(name)).absolute()
+    try:
+        content: dict[str, Any] = pickle.loads((own / PICKLE).read_bytes())
+    except OSError as fault:
+        raise ValueError(f"{own} holds no {name} ({fault.strerror}); write it there by --prepare") from fault
+    content["model"] = _moved(content["model"], own)
+    return Robot(path=own / URDF, **content)
+
+
+def _moved(model: Model, folder: Path | None) -> Model:
+    """The model with its meshes in another folder; None: none, so that it can be written."""
+
+    def place(mesh: str | None) -> str | None:
+        if mesh is None:
+            return None
+        return Path(mesh).name if folder is None else str(folder / Path(mesh).name)
+
+    shapes = tuple(dataclasses.replace(shape, mesh=place(shape.mesh)) for shape in model.collisions)
+    return dataclasses.replace(model, collisions=shapes, source=str(folder / URDF) if folder else None)
+
+
+def starts(robot: Robot, way: str, batch: int) -> Array:
+    """States (batch, nq) beside the posture and above the ground; `FEW` differ, the same whenever it is called."""
+    model, rng, (angle, rise) = robot.model, np.random.default_rng(7), SPREAD[way]
+    q = np.tile(robot.q, (FEW, 1))
+    joints = np.flatnonzero(model.q_of_v >= 0)
+    places = model.q_of_v[joints]
+    apart = q[:, places] + rng.uniform(-angle, angle, (FEW, len(joints)))
+    q[:, places] = np.clip(apart, model.lower[joints], model.upper[joints])
+    q[:, 2] += rise
+    if way == "falling":
+        turns = lie.rotation_from_rpy(rng.uniform(-TURN, TURN, (FEW, 3))) @ lie.rotation_from_quaternion(q[:, 3:7])
+        q[:, 3:7] = lie.quaternion_from_rotation(turns)
+    return np.asarray(np.resize(q, (batch, model.nq)))
+
+
+def posture(robot: Robot) -> Array:
+    """(nv,): where the gains pull to."""
+    places = robot.model.q_of_v
+    return np.where(places >= 0, robot.q[np.maximum(places, 0)], 0.0)
+
+
+def targets(robot: Robot, way: str, batch: int, count: int) -> Array:
+    """Where the gains pull to, (count, batch, nv) for those that walk, else (1, 1, nv)."""
+    rest = posture(robot)
+    if way != "walking":
+        return rest[None, None]
+    joints = robot.model.q_of_v >= 0
+    swing = real_robots.SWING * np.random.default_rng(8).uniform(-1, 1, (count, FEW, robot.model.nv)) * joints
+    return (rest + swing)[:, np.resize(np.arange(FEW), batch)]
+
+
+def gains(robot: Robot, way: str) -> tuple[Array, Array]:
+    """kp and kd, (nv,) each: none for those that fall."""
+    return (0 * robot.kp, 0 * robot.kd) if way == "falling" else (robot.kp, robot.kd)

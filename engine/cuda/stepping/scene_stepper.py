@@ -1,0 +1,222 @@
+"""Steps of robots whose hulls touch the ground, a thread each, by the text of `engine.kernels.in_scene`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.compile.thread_per_robot import (
+    WARP,
+    Exists,
+    Given,
+    Layout,
+    Number,
+    Number32,
+    OfBatch,
+    Own,
+    RobotNumber,
+    Table,
+)
+from engine.cuda.runtime import arrays, compiler, device
+from engine.cuda.stepping.stepper import Stepper, packed_constants
+from engine.kernels import in_scene
+from engine.kernels.contact import room
+from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, PLACE, SEEN, SLIP, WRENCH
+from engine.kernels.joint_rows import JointRows
+from engine.model.layout import pack, pack_coupling
+from engine.scene import Plane, Touches, points
+from engine.scene.points import WALKED
+from engine.step_settings import StepSettings
+from engine.validation import Array
+
+_REGISTERS = {"float32": 128, "float64": 255}
+"""Of a thread at most, measured on an H100: fewer leave more warps, more of them spill."""
+_WORST = 2  # of what is reported of a step
+
+
+def serves(settings: StepSettings) -> bool:
+    """Whether the robots of such a batch are stepped so."""
+    model, scene = settings.model, settings.scene
+    if scene is None or not isinstance(scene.ground, Plane) or model.has_mimic or settings.pairs.capacity:
+        return False
+    many = np.diff(points(model, scene).first)
+    return bool(len(many) and many.max() >= WALKED) and settings.algorithm == "abia" and settings.integrator != "rk4"
+
+
+class SceneStepper(Stepper):
+    """Robots advanced by the ABA's recursion, with contact by the inertias of their bodies."""
+
+    def __init__(self, settings: StepSettings):
+        self._robot = _robot(settings)
+        self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype)
+        sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int64")}
+        groups = -(-settings.batch // WARP)
+        super().__init__(settings, sum(WARP * groups * n * np.dtype(name).itemsize for name, n in sizes.items()))
+        self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
+        self._own = [arrays.empty((groups, max(n, 1), WARP), name) for name, n in sizes.items()]
+        self._firsts = [arrays.to_device(layout.first(name), name) for name in sizes]
+        self._link = arrays.to_device(np.append(self._touch.ground.points.link.numbers, 0), "int64")
+        frames = settings.model.link_rotation, settings.model.link_position
+        self._frames = [arrays.to_device(x, settings.dtype) for x in frames]
+        self._per_warp = min(WARP, -(-settings.batch // device.properties()["multiProcessorCount"]))
+        self._robots_of_a_warp = np.int32(self._per_warp)
+        self._forget()
+        self._compile()
+
+    def _compile(self) -> None:
+        tree = arguments(self._settings, self._robot, "act" if self._facts["HAS_WRENCHES"] else "none")
+        registers = _REGISTERS[self._settings.dtype]
+        self._kernel = compiler.thread_per_robot(in_scene.advance, tree, self._layout, registers)
+
+    def _forget(self) -> None:
+        """Nothing has touched yet."""
+        for own, first in zip(self._own, self._firsts, strict=True):
+            own[:, : len(first)] = first[None, :, None]
+        settings, known, rows = self._settings, self._robot.known, self._robot.rows
+        for table, values in ((known.constants, packed_constants(settings)), (rows.joints, settings.joints)):
+            if isinstance(table, Own):
+                self._put(table, arrays.to_device(values, settings.dtype))
+
+    def _view(self, own: Own) -> Any:
+        """The robots' own arrays as they lie: (groups, numbers, 32)."""
+        start = self._layout.place[id(own)]
+        return self._own[int(own.numbers.dtype == np.int64)][:, start : start + own.numbers.size]
+
+    def _get(self, own: Own) -> Any:
+        """Own arrays (1, …) of all robots: (batch, …), a copy."""
+        rows = self._view(own).transpose(0, 2, 1)
+        return rows.reshape(-1, *own.numbers.shape[1:])[: self._settings.batch]
+
+    def _put(self, own: Own, values: Any) -> None:
+        """The other way round."""
+        import cupy
+
+        view = self._view(own)
+        padded = cupy.zeros((view.shape[0] * WARP, view.shape[1]), view.dtype)
+        padded[: self._settings.batch] = values.reshape(-1, view.shape[1])
+        view[...] = padded.reshape(view.shape[0], WARP, view.shape[1]).transpose(0, 2, 1)
+
+    def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
+        *counts, dt = steps
+        warps = -(-self._settings.batch // self._per_warp)
+        given = (
+            *self._tables, *self._own, self._batch, *counts, *state, *self._report, self._body_wrenches, self._frozen,
+            dt, self._batch, self._robots_of_a_warp,
+        )  # fmt: skip
+        self._start(self._kernel, warps, WARP, given)
+
+    def advance(
+        self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
+    ) -> None:
+        self._view(self._touch.told)[:, _WORST] = 0
+        super().advance(n, done, controls, every, record, count)
+
+    def start(self, q: Array, v: Array) -> None:
+        self._stream.synchronize()
+        self._forget()
+        super().start(q, v)
+
+    @property
+    def _touch(self) -> Any:
+        """The robots' own arrays of what they touch."""
+        return self._robot.touch
+
+    @property
+    def _left(self) -> tuple[Any, ...]:
+        """What steps leave to the next one, and report of the last."""
+        return tuple(self._touch[1:])
+
+    def memory(self) -> tuple[Array, ...]:
+        self._stream.synchronize()
+        left = [arrays.to_host(self._get(own)) for own in self._left]
+        _, told, *of_contacts = left
+        beyond = np.arange(of_contacts[0].shape[1]) >= told[:, 1:2]
+        for array in of_contacts:
+            array[beyond] = 0
+        return tuple(left)
+
+    def resume(self, q: Array, v: Array, divergences: Any, memory: tuple[Array, ...]) -> None:
+        super().resume(q, v, divergences, memory)
+        for own, before in zip(self._left, memory, strict=True):
+            self._put(own, arrays.to_device(np.asarray(before), str(self._view(own).dtype)))
+        self._current_stream().synchronize()
+
+    def contacts(self) -> Touches:
+        """Those of the last step, copies on the GPU; of a robot that is frozen none."""
+        import cupy
+
+        _, told, which, _, seen = map(self._get, self._left)
+        link = self._link[which]
+        told *= (self._frozen == 0)[:, None]
+        shape = link.shape
+        other = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1)), shape)
+        nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*shape, 6))
+        return Touches(
+            told[:, 1].astype(np.int64), link, seen[..., PLACE:NORMAL], seen[..., NORMAL:GAP], seen[..., GAP],
+            seen[..., IMPULSE:SLIP], seen[..., SLIP], self._on_links(link, seen[..., WRENCH:SEEN]), told[:, 0],
+            told[:, 2], other, nothing,
+        )  # fmt: skip
+
+    def _on_links(self, link: Any, wrench: Any) -> Any:
+        """Wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
+        import cupy
+
+        rotation, position = (table[link] for table in self._frames)
+        force = wrench[..., 3:]
+        moment = wrench[..., :3] - cupy.cross(position, force)
+        turned = [(rotation * x[..., None]).sum(-2) for x in (moment, force)]  # Rᵀ x
+        return cupy.concatenate(turned, -1)
+
+    @property
+    def _on_ground(self) -> bool:
+        return True
+
+
+def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
+    """The arguments of `in_scene.advance`, and where they lie."""
+    nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
+    state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
+    fixed = in_scene.Fixed(
+        "implicit" if settings.integrator == "implicit" else "semi-implicit",
+        "freeze" if settings.freezes else "raise", wrenches,
+        "timed" if settings.timed else "untimed",
+    )  # fmt: skip
+    return (
+        RobotNumber(), Exists(), *(Number32() for _ in range(4)), Number("int64"), *state,
+        Given(real), Number32(), Given(real), Given(real), Number32(), *(Given("int64") for _ in range(3)),
+        Given(real), Given("int64"), fixed, robot,
+    )  # fmt: skip
+
+
+def _robot(settings: StepSettings) -> in_scene.Robot:
+    """What a robot works in, as a kernel has it: tables of all robots, and its own arrays."""
+    model, scene = settings.model, settings.scene
+    assert scene is not None
+    ground = room.ground(model, scene, "bodies")
+    own = _each(ground, Own)
+    tree = own.tree._replace(tree=own.tree.tree._replace(flow=Table(ground.tree.tree.flow)))
+    own = own._replace(points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree)
+    touch = room.touch(ground, model.nv, 1)
+    topology, constants = pack(model)
+    known = in_scene.Known(
+        _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
+        _each(pack_coupling(model), Table),
+    )  # fmt: skip
+    dt: Any = Number(settings.dtype)
+    joints = _each(settings.joints[0].copy(), Table if len(settings.joints) == 1 else Own)
+    q_of_v = _each(settings.q_of_v, Table)
+    rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
+    own_room = _each(in_scene.room(len(model.parent), model.nq, model.nv), Own)
+    return in_scene.Robot(
+        known, rows, _each(settings.rotations, Table), own_room, room.Touch(own, *_each(touch[1:], Own))
+    )
+
+
+def _each(value: Any, kind: type) -> Any:
+    """A tree of tuples whose arrays all lie as `kind` says."""
+    if isinstance(value, tuple):
+        items = tuple(_each(item, kind) for item in value)
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    return kind(value) if isinstance(value, np.ndarray) else value

@@ -1,0 +1,277 @@
+"""The steps of one robot in a scene, in three stages: what begins a step, one Newton step of its search, its end.
+
+On a GPU the threads of a warp are at stages of their own. A round takes a step of the search as long as more than `FEW`
+of them need one; then those that wait end their steps and begin the next ones together, and the few search on with them.
+So a robot whose impulses need many steps of the search does not keep a warp waiting, and what all robots do, they do
+together. Each robot's numbers are its own: no bit depends on which robots share a warp.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline, kernel
+from engine.compile.operations import address, cycles, lanes, least, now
+from engine.kernels.contact.by_bodies import (
+    begin_impulses,
+    begin_take_back,
+    check_impulses,
+    end_take_back,
+    free_velocity,
+    put_down,
+    rows_by_bodies,
+)
+from engine.kernels.contact.problem import LEAST
+from engine.kernels.contact.room import Touch
+from engine.kernels.contact.search import advance as advance_search
+from engine.kernels.contact.step import move_on, remember, report, stop_turning, touches, warm
+from engine.kernels.joint_rows import JointRows, Robots, joint_forces
+from engine.model.layout import PackedCoupling
+from engine.phases import COLLISION, CONTACT, COUNT, INTEGRATION
+from engine.step_settings import DIVERGED, Rotations
+
+BEGIN, SEARCH, END, DONE = range(4)
+"""The stages of a step; a robot that is done has no more to take."""
+FEW = 6
+"""Robots of a warp that search alone only if no other one waits."""
+_FRICTIONAL, _CONTACTS, _JOINTS, _FOUND, _OVERLAPS, _COUNTS = range(6)
+
+
+class Fixed(NamedTuple):
+    """What is fixed as the kernel is made: texts are known then, on the host as well."""
+
+    integrator: Literal["semi-implicit", "implicit"]
+    on_divergence: Literal["raise", "freeze"]
+    wrenches: Literal["act", "none"]
+    phases: Literal["timed", "untimed"]
+
+
+class Forces(NamedTuple):
+    """The generalized forces, and what is added to the diagonal of the mass matrix, (1, nv) each."""
+
+    force: NDArray[np.floating]
+    inertia: NDArray[np.floating]
+
+
+class Room(NamedTuple):
+    """What a robot is stepped in: its state as it is and as a step begins, forces, wrenches on its bodies (n, 6), and
+    counts of the step that is under way (5,)."""
+
+    state: Robots
+    before: Robots
+    forces: Forces
+    wrenches: NDArray[np.floating]
+    counts: NDArray[np.int64]
+
+
+def room(bodies: int, nq: int, nv: int) -> Room:
+    """Room for a robot of that many bodies, coordinates and velocities."""
+    state, before = (Robots(np.zeros((1, nq)), *(np.zeros((1, nv)) for _ in range(3))) for _ in range(2))
+    forces = Forces(np.zeros((1, nv)), np.zeros((1, nv)))
+    return Room(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64))
+
+
+class Known(NamedTuple):
+    """A robot's arrays, see `model.layout`: what kernels take for its dynamics."""
+
+    topology: NDArray[np.int64]
+    constants: NDArray[np.floating]
+    coupling: PackedCoupling
+
+
+class Robot(NamedTuple):
+    """A robot in its scene: what is known of it, its rows and rotations, its room, and what it touches."""
+
+    known: Known
+    rows: JointRows
+    rotations: Rotations
+    room: Room
+    touch: Touch
+
+
+@inline
+def _copy(x, out):
+    for k in range(x.shape[1]):
+        out[0, k] = x[0, k]
+
+
+@inline
+def _record(state, record_q, record_v, sample):
+    """The state as sample number `sample` of those that are kept, of all robots, unless nothing is."""
+    nq, nv = state.q.shape[1], state.v.shape[1]
+    if address(record_q) != 0:
+        for k in range(nq):
+            record_q[sample * nq + k] = state.q[0, k]
+    if address(record_v) != 0:
+        for k in range(nv):
+            record_v[sample * nv + k] = state.v[0, k]
+
+
+@inline
+def _start_watch(watched, phases):
+    if watched:
+        for k in range(COUNT):
+            phases[k] = 0
+        phases[COUNT], phases[COUNT + 1] = -now(), cycles()
+
+
+@inline
+def _lap(watched, phases, phase):
+    if watched:
+        time = cycles()
+        phases[phase] += time - phases[COUNT + 1]
+        phases[COUNT + 1] = time
+
+
+@kernel
+def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
+    """Begin a step of robot `number`; returns whether the impulses of the step before are those of this one."""
+    state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
+    known, rows, touch, ground = robot.known, robot.rows, robot.touch, robot.touch.ground
+    _start_watch(watched, phases)
+    if address(controls) != 0:
+        for k in range(state.tau.shape[1]):
+            state.tau[0, k] = controls[row * state.tau.shape[1] + k]
+    if fixed.wrenches == "act":
+        for i in range(robot.room.wrenches.shape[0]):
+            for k in range(6):
+                robot.room.wrenches[i, k] = wrenches[(6 * i + k) * batch + number]
+    _copy(state.q, before.q)
+    _copy(state.v, before.v)
+    gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
+    joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
+    loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
+    count = touches(q, v, rows, known, loads, ground)
+    _lap(watched, phases, COLLISION)
+    free_velocity(False, v, forces, rows, known.topology, gravity, ground)
+    stop_turning(False, v, robot.rotations, rows.dt, ground)
+    frictional, contacts, joints = rows_by_bodies(count, q, rows, known.topology, ground)
+    counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
+    warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
+    return begin_impulses(contacts, frictional, joints, rows.dt, known.topology, ground)
+
+
+@kernel
+def _search(robot):
+    """A Newton step of a search; returns whether it is over."""
+    counts, ground = robot.room.counts, robot.touch.ground
+    joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
+    return advance_search(
+        counts[_CONTACTS], joints, robot.room.forces.inertia[0], robot.known.topology, ground.bodies, ground.tree,
+        ground.work,
+    )  # fmt: skip
+
+
+@kernel
+def _end(found, robot, watched, phases):
+    """End a step, after its search; returns whether it is ended, else there is another search. `found`: there was none."""
+    counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
+    frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
+    topology, state, ended = robot.known.topology, robot.room.state, True
+    if counts[_OVERLAPS] == 0:
+        if found or check_impulses(contacts, joints, dt, topology, ground):
+            put_down(contacts, frictional, joints, ground)
+            remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
+            report(ground.tree.search.numbers[LEAST] if contacts > 0 else 0.0, contacts, touch, 0)
+            for j in range(state.v.shape[1]):
+                ground.free[j] += ground.column[j]
+            if begin_take_back(contacts, dt, ground):
+                counts[_OVERLAPS], ended = 1, False
+        else:
+            ended = False
+    else:
+        end_take_back(contacts, dt, topology, ground)
+    if ended:
+        _lap(watched, phases, CONTACT)
+        move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
+        _lap(watched, phases, INTEGRATION)
+        if watched:
+            phases[COUNT] += now()
+    return ended
+
+
+@inline
+def _is_sound(v):
+    """Whether every velocity is one that a robot may have."""
+    sound = True
+    for k in range(v.shape[1]):
+        sound = abs(v[0, k]) < DIVERGED and sound
+    return sound
+
+
+@inline
+def _round(stage):
+    """The stage that the lanes of a warp take together; `DONE` where none has anything to do."""
+    searching, ending, beginning = lanes(stage == SEARCH), lanes(stage == END), lanes(stage == BEGIN)
+    if searching > FEW or (searching > 0 and ending + beginning == 0):
+        return SEARCH
+    if ending > 0:
+        return END
+    return BEGIN if beginning > 0 else DONE
+
+
+@kernel
+def advance(
+    number, exists, batch, steps, first, last, done, q, v, tau, target, controls, control_rows, record_q, record_v, every,
+    diverged, alarm, phases, wrenches, frozen, fixed, robot,
+):  # fmt: skip
+    """Of `steps` steps of q (1, nq) and v (1, nv), in place, after `done` earlier ones, those after `first` up to `last`.
+
+    `number` is the robot's in the batch; a thread without a robot has none that `exists`. The controls are tau (1, nv),
+    or `controls` (control_rows, steps, nv) of one robot or of all. The present state and every `every`-th go to record_q
+    (batch, …, nq) and record_v. What is not there has no address. `diverged`, `alarm`, `phases`, `wrenches` and `frozen`
+    are as in `kernels.steps.advance`.
+    """
+    state, before = robot.room.state, robot.room.before
+    stage, step, sample, until = DONE, first, number * (steps // every + 1), every - first % every
+    end, found = sample + last // every + 1, False
+    if exists:
+        _copy(q, state.q)
+        _copy(v, state.v)
+        _copy(tau, state.tau)
+        _copy(target, state.target)
+        if first == 0:
+            _record(state, record_q, record_v, sample)
+        if first < last and (fixed.on_divergence != "freeze" or frozen[number] == 0):
+            stage = BEGIN
+    sample += first // every + 1
+    row = (number if control_rows > 1 else 0) * steps
+    wanted = _round(stage)
+    while wanted != DONE:
+        if stage == wanted:
+            watched = fixed.phases == "timed" and number == 0 and step == steps - 1
+            if stage == BEGIN:
+                found = _begin(number, controls, row + step, wrenches, batch, fixed, robot, watched, phases)
+                stage = END if found else SEARCH
+            elif stage == SEARCH:
+                stage = END if _search(robot) else SEARCH
+            elif not _end(found, robot, watched, phases):
+                found, stage = False, SEARCH
+            else:
+                step += 1
+                until -= 1
+                sound = _is_sound(state.v)
+                if not sound:
+                    if fixed.on_divergence == "freeze":
+                        _copy(before.q, state.q)
+                        _copy(before.v, state.v)
+                        frozen[number] = done + step
+                    else:
+                        least(diverged, 0, done + step)
+                        alarm[0] = 1
+                elif until == 0:
+                    until = every
+                    _record(state, record_q, record_v, sample)
+                    sample += 1
+                stage = BEGIN if sound and step < last else DONE
+        wanted = _round(stage)
+    if exists:
+        if fixed.on_divergence == "freeze":
+            while sample < end:
+                _record(state, record_q, record_v, sample)
+                sample += 1
+        _copy(state.q, q)
+        _copy(state.v, v)

@@ -1,0 +1,176 @@
+"""The steps of a robot in a scene, as a GPU takes them in stages, beside those of the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trimesh
+
+import engine
+from engine.compile import specialise_in, thread_per_robot
+from engine.compile.thread_per_robot import Layout
+from engine.cuda.stepping.scene_stepper import _robot as laid_out
+from engine.cuda.stepping.scene_stepper import arguments, serves
+from engine.holding import holding_gains
+from engine.kernels import in_scene
+from engine.kernels.contact import room
+from engine.kernels.joint_rows import JointRows
+from engine.model.layout import pack, pack_coupling
+from engine.scene import put_down
+from engine.step_settings import StepSettings
+
+DT, STEPS = 2e-3, 60
+
+
+@pytest.fixture(scope="module")
+def walker(tmp_path_factory: pytest.TempPathFactory) -> engine.Model:
+    """The quadruped that ships, its trunk a hull with 162 corners."""
+    folder: Path = tmp_path_factory.mktemp("walker")
+    trimesh.creation.icosphere(2, 0.15).export(folder / "trunk.obj")
+    text = Path("robots/quadruped.urdf").read_text()
+    name = text.index('<link name="trunk"') if '<link name="trunk"' in text else text.index("<inertial>")
+    place = text.index("<inertial>", name)
+    mesh = '<collision><geometry><mesh filename="trunk.obj"/></geometry></collision>'
+    path = folder / "walker.urdf"
+    path.write_text(text[:place] + mesh + text[place:])
+    return engine.load(path)
+
+
+def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepSettings:
+    """How the robots are stepped."""
+    held = way == "standing"
+    kp, kd = holding_gains(model, DT) if held else (np.zeros(model.nv), np.zeros(model.nv))
+    scene = engine.Scene(friction=0.8)
+    return StepSettings(model, batch, DT, "implicit", "abia", True, dtype, False, kp[None], kd[None], None, scene=scene)
+
+
+def states(model: engine.Model, way: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Where a robot begins, and how fast."""
+    q, v = put_down(model, engine.Scene(), model.neutral()), np.zeros(model.nv)
+    if way == "falling":
+        q[2] += 0.02
+        q[3:7] += 0.15 * rng.standard_normal(4)
+        q[3:7] /= np.linalg.norm(q[3:7])
+        q[7:] += rng.uniform(-0.3, 0.3, len(q) - 7)
+    else:
+        v[:6] = rng.uniform(-0.2, 0.2, 6)
+    return q, v
+
+
+def in_type(value: Any, dtype: str) -> Any:
+    """A tree of tuples whose real arrays are of a number type."""
+    if isinstance(value, tuple):
+        items = tuple(in_type(item, dtype) for item in value)
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    return value.astype(dtype) if isinstance(value, np.ndarray) and value.dtype == np.float64 else value
+
+
+def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
+    model, scene = of.model, of.scene
+    assert scene is not None
+    touch = room.touch(room.ground(model, scene, "bodies"), model.nv, 1)
+    rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
+    known = in_scene.Known(*pack(model), pack_coupling(model))
+    robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)
+    kept, none = np.zeros((STEPS // 10 + 1) * model.nq), np.zeros(1, np.int64)
+    state = (q[None].copy(), v[None].copy(), np.zeros((1, model.nv)), target[None])
+    controls, kept_v = np.zeros(STEPS * model.nv), np.zeros((STEPS // 10 + 1) * model.nv)
+    given = (
+        0, True, 1, STEPS, 0, STEPS, 0, *state, controls, 1, kept, kept_v, 10, none, none.copy(), np.zeros(32, np.int64),
+        np.zeros(1), none.copy(), in_scene.Fixed("implicit", "raise", "none", "untimed"), robot,
+    )  # fmt: skip
+    given = in_type(given, of.dtype)
+    assert specialise_in(in_scene.advance, of.dtype, *given)(*given) is not NotImplemented
+    return given[13].reshape(-1, model.nq), given[8][0], float(given[-1].touch.told[0, 2])
+
+
+@pytest.mark.parametrize("way", ["standing", "falling"])
+@pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-9), ("float32", 2e-3)])
+def test_steps_in_stages_are_those_of_the_cpu(
+    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
+) -> None:
+    of = settings(walker, way, dtype)
+    q, v = states(walker, way, rng)
+    target = np.where(walker.q_of_v >= 0, q[np.maximum(walker.q_of_v, 0)], 0.0)
+    kept, _, worst = staged(of, q, v, target)
+    simulation = engine.Simulation(
+        walker, dt=DT, integrator="implicit", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device="cpu"
+    )
+    simulation.target[:] = target
+    for sample in kept[1:]:
+        simulation.step(10)
+        np.testing.assert_allclose(sample, simulation.q[0], rtol=0, atol=off)
+    assert simulation.contacts is not None
+    assert simulation.contacts.number[0] > 0
+    assert worst <= (1e-4 if dtype == "float32" else 1e-8)
+
+
+def test_robots_with_hulls_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:
+    assert serves(settings(walker, "standing", "float32"))
+    assert not serves(settings(engine.load("robots/quadruped.urdf"), "standing", "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str) -> None:
+    """The GPU's assembly is made, and no array lies on another."""
+    robot = laid_out(settings(walker, "standing", dtype))
+    layout = Layout((robot,), dtype)
+    assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
+    assert len(layout.first(dtype)) == layout.numbers_of(dtype)
+    tree = arguments(settings(walker, "standing", dtype), robot, "none")
+    code = thread_per_robot.text(in_scene.advance, tree, Layout(tree, dtype), "advance")
+    text = thread_per_robot.ptx(code, "sm_80", 128)
+    assert ".maxnreg 128" in text
+    assert text.count("vote.sync.ballot") >= 3
+    assert 'pragma "nounroll"' in text
+    assert ("div.rn.f32" in text, "div.rn.f64" in text) == (False, dtype == "float64")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("way", ["standing", "falling"])
+@pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-8), ("float32", 2e-3)])
+def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
+    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
+) -> None:
+    batch = 40
+    begin = [states(walker, way, rng) for _ in range(batch)]
+    q, v = (np.array(x) for x in zip(*begin, strict=True))
+    of = settings(walker, way, dtype, batch)
+    sims = [
+        engine.Simulation(
+            walker, batch, DT, "implicit", "abia", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device=device,
+            dtype=kind, on_divergence="freeze",
+        )
+        for device, kind in (("cuda", dtype), ("cpu", "float64"))
+    ]  # fmt: skip
+    for _ in range(6):
+        for simulation in sims:
+            simulation.step(10)
+        np.testing.assert_allclose(sims[0].q.get(), sims[1].q, rtol=0, atol=off)
+    ours, theirs = (simulation.contacts.on_host() for simulation in sims if simulation.contacts is not None)
+    np.testing.assert_array_equal(ours.number, theirs.number)
+    loads = [
+        np.array(simulation.contact_wrench if k else simulation.contact_wrench.get())
+        for k, simulation in enumerate(sims)
+    ]
+    assert np.abs(loads[0] - loads[1]).max() <= (1e-5 if dtype == "float64" else 0.05) * np.abs(loads[1]).max()
+
+
+@pytest.mark.gpu
+def test_a_checkpoint_goes_on_to_the_same_bits(walker: engine.Model, rng: np.random.Generator) -> None:
+    q, v = states(walker, "falling", rng)
+    sims = [
+        engine.Simulation(
+            walker, 3, DT, "implicit", "abia", scene=engine.Scene(), q=q, v=v, device="cuda", dtype="float32"
+        )
+        for _ in range(2)
+    ]
+    sims[0].step(40)
+    sims[1].step(20)
+    sims[1].restore(sims[1].checkpoint())
+    sims[1].step(20)
+    np.testing.assert_array_equal(sims[0].q.get(), sims[1].q.get())
