@@ -151,7 +151,8 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     frictional, contacts, joints = rows_by_bodies(count, q, rows, known.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
-    return begin_impulses(contacts, frictional, joints, rows.dt, known.topology, ground)
+    inertia = forces.inertia[0]
+    return begin_impulses(contacts, frictional, joints, rows.dt, inertia, known.topology, ground)
 
 
 @kernel
@@ -171,14 +172,15 @@ def _end(found, robot, watched, phases):
     counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
     topology, state, ended = robot.known.topology, robot.room.state, True
+    inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
-        if found or check_impulses(contacts, joints, dt, topology, ground):
+        if found or check_impulses(contacts, joints, dt, inertia, topology, ground):
             put_down(contacts, frictional, joints, ground)
             remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.tree.search.numbers[LEAST] if contacts > 0 else 0.0, contacts, touch, 0)
             for j in range(state.v.shape[1]):
                 ground.free[j] += ground.column[j]
-            if begin_take_back(contacts, dt, ground):
+            if begin_take_back(contacts, dt, inertia, topology, ground):
                 counts[_OVERLAPS], ended = 1, False
         else:
             ended = False

@@ -274,12 +274,13 @@ def _ask(count, joints, share, dt, topology, ground):
 
 
 @inline
-def _search(count, joints, left, ground):
+def _search(count, joints, left, inertia, topology, ground):
     """Begin a search from the impulses as they are, or from none where they leave much."""
     p = ground.tree.problem
     for j in range(p.total.size):
         p.total[j] = ground.column[j]
-    begin(WARM if left < NEAR else COLD, asked(left), bearable(left), count, joints, ground.tree)
+    plan = WARM if left < NEAR else COLD
+    begin(plan, asked(left), bearable(left), count, joints, inertia, topology, ground.bodies, ground.tree)
 
 
 @inline
@@ -294,7 +295,7 @@ def _is_lawful(count, joints, ground):
 
 
 @kernel
-def begin_impulses(count, frictional, joints, dt, topology, ground):
+def begin_impulses(count, frictional, joints, dt, inertia, topology, ground):
     """Begin with the impulses of the step before: returns whether they obey the law; where not, a search begins."""
     search = ground.tree.search
     search.counts[ATTEMPT] = 0
@@ -306,12 +307,12 @@ def begin_impulses(count, frictional, joints, dt, topology, ground):
             return True
         share = search.numbers[SHARE]
         left = _ask(count, joints, share, dt, topology, ground)
-    _search(count, joints, left, ground)
+    _search(count, joints, left, inertia, topology, ground)
     return False
 
 
 @kernel
-def check_impulses(count, joints, dt, topology, ground):
+def check_impulses(count, joints, dt, inertia, topology, ground):
     """After a search: returns whether its impulses are those of the step, or another one begins."""
     work, search, p = ground.tree, ground.tree.search, ground.tree.problem
     most = search.numbers[MOST]
@@ -320,13 +321,13 @@ def check_impulses(count, joints, dt, topology, ground):
     left = residual(count, joints, p, 0.0, most)
     search.counts[TRIES] += 1
     if left > bearable(left) and search.counts[TRIES] < most_tries(left):
-        _search(count, joints, left, ground)
+        _search(count, joints, left, inertia, topology, ground)
         return False
     lawful = _is_lawful(count, joints, ground)
     while not lawful:
         left = _ask(count, joints, search.numbers[SHARE], dt, topology, ground)
         if left > fine(left) * promised(left):
-            _search(count, joints, left, ground)
+            _search(count, joints, left, inertia, topology, ground)
             return False
         lawful = _is_lawful(count, joints, ground)
     search.numbers[LEAST] = left
@@ -343,7 +344,7 @@ def _overlaps(count, ground):
 
 
 @kernel
-def begin_take_back(count, dt, ground):
+def begin_take_back(count, dt, inertia, topology, ground):
     """Begin the search for what takes overlaps back; returns whether there are any."""
     touching, p = ground.contacts, ground.tree.problem
     if not _overlaps(count, ground):
@@ -353,7 +354,7 @@ def begin_take_back(count, dt, ground):
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
     tolerance = asked_of_overlaps(dt)
-    begin(OVERLAP, tolerance, tolerance, count, 0, ground.tree)
+    begin(OVERLAP, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.tree)
     return True
 
 
@@ -373,10 +374,10 @@ def impulses_by_bodies(count, frictional, joints, dt, forces, topology, ground):
 
     `ground.column` (nv,) is what they change of v_f.
     """
-    found = begin_impulses(count, frictional, joints, dt, topology, ground)
+    found = begin_impulses(count, frictional, joints, dt, forces.inertia[0], topology, ground)
     while not found:
         if advance(count, joints, forces.inertia[0], topology, ground.bodies, ground.tree, ground.work):
-            found = check_impulses(count, joints, dt, topology, ground)
+            found = check_impulses(count, joints, dt, forces.inertia[0], topology, ground)
     put_down(count, frictional, joints, ground)
     return ground.tree.search.numbers[LEAST]
 
@@ -384,7 +385,7 @@ def impulses_by_bodies(count, frictional, joints, dt, forces, topology, ground):
 @apart
 def take_back_by_bodies(count, dt, forces, topology, ground):
     """The displacement that takes overlaps back, into `ground.shift`; returns whether there is any."""
-    if not begin_take_back(count, dt, ground):
+    if not begin_take_back(count, dt, forces.inertia[0], topology, ground):
         return False
     found = False
     while not found:

@@ -115,7 +115,8 @@ def _with_contacts(i, share, eps, p, a, b, c, d, n, f):
     """The inertia [a b; c d] and the wrench of body i with those of its contacts."""
     k = p.head[i]
     while k >= 0:
-        _contact_step(k, share, eps, p)
+        if share > 0.0:
+            _contact_step(k, share, eps, p)
         F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
         w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k], 0, 1), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
@@ -231,13 +232,17 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
 
 @kernel
 def direction(joints, part, share, eps, inertia, topology, bodies, work):
-    """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d."""
+    """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d.
+
+    With `share` 0 it is the one that Ω and s in the problem say.
+    """
     p, tree = work.problem, work.tree
     for j in range(p.added.size):
         p.total[j] += part * p.dv[j]
         p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
     for j in range(joints):
-        _joint_step(j, share, eps, p)
+        if share > 0.0:
+            _joint_step(j, share, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     _inward(part, share, eps, topology, bodies, tree, p)

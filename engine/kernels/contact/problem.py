@@ -15,16 +15,17 @@ from engine.kernels.contact.recursion import Tree, tree
 from engine.kernels.contact.rounding import LEAST_VELOCITY
 from engine.kernels.spatial import add, dot, load3, scale, sub
 
-EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE = range(9)
+EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH = range(11)
 """Columns of `Search.numbers`: ε; the least merit so far and the least residual, of a plan and of all; how much of the
-last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution."""
-PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS = range(6)
+last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
+the interior point the unit of velocities and the length of its last step."""
+PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS = range(7)
 """Columns of `Search.counts`: the plan, steps left of it, whether the last step is done; how often restitution was
-halved, and Newton's steps begun anew; whether any contact springs back."""
+halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub."""
 
 
 class Search(NamedTuple):
-    """Where the search for a robot's impulses is: `numbers` (9,) and `counts` (6,)."""
+    """Where the search for a robot's impulses is: `numbers` (11,) and `counts` (7,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -38,7 +39,8 @@ class Problem(NamedTuple):
     velocity of v_f, `r` = 1/size, (C,) each; in the frame, (C, 3) each, the velocity without impulses `free`, the
     impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
     rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
-    (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities.
+    (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner` (C, 15)
+    and `pairs` (R, 24) are the iterate of `interior`.
     """
 
     head: NDArray[np.int64]
@@ -72,6 +74,8 @@ class Problem(NamedTuple):
     right: NDArray[np.floating]
     dv: NDArray[np.floating]
     total: NDArray[np.floating]
+    inner: NDArray[np.floating]
+    pairs: NDArray[np.floating]
 
 
 class Work(NamedTuple):
@@ -92,8 +96,9 @@ def work(parent: NDArray[np.int64], nv: int, contacts: int) -> Work:
     problem = Problem(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
+        inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent), problem, Search(np.zeros(9), np.zeros(6, np.int64)))
+    return Work(tree(parent), problem, Search(np.zeros(11), np.zeros(7, np.int64)))
 
 
 @inline

@@ -44,7 +44,7 @@ def asked_of_overlaps(x):
 @inline
 def most_tries(x):
     """How many searches there are at most: in single precision impulses may leave more than a search reckoned with."""
-    return 3 if is_single(x) else 1
+    return 2 if is_single(x) else 1
 
 
 @inline

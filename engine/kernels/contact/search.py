@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
-from engine.kernels.contact.newton import direction, stay
+from engine.kernels.contact.interior import begin_inside, step_inside
+from engine.kernels.contact.newton import direction, respond, stay
 from engine.kernels.contact.problem import (
     BEST,
     ENOUGH,
@@ -19,6 +20,7 @@ from engine.kernels.contact.problem import (
     MOST,
     PART,
     PLAN,
+    RUBS,
     TOLERANCE,
     greatest_velocity,
     merit,
@@ -28,7 +30,9 @@ from engine.kernels.contact.rounding import fine, least_weight, stalled_weight
 from engine.kernels.spatial import add, load3, scale, store3
 from engine.kernels.world import ZERO
 
-WARM, OVERLAP, COLD = 0, 1, 2
+WARM, OVERLAP, COLD, INSIDE, POLISH, SMOOTHER, POLISH_AGAIN, SMALLER = range(8)
+"""The plans: from the impulses of the step before; of overlaps; from none; by the interior point; from the best impulses;
+by the interior point on a smoother path; from the best again. Where not all contacts rub: from none with a smaller r."""
 _LAST_STEP = 1e-4
 """ε in the last step, where rounding, some 1e-16/ε, is what is left."""
 _CLOSE = 1e-3
@@ -57,6 +61,15 @@ def _keep(contacts, joints, p):
 
 
 @inline
+def _take(contacts, joints, p):
+    """The best impulses as the present ones."""
+    for i in range(contacts):
+        store3(p.impulse[i], 0, 1, load3(p.best[i], 0, 1))
+    for j in range(joints):
+        p.joint_impulse[j] = p.joint_best[j]
+
+
+@inline
 def _from_nothing(contacts, joints, p, tree):
     """No impulses, and nothing moves."""
     for i in range(contacts):
@@ -74,24 +87,28 @@ def _from_nothing(contacts, joints, p, tree):
 
 @inline
 def _plan(k, x):
-    """r in multiples of 1/size, Newton steps at most, and ε for each of the merit at first; x has the number type."""
+    """r in multiples of 1/size, steps at most, and ε for each of the merit at first; x has the number type."""
     if k == WARM:
         return 3.0, 6, 0.1
     if k == OVERLAP:
         return 3.0, 12, 1e-4
     if k == COLD:
         return 3.0, 16 if is_single(x) else 25, 1.0
-    if k == COLD + 1:
-        return 30.0, 12 if is_single(x) else 20, 0.1
-    if k == COLD + 2:
-        return 0.3, 12 if is_single(x) else 20, 1.0
-    return 1.0, 40, 1.0
+    if k == INSIDE or k == SMOOTHER:
+        return 3.0, 20 if is_single(x) else 40, 1.0
+    if k == POLISH or k == POLISH_AGAIN:
+        return 3.0, 12, 0.1
+    return 0.3, 12 if is_single(x) else 20, 1.0
 
 
 @inline
-def _last_plan(x):
-    """The plan after which there is no other."""
-    return COLD + 2 if is_single(x) else COLD + 3
+def _next_plan(k, rubs):
+    """The plan after plan k; `rubs`: all contacts have friction, which the interior point asks for."""
+    if k < COLD:
+        return COLD
+    if k == COLD:
+        return INSIDE if rubs == 1 else SMALLER
+    return POLISH_AGAIN if k == SMALLER else k + 1
 
 
 @inline
@@ -110,12 +127,17 @@ def _longest_step(contacts, joints, p, share, best, most):
 
 
 @inline
-def _begin_plan(plan, contacts, joints, work):
-    """Begin a plan: from no impulses, but `WARM`."""
+def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
+    """Begin a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     share, steps, first = _plan(plan, numbers[MOST])
-    if plan != WARM:
+    if plan == POLISH or plan == POLISH_AGAIN:
+        _take(contacts, joints, p)
+        respond(contacts, joints, topology, bodies, work, p.total)
+    elif plan != WARM:
         _from_nothing(contacts, joints, p, work.tree)
+    if plan == INSIDE or plan == SMOOTHER:
+        begin_inside(contacts, joints, inertia, topology, bodies, work)
     left = residual(contacts, joints, p, 0.0, numbers[MOST])
     best = merit(contacts, joints, p, share, 0.0, numbers[MOST])
     counts[PLAN], counts[LEFT], counts[LAST] = plan, steps, 0
@@ -127,16 +149,19 @@ def _begin_plan(plan, contacts, joints, work):
 
 
 @kernel
-def begin(plan, tolerance, enough, contacts, joints, work):
+def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
     """Begin a search that aims at the residual `tolerance`; what leaves less than `enough` needs no other plan.
 
     `plan` is the first: `COLD`; `WARM`, from `impulse`, `u`, `total` and the bodies' twists as they are, which belong
     together; or `OVERLAP`, of contacts without friction and of no joints.
     """
-    numbers = work.search.numbers
+    numbers, rubs = work.search.numbers, 1
+    for i in range(contacts):
+        rubs = rubs if work.problem.mu[i] > 0.0 else 0
+    work.search.counts[RUBS] = rubs
     numbers[MOST] = greatest_velocity(contacts, joints, work.problem)
     numbers[LEAST], numbers[TOLERANCE], numbers[ENOUGH] = _FAR, tolerance, enough
-    _begin_plan(plan, contacts, joints, work)
+    _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
 
 
 @inline
@@ -148,26 +173,17 @@ def _is_over(numbers, counts):
 @inline
 def _is_done(numbers, counts):
     """Whether no plan follows."""
-    return numbers[LEAST] <= numbers[ENOUGH] or counts[PLAN] == _last_plan(numbers[EPS])
+    return numbers[LEAST] <= numbers[ENOUGH] or counts[PLAN] == POLISH_AGAIN
 
 
-@kernel
-def advance(contacts, joints, inertia, topology, bodies, work, count):
-    """A Newton step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
-
-    `inertia` (nv,) is d of the robot; `count` (3,): its second number grows by the steps taken.
-    """
+@inline
+def _newton_step(contacts, joints, inertia, topology, bodies, work):
+    """A Newton step of a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
-    while _is_over(numbers, counts):
-        if _is_done(numbers, counts):
-            return True
-        _begin_plan(max(counts[PLAN] + 1, COLD), contacts, joints, work)
-    share, most, best = _plan(counts[PLAN], numbers[MOST])[0], numbers[MOST], numbers[BEST]
-    eps, first = numbers[EPS], _plan(counts[PLAN], numbers[MOST])[2]
+    most, best, eps = numbers[MOST], numbers[BEST], numbers[EPS]
+    share, _, first = _plan(counts[PLAN], most)
     if numbers[LOWEST] <= numbers[TOLERANCE]:
         counts[LAST], eps = 1, _LAST_STEP
-    count[1] += 1
-    counts[LEFT] -= 1
     direction(joints, numbers[PART], share, eps, inertia, topology, bodies, work)
     part, there = _longest_step(contacts, joints, p, share, best, most)
     numbers[PART] = part
@@ -175,12 +191,6 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         counts[LEFT] = 0
     else:
         _go(contacts, joints, part, p)
-        left = residual(contacts, joints, p, 0.0, most)
-        if left < numbers[LOWEST]:
-            numbers[LOWEST] = left
-            if left < numbers[LEAST]:
-                numbers[LEAST] = left
-                _keep(contacts, joints, p)
         if best < _CLOSE and 0.9 * best < there and there < 1.1 * best:
             eps = max(stalled_weight(most), 0.1 * eps)
         elif there < best:
@@ -188,4 +198,34 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
         numbers[EPS], numbers[BEST] = eps, min(best, there)
+
+
+@kernel
+def advance(contacts, joints, inertia, topology, bodies, work, count):
+    """A step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
+
+    `inertia` (nv,) is d of the robot; `count` (3,): its second and third numbers grow by the steps taken, Newton's and
+    those of the interior point.
+    """
+    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    while _is_over(numbers, counts):
+        if _is_done(numbers, counts):
+            return True
+        following = _next_plan(counts[PLAN], counts[RUBS])
+        _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
+    counts[LEFT] -= 1
+    if counts[PLAN] == INSIDE or counts[PLAN] == SMOOTHER:
+        count[2] += 1
+        step_inside(counts[PLAN] == SMOOTHER, contacts, joints, inertia, topology, bodies, work)
+    else:
+        count[1] += 1
+        _newton_step(contacts, joints, inertia, topology, bodies, work)
+    left = residual(contacts, joints, p, 0.0, numbers[MOST])
+    if left < numbers[LOWEST]:
+        numbers[LOWEST] = left
+        if left < numbers[LEAST]:
+            numbers[LEAST] = left
+            _keep(contacts, joints, p)
+    if not left < _FAR:
+        counts[LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)

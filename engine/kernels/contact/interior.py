@@ -1,0 +1,297 @@
+"""A primal-dual interior point on the exact law, by the inertias of bodies: for what Newton's steps do not reach.
+
+Mehrotra's predictor and corrector (1992) over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's correction
+inside the equations, as Howell and others 2022 have it. Of a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
+
+    L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
+
+so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has λ = fr + below − above
+and the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where u = β − α at the end; all of them are
+eliminated, which leaves a damper. Impulses and velocities are scaled: λ = d size λ', u = size/d u', d² the row's r or 1/g
+and size the greatest |u'| without impulses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline, kernel
+from engine.kernels.contact.newton import direction, respond
+from engine.kernels.contact.problem import LENGTH, PART, SIZE
+from engine.kernels.spatial import add, load3, load9, mul, scale, store3, store9, sub
+
+_LAMBDA, _W, _CORRECTION, _STEP, _DW = 0, 3, 6, 9, 12  # of a contact in `Problem.inner`, scaled
+_ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23  # of a joint row in `Problem.pairs`
+_FAR, _INFINITE, _GUESS, _WIDEST = 1e9, 1e30, 1e-4, 1e3
+_LEAST_CENTRING, _LONGEST, _SMOOTHING = 1e-2, 0.99, 1.0
+"""The least share of the gap that a step keeps, the most of the way to the boundary, and by how much of the gap |w_t| is
+rounded off; …"""
+_MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
+"""… and on a smoother path."""
+
+
+@inline
+def _jordan(x, y):
+    """x ∘ y of the second-order cone."""
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
+
+
+@inline
+def _divided(y, z):
+    """x with y ∘ x = z, for y inside the cone."""
+    t = np.sqrt(y[1] * y[1] + y[2] * y[2])
+    x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
+    return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]
+
+
+@inline
+def _to_boundary(x, d):
+    """The largest a with x + a d in the cone x₀ ≥ |x₁,₂|."""
+    a, b = d[0] * d[0] - d[1] * d[1] - d[2] * d[2], x[0] * d[0] - x[1] * d[1] - x[2] * d[2]
+    c = max(x[0] * x[0] - x[1] * x[1] - x[2] * x[2], 0.0)
+    best, discriminant = _INFINITE, b * b - a * c
+    if discriminant >= 0.0:
+        root = np.sqrt(discriminant)
+        s = -(b + (root if b >= 0.0 else -root))  # both roots without cancellation
+        if a != 0.0 and s / a > 0.0:
+            best = s / a
+        if s != 0.0 and c / s > 0.0:
+            best = min(best, c / s)
+    return min(best, -x[0] / d[0]) if d[0] < 0.0 else best
+
+
+@inline
+def _size(contacts, joints, p):
+    """The greatest scaled velocity without impulses."""
+    size = 1e-30
+    for i in range(contacts):
+        d, b = np.sqrt(p.r[i]), load3(p.free[i], 0, 1)
+        size = max(size, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
+    for j in range(joints):
+        size = max(size, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
+    return size
+
+
+@inline
+def _guess(contacts, joints, size, inertia, topology, bodies, work):
+    """How great the greatest scaled impulse may be: that of rows which stick with a little compliance."""
+    p = work.problem
+    for i in range(contacts):
+        k = p.r[i] / _GUESS
+        store9(p.omega[i], 0, 1, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
+        store3(p.s[i], 0, 1, scale(-k, load3(p.free[i], 0, 1)))
+    for j in range(joints):
+        k = 1.0 / (p.g[j] * _GUESS)
+        p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
+    direction(joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
+    wide = 1.0
+    for i in range(contacts):
+        x = scale(1.0 / (size * np.sqrt(p.r[i])), load3(p.change[i], 0, 1))
+        wide = max(wide, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
+    return min(wide, _WIDEST)
+
+
+@kernel
+def begin_inside(contacts, joints, inertia, topology, bodies, work):
+    """The first iterate, after `search._from_nothing`. Contacts without friction have a little here."""
+    p, numbers = work.problem, work.search.numbers
+    size = _size(contacts, joints, p)
+    wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
+    numbers[SIZE], numbers[LENGTH], numbers[PART] = size, 1.0, 0.0
+    for i in range(contacts):
+        row = p.inner[i]
+        store3(row, _LAMBDA, 1, (wide, 0.0, 0.0))
+        store3(row, _W, 1, (1.0, 0.0, 0.0))
+    for j in range(joints):
+        row, e = p.pairs[j], 1.0 / np.sqrt(p.g[j])
+        f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
+        row[_ON], row[_LAW] = (1.0 if f > 0.0 else 0.0), f / e / size
+        row[_ON + 1], row[_LAW + 1] = (1.0 if low > -_FAR else 0.0), (low * e / size if low > -_FAR else 0.0)
+        row[_ON + 2], row[_LAW + 2] = (1.0 if high < _FAR else 0.0), (high * e / size if high < _FAR else 0.0)
+        friction = row[_LAW] if f > 0.0 else 1.0
+        row[_X], row[_X + 1], row[_X + 2], row[_X + 3] = friction, row[_ON], friction, row[_ON]
+        row[_X + 4], row[_X + 5], row[_X + 6], row[_X + 7] = row[_ON + 1], 1.0, row[_ON + 2], 1.0
+        row[_IMPULSE] = row[_X + 4] - row[_X + 6]
+    _put_impulses(contacts, joints, size, p)
+    respond(contacts, joints, topology, bodies, work, p.total)
+
+
+@inline
+def _put_impulses(contacts, joints, size, p):
+    """The impulses of the iterate, in N s."""
+    for i in range(contacts):
+        store3(p.impulse[i], 0, 1, scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA, 1)))
+    for j in range(joints):
+        p.joint_impulse[j] = p.pairs[j, _IMPULSE] * size / np.sqrt(p.g[j])
+
+
+@inline
+def _gap(contacts, joints, p):
+    """ν: the mean of the products of all pairs."""
+    total, count = 0.0, 0.0
+    for i in range(contacts):
+        row = p.inner[i]
+        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        total += x[0] * w[0] + x[1] * w[1] + x[2] * w[2]
+        count += 1.0
+    for j in range(joints):
+        row = p.pairs[j]
+        for pair in range(4):
+            total += row[_X + 2 * pair] * row[_X + 2 * pair + 1]
+        count += 2.0 * row[_ON] + row[_ON + 1] + row[_ON + 2]
+    return total / max(count, 1.0)
+
+
+@inline
+def _friction_damping(row):
+    """The damper that the friction of a joint row is."""
+    on = row[_ON]
+    return on / (row[_X + 1] / row[_X] + row[_X + 3] / row[_X + 2] + (1.0 - on))
+
+
+@inline
+def _damping(row):
+    """The damper that a joint row is."""
+    return _friction_damping(row) + row[_X + 4] / row[_X + 5] + row[_X + 6] / row[_X + 7]
+
+
+@inline
+def _velocity(i, size, p):
+    """u' of a contact."""
+    return scale(np.sqrt(p.r[i]) / size, load3(p.u[i], 0, 1))
+
+
+@inline
+def _equations(contacts, joints, size, smooth, p):
+    """Ω of all rows; |w_t| is √(|w_t|² + smooth²) − smooth."""
+    for i in range(contacts):
+        row, mu = p.inner[i], p.mu[i]
+        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        first_of = (mu * x[0], x[1], x[2])
+        t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
+        q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
+        a = _divided(q, first_of)
+        b, c = _divided(q, (x[1], first_of[0], 0.0)), _divided(q, (x[2], 0.0, first_of[0]))
+        a = (a[0] / (mu * mu), a[1] / mu, a[2] / mu)
+        b = add((b[0] / mu, b[1], b[2]), scale(slope * w[1], a))
+        c = add((c[0] / mu, c[1], c[2]), scale(slope * w[2], a))
+        r = p.r[i]
+        A = (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
+        store9(p.omega[i], 0, 1, (
+            r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
+        ))  # fmt: skip
+        store3(row, _CORRECTION, 1, (0.0, 0.0, 0.0))
+    for j in range(joints):
+        p.joint_omega[j] = _damping(p.pairs[j]) / p.g[j]
+
+
+@inline
+def _rest(i, size, smooth, p):
+    """r of a contact: by how much its w is off, with De Saxcé's share."""
+    w, mu = load3(p.inner[i], _W, 1), p.mu[i]
+    square = w[1] * w[1] + w[2] * w[2]
+    t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, size, p), w)
+    return r[0] + (mu * square / (t + smooth) if t > 0.0 else 0.0), r[1], r[2]
+
+
+@inline
+def _targets(contacts, joints, size, smooth, aim, p):
+    """s of all rows: what impulses gain where nothing moves, for products of `aim`."""
+    for i in range(contacts):
+        row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
+        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
+        o = add(_jordan(first_of, second_of), load3(row, _CORRECTION, 1))
+        y = _divided(second_of, (aim - o[0], -o[1], -o[2]))
+        against = scale(k, mul(load9(p.omega[i], 0, 1), _rest(i, size, smooth, p)))
+        step = sub((y[0] / mu, y[1], y[2]), against)
+        store3(row, _STEP, 1, step)
+        store3(p.s[i], 0, 1, scale(size * np.sqrt(p.r[i]), step))
+    for j in range(joints):
+        row, u = p.pairs[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
+        apart = row[_IMPULSE] - (row[_X] - row[_X + 2]) / 2.0 - row[_X + 4] + row[_X + 6]
+        c = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
+        c += row[_ON + 1] * (aim - row[_X + 4] * (u - row[_LAW + 1])) / row[_X + 5]
+        c -= row[_ON + 2] * (aim + row[_X + 6] * (u - row[_LAW + 2])) / row[_X + 7]
+        row[_CHANGE] = c - apart
+        p.joint_s[j] = row[_CHANGE] * size / np.sqrt(p.g[j])
+
+
+@inline
+def _reach(contacts, joints, size, smooth, aim, p):
+    """The steps of impulses, w and pairs, and their second order; returns how far they may go."""
+    reach = _INFINITE
+    for i in range(contacts):
+        row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
+        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        step = scale(1.0 / (size * d), load3(p.change[i], 0, 1))
+        t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
+        du = add(scale(d / size, load3(p.motion[i], 0, 1)), _rest(i, size, smooth, p))
+        dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
+        store3(row, _STEP, 1, step)
+        store3(row, _DW, 1, dw)
+        dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
+        store3(row, _CORRECTION, 1, _jordan(dp, dq))
+        reach = min(reach, _to_boundary((mu * x[0], x[1], x[2]), dp))
+        reach = min(reach, _to_boundary((w[0] / mu, w[1], w[2]), dq))
+    for j in range(joints):
+        row = p.pairs[j]
+        u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * size)
+        d0 = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
+        on, low, high = row[_ON], row[_ON + 1], row[_ON + 2]
+        row[_DX], row[_DX + 2] = d0, -d0
+        row[_DX + 1] = on * ((aim - row[_X + 1] * d0) / row[_X] - row[_X + 1])
+        row[_DX + 3] = on * ((aim + row[_X + 3] * d0) / row[_X + 2] - row[_X + 3])
+        row[_DX + 5] = low * (u - row[_LAW + 1] - row[_X + 5])
+        row[_DX + 7] = high * (row[_LAW + 2] - u - row[_X + 7])
+        row[_DX + 4] = low * ((aim - row[_X + 4] * row[_DX + 5]) / row[_X + 5] - row[_X + 4])
+        row[_DX + 6] = high * ((aim - row[_X + 6] * row[_DX + 7]) / row[_X + 7] - row[_X + 6])
+        row[_CHANGE] = p.joint_change[j] * np.sqrt(p.g[j]) / size
+        for pair in range(8):
+            here, way = row[_X + pair], row[_DX + pair]
+            if here > 0.0 and way < 0.0:
+                reach = min(reach, -here / way)
+    return reach
+
+
+@inline
+def _go(contacts, joints, length, size, p):
+    """The iterate `length` of the step on, with its impulses and velocities."""
+    for i in range(contacts):
+        row = p.inner[i]
+        store3(row, _LAMBDA, 1, add(load3(row, _LAMBDA, 1), scale(length, load3(row, _STEP, 1))))
+        store3(row, _W, 1, add(load3(row, _W, 1), scale(length, load3(row, _DW, 1))))
+        store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(length, load3(p.motion[i], 0, 1))))
+    for j in range(joints):
+        row = p.pairs[j]
+        row[_IMPULSE] += length * row[_CHANGE]
+        p.joint_u[j] += length * p.joint_motion[j]
+        for pair in range(8):
+            row[_X + pair] += length * row[_DX + pair]
+    _put_impulses(contacts, joints, size, p)
+
+
+@kernel
+def step_inside(smoother, contacts, joints, inertia, topology, bodies, work):
+    """A step of the interior point: impulses and velocities of all rows move."""
+    p, numbers = work.problem, work.search.numbers
+    size, length = numbers[SIZE], numbers[LENGTH]
+    gap = _gap(contacts, joints, p)
+    least, longest = (_MORE_CENTRING if smoother else _LEAST_CENTRING), (_SHORTER if smoother else _LONGEST)
+    smooth = (_SMOOTHER if smoother else _SMOOTHING) * gap
+    _equations(contacts, joints, size, smooth, p)
+    _targets(contacts, joints, size, smooth, 0.0, p)
+    direction(joints, numbers[PART], 0.0, 0.0, inertia, topology, bodies, work)
+    reach = _reach(contacts, joints, size, smooth, 0.0, p)
+    rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
+    centring = min(max(max(least, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
+    if rest > 0.9 or length < 0.3:  # blocked: no second order
+        for i in range(contacts):
+            store3(p.inner[i], _CORRECTION, 1, (0.0, 0.0, 0.0))
+    aim = centring * gap
+    _targets(contacts, joints, size, smooth, aim, p)
+    direction(joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
+    reach = _reach(contacts, joints, size, smooth, aim, p)
+    length = min(1.0, min(longest, max(0.9, 1.0 - gap)) * reach)
+    _go(contacts, joints, length, size, p)
+    numbers[LENGTH], numbers[PART] = length, length
