@@ -67,8 +67,8 @@ class Touch(NamedTuple):
     `joint_memory` (batch, nv) are the joints' impulses. `told` (batch, 3) holds the residual, the number of contacts
     and the greatest residual since `Stepper.advance` began; `which` (batch, C) the contacts' shapes, or their pairs,
     counted after the shapes; `key` (batch, C) the points of the shapes, or the pairs' features, by which a contact is
-    known in the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, speed along the surface, and
-    the impulse as a wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) that on the other body as well.
+    known in the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, speed along the surface,
+    and the impulse as a wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) that on the other body as well.
     """
 
     ground: Ground
@@ -138,8 +138,8 @@ def example(kind: Kind, pairs: bool, by: By, rows: Any) -> Touch:
         Ground(
             Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole),
             surfaces.example(kind), Near(whole, matrix, matrix, real, whole, whole), contacts(1), bodies(1),
-            matrix, matrix, real, real, real, real, real, whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
-            work(np.array([-1]), 1, 1), by, rows,
+            matrix, matrix, real, real, real, real, real, whole, real, whole,
+            pair_room(NO_PAIRS, shapes(())) if pairs else (), work(np.array([-1]), 1, 1), by, rows,
         ),
         matrix, matrix, whole[None], whole[None], cube,
     )  # fmt: skip
