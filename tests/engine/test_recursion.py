@@ -1,89 +1,208 @@
-"""The articulated-body recursion for bodies with any inertias, beside the dense system of the reference texts."""
+"""The articulated-body recursion for bodies with any inertias, beside the dense systems of the reference texts."""
 
 from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import engine
-from engine.algorithms.motion import equations_of_motion, motion, point_jacobian
-from engine.kernels.contact.recursion import (
-    Places,
-    add_at,
-    carried,
-    eliminate,
-    gather,
-    mobility,
-    mobility_at,
-    move,
-    put_rigid,
-    recursion,
-    vectors,
-)
-from engine.model import PRISMATIC, REVOLUTE, WORLD, generate, layout
+from engine import lie
+from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
+from engine.kernels import world
+from engine.kernels.contact import by_bodies, newton, recursion, room
+from engine.kernels.contact.problem import Work, work
+from engine.kernels.world import Bodies
+from engine.lie import Array
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, WORLD, generate, layout
+from engine.scene import Scene
+
+
+def _with_free_joints(n: int, seed: int) -> engine.Model:
+    """A tree of which some bodies, none of them a root, hang from others by free joints."""
+    text = generate.urdf(generate.tree(n, seed, prismatic=0.2, spherical=0.5))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "loose.urdf")
+        path.write_text(text.replace('"spherical"', '"floating"', 4), encoding="utf-8")
+        model = engine.load(str(path))
+    assert {FREE, SPHERICAL} <= set(model.kind[1:][model.parent[1:] != WORLD].tolist())
+    return model
+
 
 ROBOTS = [
     *(generate.tree(n, seed, prismatic=0.3, spherical=0.3) for n, seed in ((1, 0), (7, 1), (25, 2), (60, 3))),
     generate.tree(9, 4, floating=True),
+    generate.shaped("star", 12, 6, prismatic=0.2, floating=True, spherical=0.3),
+    _with_free_joints(20, 2),
     engine.load(engine.find_robot("quadruped")),
 ]
+SHARE, WEIGHT, GONE = 1.7, 0.1, 0.3
+"""The multiple of r and ε of a Newton step, and how much of the one before is gone."""
+OPEN, STICKS, SLIPS = range(3)
+every_robot = pytest.mark.parametrize("model", ROBOTS, ids=lambda model: model.name)
 
 
-def _places(model: engine.Model, at) -> Places:
-    arms = [p if parent == WORLD else p - at.p[parent] for p, parent in zip(at.p, model.parent, strict=True)]
-    return Places(at.R.reshape(-1, 9).copy(), np.array(arms))
+class Robot(NamedTuple):
+    """A robot of n bodies with C contacts, and rows of all joints that can have any: by the texts, and for the kernels.
+
+    M, with d on its diagonal, and h; J (3 C, nv) of the contacts, each in its own frame; `rows` are the joints'.
+    """
+
+    at: Motion
+    M: Array
+    h: Array
+    d: Array
+    J: Array
+    rows: Array
+    topology: np.ndarray
+    bodies: Bodies
+    work: Work
 
 
-def _rigid(model: engine.Model, at, tree) -> None:
-    for i in range(len(model.parent)):
-        moment, inertia = tuple(model.first_moment[i]), tuple(model.J[i][:3, :3].ravel())
-        put_rigid(tree.inertia[i], tuple(at.R[i].ravel()), model.mass[i], moment, inertia)
-
-
-@pytest.mark.parametrize("model", ROBOTS, ids=lambda model: model.name)
-def test_it_solves_the_system_with_places_that_resist_their_velocity(model, chance):
-    n, nv = len(model.parent), model.nv
-    at = motion(model, model.random(chance), np.zeros(nv))
-    tree, vector, places, topology = recursion(n), vectors(n), _places(model, at), layout.pack(model).topology
-    _rigid(model, at, tree)
-    d, tau, solved = chance.uniform(0, 2, nv), chance.normal(size=nv), np.zeros(nv)
-    A, right = equations_of_motion(model, at)[0] + np.diag(d), tau.copy()
-    for body in chance.integers(n, size=2 * n):
-        x, skew, impulse = at.p[body] + chance.normal(size=3), chance.normal(size=(3, 3)), chance.normal(size=3)
-        root = chance.normal(size=(3, 3))
-        omega, J = 10 * root @ root.T + skew - skew.T, point_jacobian(model, at, body, x)
-        A, right = A + J.T @ omega @ J, right + J.T @ impulse
-        arm = x - at.p[body]
-        add_at(tree.inertia[body], tuple(arm), tuple(omega.ravel()))
-        vector.force[body] -= np.concatenate([np.cross(arm, impulse), impulse])
-    for i in range(n - 1, -1, -1):
-        eliminate(i, topology, places, d, tree)
-        gather(i, topology, places, tau, tree, vector)
+def _robot(model: engine.Model, chance: np.random.Generator) -> Robot:
+    n, packed, rows = len(model.parent), layout.pack(model), _joint_rows(model)
+    q, v, d = model.random(chance), chance.normal(size=model.nv), np.zeros(model.nv)
+    wrench = chance.normal(size=(n, 6)) * (np.arange(n) % 2)[:, None]
+    d[rows] = chance.uniform(0, 2, len(rows))
+    at, bodies = motion(model, q, v), world.bodies(n)
+    M, h = equations_of_motion(model, at)
     for i in range(n):
-        move(i, *carried(i, topology, places, (0.0, 0.0, 0.0), vector.twist), topology, places, tree, vector, solved)
-    np.testing.assert_allclose(solved, np.linalg.solve(A, right), rtol=0, atol=1e-9 * np.abs(solved).max())
-    for i in range(n):
-        twist = at.J[i] @ solved
-        expected = np.concatenate([twist[:3], twist[3:] + np.cross(twist[:3], at.p[i])])
-        np.testing.assert_allclose(vector.twist[i], expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+        h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
+    world.place(q, v, wrench, packed.topology, packed.constants, bodies)
+    touching = chance.integers(n, size=3 * n)
+    found, jacobians = work(model.parent, model.nv, len(touching)), []
+    p = found.problem
+    p.head[:], p.joint[: len(rows)] = -1, rows
+    for k, body in enumerate(touching):
+        x, frame = at.p[body] + chance.normal(size=3), np.linalg.qr(chance.normal(size=(3, 3)))[0]
+        p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()
+        p.following[k], p.head[body] = p.head[body], k
+        jacobians.append(frame @ point_jacobian(model, at, body, x))
+    return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, packed.topology, bodies, found)
 
 
-@pytest.mark.parametrize("model", ROBOTS, ids=lambda model: model.name)
+def _joint_rows(model: engine.Model) -> np.ndarray:
+    """The velocities that may have rows, dampers and gains: all but those of free joints."""
+    body = np.searchsorted(model.v_start, np.arange(model.nv), "right") - 1
+    return np.flatnonzero(model.kind[body] != FREE)
+
+
+def _twists(robot: Robot, dv: Array) -> Array:
+    """(n, 6): the twists of all bodies about their own origins, along the world's axes."""
+    twists = robot.at.J @ dv
+    return np.concatenate([twists[:, :3], twists[:, 3:] + np.cross(twists[:, :3], robot.at.p)], 1)
+
+
+def _same(found: Array, expected: Array, within: float = 1e-9) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=within * np.abs(expected).max(initial=1e-300))
+
+
+def _draw_impulses(robot: Robot, chance: np.random.Generator) -> None:
+    """Impulses and velocities of contacts, of which one in three is open, sticks and slips, and of joints."""
+    p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
+    p.mu[:], p.r[:], p.impulse[:] = chance.uniform(0.1, 1, C), chance.uniform(0.5, 2, C), chance.normal(size=(C, 3))
+    p.mu[3 * np.arange(C // 9) + SLIPS] = 0.0  # a third of those that slip have no friction
+    z = chance.normal(size=(C, 3))
+    z[:, 0] = np.where(np.arange(C) % 3 == OPEN, -1, 1) * (0.1 + np.abs(z[:, 0]))
+    slip = np.where(np.arange(C) % 3 == SLIPS, 2.0, 0.5) * p.mu * np.abs(z[:, 0])
+    z[:, 1:] *= np.where(p.mu > 0, slip, 1.0)[:, None] / np.linalg.norm(z[:, 1:], axis=1, keepdims=True)
+    p.u[:] = (p.impulse - z) / (SHARE * p.r[:, None])
+    p.g[:R], p.joint_impulse[:R], p.joint_u[:R] = chance.uniform(0.5, 2, R), *chance.normal(size=(2, R))
+    p.law[:R] = np.stack([chance.uniform(0, 1, R), -chance.uniform(0, 1, R), chance.uniform(0, 1, R)], 1)
+
+
+@every_robot
+def test_newtons_step_solves_the_dense_system(model, chance):
+    """(M + d + JᵀΩJ) δv = Jᵀ(s + λ) − (M + d) v, v what earlier steps have made of the velocities."""
+    robot = _robot(model, chance)
+    p, tree, R = robot.work.problem, robot.work.tree, len(robot.rows)
+    _draw_impulses(robot, chance)
+    p.total[:], p.dv[:] = chance.normal(size=(2, model.nv))
+    tree.moved[:], tree.step[:] = _twists(robot, p.total), _twists(robot, p.dv)
+    before = p.total + GONE * p.dv
+    newton.direction(R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
+    A, right = robot.M.copy(), -robot.M @ before
+    for k, (omega, s, impulse) in enumerate(zip(p.omega.reshape(-1, 3, 3), p.s, p.impulse, strict=True)):
+        J = robot.J[3 * k : 3 * k + 3]
+        A, right = A + J.T @ omega @ J, right + J.T @ (s + impulse)
+        assert np.array_equal(omega, omega.T) == (k % 3 != SLIPS or p.mu[k] == 0)
+    A[robot.rows, robot.rows] += p.joint_omega[:R]
+    right[robot.rows] += p.joint_s[:R] + p.joint_impulse[:R]
+    _same(p.dv, np.linalg.solve(A, right))
+    _same(p.total, before, 1e-12)
+    _same(tree.moved, _twists(robot, before), 1e-12)
+    _same(tree.step, _twists(robot, p.dv), 1e-10)
+    du = (robot.J @ p.dv).reshape(-1, 3)
+    _same(p.motion, du, 1e-10)
+    _same(p.change, p.s - (p.omega.reshape(-1, 3, 3) @ du[:, :, None])[:, :, 0], 1e-10)
+    _same(p.joint_motion[:R], p.dv[robot.rows], 1e-12)
+    _same(p.joint_change[:R], p.joint_s[:R] - p.joint_omega[:R] * p.dv[robot.rows], 1e-12)
+
+
+@every_robot
+def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model, chance):
+    robot = _robot(model, chance)
+    p, tree, R = robot.work.problem, robot.work.tree, len(robot.rows)
+    tau, out = chance.normal(size=model.nv), np.zeros(model.nv)
+    recursion.factorise(tau, robot.d, robot.topology, robot.bodies, tree)
+    recursion.accelerations(model.gravity, robot.topology, robot.bodies, tree, out)
+    _same(out, np.linalg.solve(robot.M, tau - robot.h))
+    _draw_impulses(robot, chance)
+    p.free[:], p.joint_free[:R], push = chance.normal(size=p.free.shape), chance.normal(size=R), np.zeros(model.nv)
+    push[robot.rows] = p.joint_impulse[:R]
+    expected = np.linalg.solve(robot.M, robot.J.T @ p.impulse.ravel() + push)
+    last = p.dv, p.change, p.motion, p.joint_change[:R], p.joint_motion[:R], tree.step
+    for x in last:
+        x[:] = 1.0
+    newton.respond(len(robot.J) // 3, R, robot.topology, robot.bodies, robot.work, out)
+    _same(out, expected)
+    _same(tree.moved, _twists(robot, expected))
+    _same(p.u, p.free + (robot.J @ expected).reshape(-1, 3))
+    _same(p.joint_u[:R], p.joint_free[:R] + expected[robot.rows])
+    assert not any(x.any() for x in last)
+
+
+@every_robot
 def test_mobilities_are_those_of_the_inverse_mass_matrix(model, chance):
-    n = len(model.parent)
-    at = motion(model, model.random(chance), np.zeros(model.nv))
-    tree, places, spread = recursion(n), _places(model, at), np.zeros((n, 36))
-    _rigid(model, at, tree)
-    d = chance.uniform(0, 2, model.nv)
-    inverse = np.linalg.inv(equations_of_motion(model, at)[0] + np.diag(d))
-    for i in range(n - 1, -1, -1):
-        eliminate(i, layout.pack(model).topology, places, d, tree)
-    for i in range(n):
-        own, start = mobility(i, layout.pack(model).topology, places, tree, spread), model.v_start[i]
-        x = at.p[i] + chance.normal(size=3)
-        J = point_jacobian(model, at, i, x)
-        found = np.reshape(mobility_at(spread[i], tuple(x - at.p[i])), (3, 3))
-        expected = J @ inverse @ J.T
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    robot = _robot(model, chance)
+    tree, inverse = robot.work.tree, np.linalg.inv(robot.M)
+    found = {WORLD: (recursion.ZERO6, recursion.ZERO9, recursion.ZERO6)}
+    recursion.factorise(np.zeros(model.nv), robot.d, robot.topology, robot.bodies, tree)
+    for i, parent in enumerate(model.parent.tolist()):
+        above = found[parent]
+        if parent != WORLD:
+            above = recursion.shifted_mobility(tuple(robot.bodies.arm[i]), *above)
+        *found[i], own = recursion.mobility_of(i, *above, robot.topology, robot.bodies, tree)
+        x, start = robot.at.p[i] + chance.normal(size=3), model.v_start[i]
+        J = point_jacobian(model, robot.at, i, x)
+        _same(np.reshape(recursion.mobility_at(*found[i], tuple(x - robot.at.p[i])), (3, 3)), J @ inverse @ J.T)
         if model.kind[i] in (REVOLUTE, PRISMATIC):
             assert own == pytest.approx(inverse[start, start], rel=1e-9)
+
+
+@every_robot
+def test_rows_have_their_mobility_and_their_velocity(model, chance):
+    robot = _robot(model, chance)
+    p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
+    ground = room.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, tree=robot.work)
+    ground.free[:] = chance.normal(size=model.nv)
+    recursion.factorise(np.zeros(model.nv), robot.d, robot.topology, robot.bodies, robot.work.tree)
+    by_bodies._mobilities(R, robot.topology, ground)
+    G = robot.J @ np.linalg.solve(robot.M, robot.J.T)
+    np.testing.assert_allclose(p.r, [3 / np.trace(G[k : k + 3, k : k + 3]) for k in range(0, 3 * C, 3)], rtol=1e-9)
+    _same(p.free, (robot.J @ ground.free).reshape(-1, 3), 1e-10)
+    np.testing.assert_array_equal(p.along, p.free[:, 0])
+    np.testing.assert_allclose(p.g[:R], [_own_mobility(model, robot, j) for j in robot.rows], rtol=1e-9)
+
+
+def _own_mobility(model: engine.Model, robot: Robot, j: int) -> float:
+    """That of a velocity of a joint; of a ball joint's while what it hangs from is held."""
+    body = int(np.searchsorted(model.v_start, j, "right")) - 1
+    if model.kind[body] != SPHERICAL:
+        return float(np.linalg.inv(robot.M)[j, j])
+    hangs = np.any(robot.at.J[:, :, j] != 0, 1)
+    own = np.flatnonzero(hangs[np.searchsorted(model.v_start, np.arange(model.nv), "right") - 1])
+    return float(np.linalg.inv(robot.M[np.ix_(own, own)])[j - own[0], j - own[0]])

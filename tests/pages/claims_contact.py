@@ -14,10 +14,11 @@ from page_text import ROOT, e, exempt, g, word
 import engine
 from engine.bench.peers import mujoco_contact
 from engine.bench.suites import contact, real_robots
-from engine.cpu.constraints import contact_by_bodies, contact_law, contact_rounds, contact_solver
+from engine.cpu.constraints import contact_law, contact_rounds, contact_solver
 from engine.cuda.collision import pair_tables
 from engine.kernels.collision import convex, manifold
-from engine.kernels.contact import newton
+from engine.kernels.contact import rounding, search
+from engine.kernels.contact.by_bodies import NEAR
 from engine.scene import Scene, pairs, points, thresholds
 from engine.scene.points import KEPT
 
@@ -55,8 +56,10 @@ def restitution_and_gaps() -> Iterable[str]:
         f"A contact that comes in faster than {g(thresholds.IMPACT)} m/s and closes within the step shall leave with "
         "$u_n = -e u_n^-$, Newton's law."
     )
-    text = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
-    assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in text
+    by_rows = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
+    by_inertias = (ROOT / "engine" / "kernels" / "contact" / "by_bodies.py").read_text("utf-8")
+    assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in by_rows
+    assert "0.5 * search.numbers[SHARE] if search.counts[ATTEMPT] <= HALVINGS else 0.0" in by_inertias
     yield (
         f"Where it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
         f"{word(thresholds.HALVINGS)} times; then $e = 0$"
@@ -131,9 +134,9 @@ def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     yield (
         "Newton's steps begin at the impulses of the step before, where these leave a residual below "
-        f"{g(contact_by_bodies.NEAR)}, else at none. $\\epsilon$ goes with the residual, down to "
-        f"{g(newton._LEAST)}, and the last step is taken with "
-        f"{e(newton._LAST)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
+        f"{g(NEAR)}, else at none. $\\epsilon$ goes with the residual, down to "
+        f"{g(rounding.least_weight(1.0))}, and the last step is taken with "
+        f"{e(search._LAST_STEP)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
     run = real_robots
     yield (

@@ -14,6 +14,7 @@ from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
 from engine.cpu.constraints import interior_point
 from engine.kernels.contact import newton as by_bodies
+from engine.kernels.contact.problem import work as room
 
 PAGE = "docs/contact.md"
 law = equations.of
@@ -264,7 +265,7 @@ def _onto_the_disk(z: np.ndarray, mu: float) -> np.ndarray:
 def by_the_inertias_of_bodies() -> None:
     eps, J, impulse = 0.01, R.J[:9], R.impulse[:9] + 0.01
     u = J @ (R.free + solve(R.M, J.T @ impulse)) + R.c[:9]
-    problem, Omega, s = by_bodies.work(1, NV, 3).problem, np.zeros((9, 9)), np.zeros(9)
+    problem, Omega, s = room(np.array([-1]), NV, 3).problem, np.zeros((9, 9)), np.zeros(9)
     for i, mu in enumerate(R.mu):
         k = slice(3 * i, 3 * i + 3)
         problem.mu[i], problem.r[i] = mu, 3 / np.trace(R.G[k, k])

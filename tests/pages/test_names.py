@@ -56,7 +56,7 @@ def test_the_tree_of_the_readme_is_that_of_the_repository():
             missing += [each for each in names if not (ROOT / each).exists()]
         else:
             names = re.findall(r"(?<![\w/])([\w]+(?:\.py|/))(?=[\s,;]|$)", line)
-            near = [root, root / "cpu", root / "bench"]
+            near = [root, root / "cpu", root / "kernels", root / "bench"]
             missing += [each for each in names if not any((folder / each).exists() for folder in near)]
     assert missing == []
     assert tree.count("\n") > 15
