@@ -14,7 +14,7 @@ from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touchin
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
-from engine.model import Model
+from engine.model import WORLD, Model
 from engine.scene import Plane, Points, Scene, points
 from engine.scene.pairs import NO_PAIRS, Pairs
 from engine.scene.shapes import shapes
@@ -99,7 +99,8 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
 
 def by(model: Model, pairs: Pairs) -> By:
     """What the impulses of robots in a scene are found by: mimic joints and links that touch each other want rows."""
-    return "rows" if model.has_mimic or pairs.capacity else "bodies, then rows"
+    meet = bool(np.any(pairs.body[pairs.other] != WORLD))
+    return "rows" if model.has_mimic or meet else "bodies, then rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
