@@ -132,12 +132,16 @@ def solver() -> Iterable[str]:
 @claims
 def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
+    yield f"from the impulses of the step before, where these leave a residual below {g(NEAR)}"
+    plans = search.COLD, search.INSIDE, search.POLISH, search.SMOOTHER, search.POLISH_AGAIN
+    assert [search._next_plan.function(k, 1) for k in (search.WARM, *plans[:-1])] == list(plans)
     yield (
-        "Newton's steps begin at the impulses of the step before, where these leave a residual below "
-        f"{g(NEAR)}, else at none. $\\epsilon$ goes with the residual, down to "
-        f"{g(rounding.least_weight(1.0))}, and the last step is taken with "
+        f"$\\epsilon$ goes with the merit, down to {g(rounding.least_weight(1.0))}, and the last step is taken with "
         f"{e(search._LAST_STEP)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
+    longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
+    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
+    yield f"all of it or one of {word(halvings)} halvings"
     run = real_robots
     yield (
         f"lets {word(len(run.ROBOTS))} robots of `example-robot-data` stand, walk (random targets, new ones every "
