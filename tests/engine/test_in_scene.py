@@ -16,7 +16,7 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
 from engine.holding import holding_gains
 from engine.kernels import in_scene
-from engine.kernels.contact import room
+from engine.kernels.contact import newton, problem, room, search
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
@@ -107,6 +107,47 @@ def test_steps_in_stages_are_those_of_the_cpu(
     assert simulation.contacts is not None
     assert simulation.contacts.number[0] > 0
     assert worst <= (1e-4 if dtype == "float32" else 1e-8)
+
+
+def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.Robot]:
+    """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
+    of = settings(model, "falling", "float64")
+    assert of.scene is not None
+    touch = room.touch(room.ground(model, of.scene, "bodies"), model.nv, 1)
+    known = in_scene.Known(*pack(model), pack_coupling(model))
+    rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
+    robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)
+    robot.room.state.q[:], robot.room.state.v[:] = q, v
+    kinds = in_scene.Fixed("implicit", "raise", "none", "untimed")
+    in_scene._begin(0, robot.room.state.tau[0], 0, np.zeros(1), 1, kinds, robot, False, np.zeros(1, np.int64))
+    _, contacts, joints = robot.room.counts[:3].tolist()
+    return contacts, joints, touch.ground.tree, robot
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
+def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: np.random.Generator) -> None:
+    """The velocities after both are one, since the normals of a level ground are."""
+    model = engine.load(f"robots/{name}.urdf")
+    for _ in range(12):
+        q, v = states(model, "falling", rng)
+        q = put_down(model, engine.Scene(), q)
+        v[:] = rng.uniform(-0.5, 0.5, model.nv)
+        contacts, joints, work, robot = asked(model, q, v)
+        assert contacts > 0
+        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.ground.bodies, work
+        found, count = [], np.zeros(3, np.int64)
+        for plan in (search.INSIDE, search.COLD):
+            search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
+            over = False
+            while not over and (plan != search.INSIDE or work.search.counts[problem.PLAN] == plan):
+                over = search.advance(contacts, joints, *shared, count)
+            assert work.search.numbers[problem.LEAST] <= 1e-7
+            work.problem.impulse[:], work.problem.joint_impulse[:] = work.problem.best, work.problem.joint_best
+            newton.respond(contacts, joints, *shared[1:], out := np.zeros(model.nv))
+            found.append(out)
+        assert count[2] > 0
+        assert np.abs(found[1]).max() > 0
+        np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
 
 
 def test_robots_with_hulls_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:

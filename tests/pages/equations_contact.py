@@ -12,7 +12,7 @@ from numpy.linalg import inv, norm, solve
 
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
-from engine.cpu.constraints import interior_point
+from engine.kernels.contact import cone
 from engine.kernels.contact import newton as by_bodies
 from engine.kernels.contact.problem import work as room
 
@@ -209,8 +209,8 @@ def complementary() -> None:
     for u, impulse, mu in zip(U3, L3, R.mu, strict=True):
         w = u + mu * norm(u[1:]) * n3
         x, y = np.array([mu * impulse[0], *impulse[1:]]), np.array([w[0] / mu, *w[1:]])
-        same(np.zeros(3), interior_point.jordan(x, y), [x @ y, *(x[0] * y[1:] + y[0] * x[1:])])
-        same(x, interior_point.jordan(x, n3))
+        same(np.zeros(3), cone.jordan(x, y), [x @ y, *(x[0] * y[1:] + y[0] * x[1:])])
+        same(x, cone.jordan(x, n3))
     t, delta = 0.3, 0.1  # as `interior_point` has it: t² over √(t² + δ²) + δ
     same(np.sqrt(t**2 + delta**2) - delta, t**2 / (np.sqrt(t**2 + delta**2) + delta))
 

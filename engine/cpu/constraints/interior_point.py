@@ -23,6 +23,7 @@ from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import TINY, residual, size_of
 from engine.cpu.constraints.contact_rounds import velocities
 from engine.cpu.constraints.linear_systems import factorise, pivoted_cholesky, substitute
+from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 
 _D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # rows of `Room.vectors`, scaled
 _OMEGA = 11  # and three of them: the columns of Ω, row by row
@@ -30,37 +31,6 @@ _ON, _LAW, _X, _DX = 0, 3, 6, 14  # rows of `Room.pairs`: which pairs there are 
 _FAR = 1e9
 _GUESS = 1e-4  # on the matrix's diagonal, for a first guess of the impulses' size
 _WIDEST = 1e3  # of that guess
-_INFINITE = 1e30
-
-
-@inline
-def jordan(x, y):
-    """x ∘ y of the second-order cone."""
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
-
-
-@inline
-def divided(y, z):
-    """x with y ∘ x = z, for y inside the cone."""
-    t = np.sqrt(y[1] * y[1] + y[2] * y[2])
-    x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
-    return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]
-
-
-@inline
-def to_boundary(x, d):
-    """The largest a with x + a d in the cone x₀ ≥ |x₁,₂|."""
-    a, b = d[0] * d[0] - d[1] * d[1] - d[2] * d[2], x[0] * d[0] - x[1] * d[1] - x[2] * d[2]
-    c = max(x[0] * x[0] - x[1] * x[1] - x[2] * x[2], 0.0)
-    best, discriminant = _INFINITE, b * b - a * c
-    if discriminant >= 0.0:
-        root = np.sqrt(discriminant)
-        s = -(b + (root if b >= 0.0 else -root))  # both roots without cancellation
-        if a != 0.0 and s / a > 0.0:
-            best = s / a
-        if s != 0.0 and c / s > 0.0:
-            best = min(best, c / s)
-    return min(best, -x[0] / d[0]) if d[0] < 0.0 else best
 
 
 @inline
@@ -248,7 +218,7 @@ def _joint_target(j, k, aim, room):
 def _joint_step(j, k, aim, room):
     """The steps of joint row j's impulse and pairs; answers how far they may go."""
     pairs, vectors = room.pairs, room.vectors
-    u, reach = vectors[_DU, k] + vectors[_U, k], _INFINITE
+    u, reach = vectors[_DU, k] + vectors[_U, k], INFINITE
     x0, x1, x2, x3 = pairs[_X, j], pairs[_X + 1, j], pairs[_X + 2, j], pairs[_X + 3, j]
     d0 = -_friction_damping(pairs, j) * (u - aim / x0 + aim / x2)
     on, low, high = pairs[_ON, j], pairs[_ON + 1, j], pairs[_ON + 2, j]
@@ -318,7 +288,7 @@ def _equations(system, contacts, joints, room, m, smooth):
 @kernel
 def _direction(system, contacts, joints, room, m, smooth, aim):
     """The step towards products of `aim`; answers how far it may go."""
-    H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, _INFINITE
+    H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, INFINITE
     for i in range(contacts):
         _contact_target(3 * i, system.mu[i], aim, room)
     for j in range(joints):
@@ -348,7 +318,7 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
     size, wide, m = _scale(system, contacts, joints, room)
     _begin(system, contacts, joints, room, size, wide)
     _to_velocities(room.scaled, n, m, vectors[_IMPULSE], vectors[_Z])
-    least, length, steps = _INFINITE, 1.0, 0
+    least, length, steps = INFINITE, 1.0, 0
     for step in range(most_steps + 1):
         steps = step
         for k in range(n):
@@ -359,7 +329,7 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
             least = left
             for k in range(n):
                 room.step[k] = impulses[k]
-        if least <= tolerance or step == most_steps or not left < _INFINITE:
+        if least <= tolerance or step == most_steps or not left < INFINITE:
             break
         gap = _gap(contacts, joints, room)
         smooth = smoothing * gap

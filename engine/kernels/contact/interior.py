@@ -1,14 +1,15 @@
 """A primal-dual interior point on the exact law, by the inertias of bodies: for what Newton's steps do not reach.
 
-Mehrotra's predictor and corrector (1992) over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's correction
-inside the equations, as Howell and others 2022 have it. Of a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
+Mehrotra's predictor and corrector (1992) over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's
+correction inside the equations, as Howell and others 2022 have it. Of a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t),
+w = u + μ|w_t| n:
 
     L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has λ = fr + below − above
-and the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where u = β − α at the end; all of them are
-eliminated, which leaves a damper. Impulses and velocities are scaled: λ = d size λ', u = size/d u', d² the row's r or 1/g
-and size the greatest |u'| without impulses.
+so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has
+λ = fr + below − above and the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where u = β − α at the
+end; all of them are eliminated, which leaves a damper. Impulses and velocities are scaled: λ = d size λ' and
+u = size/d u', d² the row's r or 1/g and size the greatest |u'| without impulses.
 """
 
 from __future__ import annotations
@@ -16,48 +17,19 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
 from engine.kernels.contact.problem import LENGTH, PART, SIZE
 from engine.kernels.spatial import add, load3, load9, mul, scale, store3, store9, sub
 
 _LAMBDA, _W, _CORRECTION, _STEP, _DW = 0, 3, 6, 9, 12  # of a contact in `Problem.inner`, scaled
 _ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23  # of a joint row in `Problem.pairs`
-_FAR, _INFINITE, _GUESS, _WIDEST = 1e9, 1e30, 1e-4, 1e3
+_FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
 _LEAST_CENTRING, _LONGEST, _SMOOTHING = 1e-2, 0.99, 1.0
-"""The least share of the gap that a step keeps, the most of the way to the boundary, and by how much of the gap |w_t| is
-rounded off; …"""
+"""The least share of the gap that a step keeps, the most of the way to the boundary, and by how much of the gap |w_t|
+is rounded off; …"""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
 """… and on a smoother path."""
-
-
-@inline
-def _jordan(x, y):
-    """x ∘ y of the second-order cone."""
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
-
-
-@inline
-def _divided(y, z):
-    """x with y ∘ x = z, for y inside the cone."""
-    t = np.sqrt(y[1] * y[1] + y[2] * y[2])
-    x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
-    return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]
-
-
-@inline
-def _to_boundary(x, d):
-    """The largest a with x + a d in the cone x₀ ≥ |x₁,₂|."""
-    a, b = d[0] * d[0] - d[1] * d[1] - d[2] * d[2], x[0] * d[0] - x[1] * d[1] - x[2] * d[2]
-    c = max(x[0] * x[0] - x[1] * x[1] - x[2] * x[2], 0.0)
-    best, discriminant = _INFINITE, b * b - a * c
-    if discriminant >= 0.0:
-        root = np.sqrt(discriminant)
-        s = -(b + (root if b >= 0.0 else -root))  # both roots without cancellation
-        if a != 0.0 and s / a > 0.0:
-            best = s / a
-        if s != 0.0 and c / s > 0.0:
-            best = min(best, c / s)
-    return min(best, -x[0] / d[0]) if d[0] < 0.0 else best
 
 
 @inline
@@ -162,7 +134,7 @@ def _velocity(i, size, p):
 
 
 @inline
-def _equations(contacts, joints, size, smooth, p):
+def _equations(contacts, joints, smooth, p):
     """Ω of all rows; |w_t| is √(|w_t|² + smooth²) − smooth."""
     for i in range(contacts):
         row, mu = p.inner[i], p.mu[i]
@@ -170,8 +142,8 @@ def _equations(contacts, joints, size, smooth, p):
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
-        a = _divided(q, first_of)
-        b, c = _divided(q, (x[1], first_of[0], 0.0)), _divided(q, (x[2], 0.0, first_of[0]))
+        a = divided(q, first_of)
+        b, c = divided(q, (x[1], first_of[0], 0.0)), divided(q, (x[2], 0.0, first_of[0]))
         a = (a[0] / (mu * mu), a[1] / mu, a[2] / mu)
         b = add((b[0] / mu, b[1], b[2]), scale(slope * w[1], a))
         c = add((c[0] / mu, c[1], c[2]), scale(slope * w[2], a))
@@ -201,8 +173,8 @@ def _targets(contacts, joints, size, smooth, aim, p):
         row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
-        o = add(_jordan(first_of, second_of), load3(row, _CORRECTION, 1))
-        y = _divided(second_of, (aim - o[0], -o[1], -o[2]))
+        o = add(jordan(first_of, second_of), load3(row, _CORRECTION, 1))
+        y = divided(second_of, (aim - o[0], -o[1], -o[2]))
         against = scale(k, mul(load9(p.omega[i], 0, 1), _rest(i, size, smooth, p)))
         step = sub((y[0] / mu, y[1], y[2]), against)
         store3(row, _STEP, 1, step)
@@ -220,7 +192,7 @@ def _targets(contacts, joints, size, smooth, aim, p):
 @inline
 def _reach(contacts, joints, size, smooth, aim, p):
     """The steps of impulses, w and pairs, and their second order; returns how far they may go."""
-    reach = _INFINITE
+    reach = INFINITE
     for i in range(contacts):
         row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
@@ -231,9 +203,9 @@ def _reach(contacts, joints, size, smooth, aim, p):
         store3(row, _STEP, 1, step)
         store3(row, _DW, 1, dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
-        store3(row, _CORRECTION, 1, _jordan(dp, dq))
-        reach = min(reach, _to_boundary((mu * x[0], x[1], x[2]), dp))
-        reach = min(reach, _to_boundary((w[0] / mu, w[1], w[2]), dq))
+        store3(row, _CORRECTION, 1, jordan(dp, dq))
+        reach = min(reach, to_boundary((mu * x[0], x[1], x[2]), dp))
+        reach = min(reach, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in range(joints):
         row = p.pairs[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * size)
@@ -279,7 +251,7 @@ def step_inside(smoother, contacts, joints, inertia, topology, bodies, work):
     gap = _gap(contacts, joints, p)
     least, longest = (_MORE_CENTRING if smoother else _LEAST_CENTRING), (_SHORTER if smoother else _LONGEST)
     smooth = (_SMOOTHER if smoother else _SMOOTHING) * gap
-    _equations(contacts, joints, size, smooth, p)
+    _equations(contacts, joints, smooth, p)
     _targets(contacts, joints, size, smooth, 0.0, p)
     direction(joints, numbers[PART], 0.0, 0.0, inertia, topology, bodies, work)
     reach = _reach(contacts, joints, size, smooth, 0.0, p)

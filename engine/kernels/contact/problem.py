@@ -39,8 +39,8 @@ class Problem(NamedTuple):
     velocity of v_f, `r` = 1/size, (C,) each; in the frame, (C, 3) each, the velocity without impulses `free`, the
     impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
     rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
-    (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner` (C, 15)
-    and `pairs` (R, 24) are the iterate of `interior`.
+    (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner`
+    (C, 15) and `pairs` (R, 24) are the iterate of `interior`.
     """
 
     head: NDArray[np.int64]

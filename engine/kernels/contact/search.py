@@ -31,8 +31,9 @@ from engine.kernels.spatial import add, load3, scale, store3
 from engine.kernels.world import ZERO
 
 WARM, OVERLAP, COLD, INSIDE, POLISH, SMOOTHER, POLISH_AGAIN, SMALLER = range(8)
-"""The plans: from the impulses of the step before; of overlaps; from none; by the interior point; from the best impulses;
-by the interior point on a smoother path; from the best again. Where not all contacts rub: from none with a smaller r."""
+"""The plans: from the impulses of the step before; of overlaps; from none; by the interior point; from the best
+impulses; by the interior point on a smoother path; from the best again. Where not all contacts rub: from none with a
+smaller r."""
 _LAST_STEP = 1e-4
 """ε in the last step, where rounding, some 1e-16/ε, is what is left."""
 _CLOSE = 1e-3
@@ -86,6 +87,20 @@ def _from_nothing(contacts, joints, p, tree):
 
 
 @inline
+def _is_inside(k):
+    """Whether plan k takes steps of the interior point."""
+    first = k == INSIDE
+    return first or k == SMOOTHER
+
+
+@inline
+def _polishes(k):
+    """Whether plan k begins at the best impulses."""
+    first = k == POLISH
+    return first or k == POLISH_AGAIN
+
+
+@inline
 def _plan(k, x):
     """r in multiples of 1/size, steps at most, and ε for each of the merit at first; x has the number type."""
     if k == WARM:
@@ -94,9 +109,9 @@ def _plan(k, x):
         return 3.0, 12, 1e-4
     if k == COLD:
         return 3.0, 16 if is_single(x) else 25, 1.0
-    if k == INSIDE or k == SMOOTHER:
+    if _is_inside(k):
         return 3.0, 20 if is_single(x) else 40, 1.0
-    if k == POLISH or k == POLISH_AGAIN:
+    if _polishes(k):
         return 3.0, 12, 0.1
     return 0.3, 12 if is_single(x) else 20, 1.0
 
@@ -131,12 +146,12 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     """Begin a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     share, steps, first = _plan(plan, numbers[MOST])
-    if plan == POLISH or plan == POLISH_AGAIN:
+    if _polishes(plan):
         _take(contacts, joints, p)
         respond(contacts, joints, topology, bodies, work, p.total)
     elif plan != WARM:
         _from_nothing(contacts, joints, p, work.tree)
-    if plan == INSIDE or plan == SMOOTHER:
+    if _is_inside(plan):
         begin_inside(contacts, joints, inertia, topology, bodies, work)
     left = residual(contacts, joints, p, 0.0, numbers[MOST])
     best = merit(contacts, joints, p, share, 0.0, numbers[MOST])
@@ -214,7 +229,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         following = _next_plan(counts[PLAN], counts[RUBS])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     counts[LEFT] -= 1
-    if counts[PLAN] == INSIDE or counts[PLAN] == SMOOTHER:
+    if _is_inside(counts[PLAN]):
         count[2] += 1
         step_inside(counts[PLAN] == SMOOTHER, contacts, joints, inertia, topology, bodies, work)
     else:

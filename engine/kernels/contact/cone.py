@@ -1,0 +1,40 @@
+"""The algebra of the second-order cone x₀ ≥ |x₁,₂| (Alizadeh and Goldfarb 2003), on three numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline
+
+INFINITE = 1e30
+"""A way without end."""
+
+
+@inline
+def jordan(x, y):
+    """x ∘ y of the second-order cone."""
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
+
+
+@inline
+def divided(y, z):
+    """x with y ∘ x = z, for y inside the cone."""
+    t = np.sqrt(y[1] * y[1] + y[2] * y[2])
+    x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
+    return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]
+
+
+@inline
+def to_boundary(x, d):
+    """The largest a with x + a d in the cone x₀ ≥ |x₁,₂|."""
+    a, b = d[0] * d[0] - d[1] * d[1] - d[2] * d[2], x[0] * d[0] - x[1] * d[1] - x[2] * d[2]
+    c = max(x[0] * x[0] - x[1] * x[1] - x[2] * x[2], 0.0)
+    best, discriminant = INFINITE, b * b - a * c
+    if discriminant >= 0.0:
+        root = np.sqrt(discriminant)
+        s = -(b + (root if b >= 0.0 else -root))  # both roots without cancellation
+        if a != 0.0 and s / a > 0.0:
+            best = s / a
+        if s != 0.0 and c / s > 0.0:
+            best = min(best, c / s)
+    return min(best, -x[0] / d[0]) if d[0] < 0.0 else best
