@@ -1,9 +1,9 @@
 """The steps of one robot in a scene, in three stages: what begins a step, one Newton step of its search, its end.
 
 On a GPU the threads of a warp are at stages of their own. A round takes a step of the search as long as more than `FEW`
-of them need one; then those that wait end their steps and begin the next ones together, and the few search on with them.
-So a robot whose impulses need many steps of the search does not keep a warp waiting, and what all robots do, they do
-together. Each robot's numbers are its own: no bit depends on which robots share a warp.
+of them need one; then those that wait end their steps and begin the next ones together, and the few search on with
+them. So a robot whose impulses need many steps of the search does not keep a warp waiting, and what all robots do, they
+do together. Each robot's numbers are its own: no bit depends on which robots share a warp.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _search(robot):
 
 @kernel
 def _end(found, robot, watched, phases):
-    """End a step, after its search; returns whether it is ended, else there is another search. `found`: there was none."""
+    """End a step after its search, or without one where it is `found`; returns whether it is ended; else one begins."""
     counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
     topology, state, ended = robot.known.topology, robot.room.state, True
@@ -217,15 +217,15 @@ def _round(stage):
 
 @kernel
 def advance(
-    number, exists, batch, steps, first, last, done, q, v, tau, target, controls, control_rows, record_q, record_v, every,
-    diverged, alarm, phases, wrenches, frozen, fixed, robot,
+    number, exists, batch, steps, first, last, done, q, v, tau, target, controls, control_rows, record_q, record_v,
+    every, diverged, alarm, phases, wrenches, frozen, fixed, robot,
 ):  # fmt: skip
-    """Of `steps` steps of q (1, nq) and v (1, nv), in place, after `done` earlier ones, those after `first` up to `last`.
+    """Of `steps` steps of q (1, nq) and v (1, nv), in place, after `done` earlier ones, those from `first` to `last`.
 
     `number` is the robot's in the batch; a thread without a robot has none that `exists`. The controls are tau (1, nv),
-    or `controls` (control_rows, steps, nv) of one robot or of all. The present state and every `every`-th go to record_q
-    (batch, …, nq) and record_v. What is not there has no address. `diverged`, `alarm`, `phases`, `wrenches` and `frozen`
-    are as in `kernels.steps.advance`.
+    or `controls` (control_rows, steps, nv) of one robot or of all. The present state and every `every`-th go to
+    record_q (batch, …, nq) and record_v. What is not there has no address. `diverged`, `alarm`, `phases`, `wrenches`
+    and `frozen` are as in `kernels.steps.advance`.
     """
     state, before = robot.room.state, robot.room.before
     stage, step, sample, until = DONE, first, number * (steps // every + 1), every - first % every
