@@ -80,7 +80,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     state = (q[None].copy(), v[None].copy(), np.zeros((1, model.nv)), target[None])
     controls, kept_v = np.zeros(STEPS * model.nv), np.zeros((STEPS // 10 + 1) * model.nv)
     given = (
-        0, True, 1, STEPS, 0, STEPS, 0, *state, controls, 1, kept, kept_v, 10, none, none.copy(), np.zeros(32, np.int64),
+        0, True, 1, STEPS, 0, STEPS, 0, *state, controls, 1, kept, kept_v, 10, none, none.copy(), none.repeat(32),
         np.zeros(1), none.copy(), in_scene.Fixed("implicit", "raise", "none", "untimed"), robot,
     )  # fmt: skip
     given = in_type(given, of.dtype)
