@@ -83,7 +83,7 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        by = room.by(model, found) if contact else cls.by
+        by: By = room.by(model, found) if contact else "bodies, then rows"
         return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, by)
 
     @property
