@@ -11,6 +11,7 @@ from engine.compile import apart, inline, kernel
 from engine.kernels.contact.newton import respond, velocity_at
 from engine.kernels.contact.problem import (
     ATTEMPT,
+    ENOUGH,
     LEAST,
     MOST,
     SHARE,
@@ -37,7 +38,6 @@ from engine.kernels.contact.rounding import (
     asked_of_overlaps,
     bearable,
     fine,
-    most_tries,
     opening,
     overlap,
     promised,
@@ -52,6 +52,8 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 from engine.scene.thresholds import BACK, HALVINGS, HELD, IMPACT, REACH
 from engine.step_settings import FRICTION
 
+MOST_TRIES = 3
+"""How often Newton's steps begin anew where impulses leave more than the search for them reckoned with, by rounding."""
 NEAR = 0.1
 """Residual up to which the impulses of the step before are where Newton's steps begin."""
 
@@ -320,7 +322,8 @@ def check_impulses(count, joints, dt, inertia, topology, ground):
     respond(count, joints, topology, ground.bodies, work, ground.column)
     left = residual(count, joints, p, 0.0, most)
     search.counts[TRIES] += 1
-    if left > bearable(left) and search.counts[TRIES] < most_tries(left):
+    reckoned = search.numbers[LEAST] <= search.numbers[ENOUGH]
+    if reckoned and left > bearable(left) and search.counts[TRIES] < MOST_TRIES:
         _search(count, joints, left, inertia, topology, ground)
         return False
     lawful = _is_lawful(count, joints, ground)

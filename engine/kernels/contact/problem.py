@@ -20,7 +20,7 @@ EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH = r
 last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
 the interior point the unit of velocities and the length of its last step."""
 PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS = range(7)
-"""Columns of `Search.counts`: the plan, steps left of it, whether the last step is done; how often restitution was
+"""Columns of `Search.counts`: the plan, steps left of it, and last ones done; how often restitution was
 halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub."""
 
 

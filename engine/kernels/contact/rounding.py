@@ -42,12 +42,6 @@ def asked_of_overlaps(x):
 
 
 @inline
-def most_tries(x):
-    """How many searches there are at most: in single precision impulses may leave more than a search reckoned with."""
-    return 2 if is_single(x) else 1
-
-
-@inline
 def least_weight(x):
     """ε, the weight of the proximal term, at least: what it leaves of the digits."""
     return 1e-3 if is_single(x) else 1e-6

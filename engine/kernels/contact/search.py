@@ -34,10 +34,12 @@ WARM, OVERLAP, COLD, INSIDE, POLISH, SMOOTHER, POLISH_AGAIN, SMALLER = range(8)
 """The plans: from the impulses of the step before; of overlaps; from none; by the interior point; from the best
 impulses; by the interior point on a smoother path; from the best again. Where not all contacts rub: from none with a
 smaller r."""
-_LAST_STEP = 1e-4
-"""ε in the last step, where rounding, some 1e-16/ε, is what is left."""
+_LAST_STEP, _LAST_STEPS = 1e-4, 3
+"""ε in the last step, where rounding, some 1e-16/ε, is what is left; and how many there are at most."""
 _CLOSE = 1e-3
 """Merit below which a step that changes nothing is one that ε holds up, and not one that goes astray."""
+_NEAR = 1e-4
+"""The residual at which Newton's steps go on from the interior point."""
 _FAR = 1e30
 
 
@@ -181,14 +183,16 @@ def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, 
 
 @inline
 def _is_over(numbers, counts):
-    """Whether the plan is over."""
-    return counts[LEFT] == 0 or counts[LAST] == 1 or numbers[LOWEST] <= fine(numbers[EPS]) * numbers[TOLERANCE]
+    """Whether the plan is over: the interior point hands on to Newton's steps what they can do."""
+    near = _NEAR if _is_inside(counts[PLAN]) else fine(numbers[EPS]) * numbers[TOLERANCE]
+    return counts[LEFT] == 0 or counts[LAST] == _LAST_STEPS or numbers[LOWEST] <= near
 
 
 @inline
 def _is_done(numbers, counts):
     """Whether no plan follows."""
-    return numbers[LEAST] <= numbers[ENOUGH] or counts[PLAN] == POLISH_AGAIN
+    found = numbers[LEAST] <= numbers[ENOUGH] and not _is_inside(counts[PLAN])
+    return found or counts[PLAN] == POLISH_AGAIN
 
 
 @inline
@@ -198,7 +202,7 @@ def _newton_step(contacts, joints, inertia, topology, bodies, work):
     most, best, eps = numbers[MOST], numbers[BEST], numbers[EPS]
     share, _, first = _plan(counts[PLAN], most)
     if numbers[LOWEST] <= numbers[TOLERANCE]:
-        counts[LAST], eps = 1, _LAST_STEP
+        counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
     direction(joints, numbers[PART], share, eps, inertia, topology, bodies, work)
     part, there = _longest_step(contacts, joints, p, share, best, most)
     numbers[PART] = part
