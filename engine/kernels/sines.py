@@ -14,7 +14,7 @@ def sine_and_cosine(x):
     by fused multiplication; k's last bits are those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double
     precision those of fdlibm.
     """
-    if is_single(x):
+    if is_single(1.0 * x):  # whether literals are of single precision as well
         t = fma(x, 0.6366197723675814, 12582912.0)
         k = t - 12582912.0
         r = fma(-k, -4.3711388286737929e-08, fma(-k, 1.5707963705062866, x))
