@@ -62,7 +62,7 @@ class Robot(NamedTuple):
     work: Work
 
 
-def _robot(model: engine.Model, chance: np.random.Generator) -> Robot:
+def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = False) -> Robot:
     n, packed, rows = len(model.parent), layout.pack(model), _joint_rows(model)
     q, v, d = model.random(chance), chance.normal(size=model.nv), np.zeros(model.nv)
     wrench = chance.normal(size=(n, 6)) * (np.arange(n) % 2)[:, None]
@@ -75,13 +75,18 @@ def _robot(model: engine.Model, chance: np.random.Generator) -> Robot:
     touching = chance.integers(n, size=3 * n)
     found, jacobians = work(model.parent, model.nv, len(touching)), []
     p = found.problem
-    p.head[:], p.joint[: len(rows)] = -1, rows
+    p.head[:], p.joint[: len(rows)], plane = -1, rows, _turned(chance)
     for k, body in enumerate(touching):
-        x, frame = at.p[body] + chance.normal(size=3), np.linalg.qr(chance.normal(size=(3, 3)))[0]
+        x, frame = at.p[body] + chance.normal(size=3), plane if on_a_plane else _turned(chance)
         p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()
         p.following[k], p.head[body] = p.head[body], k
         jacobians.append(frame @ point_jacobian(model, at, body, x))
     return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, packed.topology, bodies, found)
+
+
+def _turned(chance: np.random.Generator) -> Array:
+    """Three unit vectors, perpendicular to each other."""
+    return np.linalg.qr(chance.normal(size=(3, 3)))[0]
 
 
 def _joint_rows(model: engine.Model) -> np.ndarray:
@@ -124,13 +129,10 @@ def test_newtons_step_solves_the_dense_system(model, chance):
     tree.moved[:], tree.step[:] = _twists(robot, p.total), _twists(robot, p.dv)
     before = p.total + GONE * p.dv
     newton.direction(R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
-    A, right = robot.M.copy(), -robot.M @ before
-    for k, (omega, s, impulse) in enumerate(zip(p.omega.reshape(-1, 3, 3), p.s, p.impulse, strict=True)):
-        J = robot.J[3 * k : 3 * k + 3]
-        A, right = A + J.T @ omega @ J, right + J.T @ (s + impulse)
+    A, right = _system(robot)
+    right -= robot.M @ before
+    for k, omega in enumerate(p.omega.reshape(-1, 3, 3)):
         assert np.array_equal(omega, omega.T) == (k % 3 != SLIPS or p.mu[k] == 0)
-    A[robot.rows, robot.rows] += p.joint_omega[:R]
-    right[robot.rows] += p.joint_s[:R] + p.joint_impulse[:R]
     _same(p.dv, np.linalg.solve(A, right))
     _same(p.total, before, 1e-12)
     _same(tree.moved, _twists(robot, before), 1e-12)
@@ -140,6 +142,30 @@ def test_newtons_step_solves_the_dense_system(model, chance):
     _same(p.change, p.s - (p.omega.reshape(-1, 3, 3) @ du[:, :, None])[:, :, 0], 1e-10)
     _same(p.joint_motion[:R], p.dv[robot.rows], 1e-12)
     _same(p.joint_change[:R], p.joint_s[:R] - p.joint_omega[:R] * p.dv[robot.rows], 1e-12)
+
+
+@every_robot
+def test_a_stiff_step_is_solved_to_rounding(model, chance):
+    """Without friction all contacts with a plane push along one normal: what they leave free is lost beside them."""
+    robot = _robot(model, chance, on_a_plane=True)
+    p, R = robot.work.problem, len(robot.rows)
+    _draw_impulses(robot, chance)
+    p.mu[:], p.impulse[:, 0], p.u[:, 0] = 0.0, np.abs(p.impulse[:, 0]), -np.abs(p.u[:, 0])
+    newton.direction(R, 0.0, SHARE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
+    A, right = _system(robot)
+    most = np.abs(A).max() * np.abs(p.dv).max() + np.abs(right).max()
+    assert np.abs(A @ p.dv - right).max() <= 1e-11 * most
+
+
+def _system(robot: Robot) -> tuple[Array, Array]:
+    """M + d + JᵀΩJ, and Jᵀ(s + λ)."""
+    p, R, A, right = robot.work.problem, len(robot.rows), robot.M.copy(), np.zeros(len(robot.M))
+    for k, (omega, s, impulse) in enumerate(zip(p.omega.reshape(-1, 3, 3), p.s, p.impulse, strict=True)):
+        J = robot.J[3 * k : 3 * k + 3]
+        A, right = A + J.T @ omega @ J, right + J.T @ (s + impulse)
+    A[robot.rows, robot.rows] += p.joint_omega[:R]
+    right[robot.rows] += p.joint_s[:R] + p.joint_impulse[:R]
+    return A, right
 
 
 @every_robot

@@ -137,6 +137,33 @@ def _momentum(i, part, bodies, tree):
     return momentum(rigid[MASS], load3(rigid, FIRST_MOMENT, 1), full(load6(rigid, INERTIA, 1)), omega, velocity)
 
 
+@inline
+def _eliminated(k, a, b, c, d, x, y):
+    """a ω + b v = x, c ω + d v = y without v_k; also row k of c, d and y, over d_kk."""
+    up, down, over = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), 1.0 / d[4 * k]
+    z, w = scale(over, (c[3 * k], c[3 * k + 1], c[3 * k + 2])), scale(over, (d[3 * k], d[3 * k + 1], d[3 * k + 2]))
+    q = over * y[k]
+    a, b, c, d = minus_outer(a, up, z), minus_outer(b, up, w), minus_outer(c, down, z), minus_outer(d, down, w)
+    return a, b, c, d, sub(x, scale(q, up)), sub(y, scale(q, down)), z, w, q
+
+
+@inline
+def _solved(a, b, c, d, x, y):
+    """ω and v of a ω + b v = x, c ω + d v = y, by elimination: of stiff contacts an inverse by cofactors keeps too few
+    digits. Rows stay in their places, since the part of the matrix that is symmetric is positive."""
+    a, b, c, d, x, y, z0, w0, q0 = _eliminated(0, a, b, c, d, x, y)
+    a, b, c, d, x, y, z1, w1, q1 = _eliminated(1, a, b, c, d, x, y)
+    a, b, c, d, x, y, z2, _, q2 = _eliminated(2, a, b, c, d, x, y)
+    _, _, _, a, _, x, _, m0, p0 = _eliminated(0, a, a, a, a, x, x)
+    _, _, _, a, _, x, _, m1, p1 = _eliminated(1, a, a, a, a, x, x)
+    e2 = x[2] / a[8]
+    e1 = p1 - m1[2] * e2
+    e = (p0 - m0[1] * e1 - m0[2] * e2, e1, e2)
+    l2 = q2 - dot(z2, e)
+    l1 = q1 - dot(z1, e) - w1[2] * l2
+    return e, (q0 - dot(z0, e) - w0[1] * l1 - w0[2] * l2, l1, l2)
+
+
 @kernel
 def _inward(part, share, eps, topology, bodies, tree, p):
     """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
@@ -168,12 +195,11 @@ def _inward(part, share, eps, topology, bodies, tree, p):
             a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
             n, f = add(n, scale(q, x)), add(f, scale(q, y))
         elif kind == FREE:
-            R, D = load9(bodies.rotation[i], 0, 1), inverse(d)
+            R = load9(bodies.rotation[i], 0, 1)
             nt, ft = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
-            X, x, y = matmul(b, D), sub(nt, n), sub(ft, f)
-            turning = mul(inverse(minus(a, matmul(X, c))), sub(x, mul(X, y)))
+            turning, shifting = _solved(a, b, c, d, sub(nt, n), sub(ft, f))
             store3(t, 0, 1, turning)
-            store3(t, 3, 1, mul(D, sub(y, mul(c, turning))))
+            store3(t, 3, 1, shifting)
             a, b, c, d, n, f = ZERO9, ZERO9, ZERO9, ZERO9, nt, ft
         else:
             R = load9(bodies.rotation[i], 0, 1)
