@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, cycles, lanes, least, now
+from engine.compile.operations import address, lanes, least
 from engine.kernels.contact.by_bodies import (
     begin_impulses,
     begin_take_back,
@@ -29,8 +29,9 @@ from engine.kernels.contact.room import Touch
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.step import move_on, remember, report, stop_turning, touches, warm
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
+from engine.kernels.watch import lap, start_watch, stop_watch
 from engine.model.layout import PackedCoupling
-from engine.phases import COLLISION, CONTACT, COUNT, INTEGRATION
+from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED, Rotations
 
 BEGIN, SEARCH, END, DONE = range(4)
@@ -110,28 +111,12 @@ def _record(state, record_q, record_v, sample):
             record_v[sample * nv + k] = state.v[0, k]
 
 
-@inline
-def _start_watch(watched, phases):
-    if watched:
-        for k in range(COUNT):
-            phases[k] = 0
-        phases[COUNT], phases[COUNT + 1] = -now(), cycles()
-
-
-@inline
-def _lap(watched, phases, phase):
-    if watched:
-        time = cycles()
-        phases[phase] += time - phases[COUNT + 1]
-        phases[COUNT + 1] = time
-
-
 @kernel
 def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
     """Begin a step of robot `number`; returns whether the impulses of the step before are those of this one."""
     state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
     known, rows, touch, ground = robot.known, robot.rows, robot.touch, robot.touch.ground
-    _start_watch(watched, phases)
+    start_watch(watched, phases)
     if address(controls) != 0:
         for k in range(state.tau.shape[1]):
             state.tau[0, k] = controls[row * state.tau.shape[1] + k]
@@ -145,7 +130,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = touches(q, v, rows, known, loads, ground)
-    _lap(watched, phases, COLLISION)
+    lap(watched, phases, COLLISION)
     free_velocity(False, v, forces, rows, known.topology, gravity, ground)
     stop_turning(False, v, robot.rotations, rows.dt, ground)
     frictional, contacts, joints = rows_by_bodies(count, q, rows, known.topology, ground)
@@ -187,11 +172,10 @@ def _end(found, robot, watched, phases):
     else:
         end_take_back(contacts, dt, topology, ground)
     if ended:
-        _lap(watched, phases, CONTACT)
+        lap(watched, phases, CONTACT)
         move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
-        _lap(watched, phases, INTEGRATION)
-        if watched:
-            phases[COUNT] += now()
+        lap(watched, phases, INTEGRATION)
+        stop_watch(watched, phases)
     return ended
 
 

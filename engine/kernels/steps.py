@@ -10,7 +10,7 @@ takes over.
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, at_run_time, cycles, least, local, now, rows
+from engine.compile.operations import address, at_run_time, least, local, rows
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
 from engine.kernels.coordinates import advance_joint
@@ -35,7 +35,8 @@ from engine.kernels.joint_forces import Acting, beside_friction, bounds, may_hol
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
-from engine.phases import ACCELERATION, COUNT, INTEGRATION
+from engine.kernels.watch import lap, start_watch, stop_watch
+from engine.phases import ACCELERATION, INTEGRATION
 from engine.step_settings import DIVERGED, FRICTION
 
 _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # of a descent's table
@@ -234,28 +235,6 @@ def _begin(acting, controls, row):
     _begin_modes(acting)
 
 
-@inline
-def _start_watch(watched, phases):
-    if watched:
-        for k in range(COUNT):
-            phases[k] = 0
-        phases[COUNT], phases[COUNT + 1] = -now(), cycles()
-
-
-@inline
-def _lap(watched, phases, phase):
-    if watched:
-        time = cycles()
-        phases[phase] += time - phases[COUNT + 1]
-        phases[COUNT + 1] = time
-
-
-@inline
-def _stop_watch(watched, phases):
-    if watched:
-        phases[COUNT] += now()
-
-
 @kernel
 def advance(
     known, robot, batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows, record_q, record_v,
@@ -290,7 +269,7 @@ def advance(
         watched = known.timed and robot == 0 and step == steps - 1
         if number == 0:
             _begin(acting, controls, (robot if control_rows > 1 else 0) * steps + step)
-            _start_watch(watched, phases)
+            start_watch(watched, phases)
         descending = number > BLOCK_PIVOTS
         going = _round(acting, wrenches, robot, batch, descending, after, reaction)
         if constrained and (descending or (going and number == BLOCK_PIVOTS)):
@@ -300,10 +279,10 @@ def advance(
         if not going:
             number = 0
             step += 1
-            _lap(watched, phases, ACCELERATION)
+            lap(watched, phases, ACCELERATION)
             sound = _take(acting, after)
-            _lap(watched, phases, INTEGRATION)
-            _stop_watch(watched, phases)
+            lap(watched, phases, INTEGRATION)
+            stop_watch(watched, phases)
             until -= 1
             if sound and until == 0:
                 until = every

@@ -19,7 +19,7 @@ HOW = "float32, pyramidal cones, Newton's solver, implicitfast, captured graph, 
 BLOWN = 1e3
 """rad/s or m/s: robots do not move so fast."""
 TRIED, SPARE, CONTACTS, ROWS = 8, 1.5, 16, 64
-"""So many robots are tried by MuJoCo on the processor, for the room that contacts and rows need, with some to spare; in
+"""Robots that are tried by MuJoCo on the processor, for the room that contacts and rows need, with some to spare; in
 such units, since there are kernels for each number."""
 AGAIN = 3
 """How often the room is doubled where it did not suffice."""
@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
 
 def measured(setup: Setup, settle: int, steps: int, windows: int) -> Found:
-    """So many windows of so many steps, after those that settle. Raises Missing where MuJoCo Warp is not installed."""
+    """Windows of steps, after those that settle. Raises Missing where MuJoCo Warp is not installed."""
     require("mujoco_warp", "MuJoCo Warp")
     require("warp", "Warp, which MuJoCo Warp needs,")
     gc.collect()  # what earlier batches have on the GPU
@@ -75,7 +75,7 @@ def measured(setup: Setup, settle: int, steps: int, windows: int) -> Found:
 
 
 def _room(setup: Setup, steps: int) -> tuple[int, int]:
-    """For contacts and rows of constraints: what some robots need in so many steps by MuJoCo, and some to spare."""
+    """For contacts and rows of constraints: what some robots need in those steps by MuJoCo, and some to spare."""
     import mujoco
 
     theirs, data, own = mujoco_contact.held_on_plane(setup.path, setup.model, setup.kp, setup.kd, setup.dt, setup.mu)
@@ -143,7 +143,7 @@ class _Batch:
         self._rounds = 0
 
     def step(self, steps: int) -> None:
-        """So many steps, a multiple of `together`."""
+        """Steps, a multiple of `together`."""
         for _ in range(steps // self.setup.together):
             self._warp.copy(self._data.ctrl, self._targets[self._rounds % len(self._targets)])
             self._rounds += 1

@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A batch of one robot, in windows of so many steps."""
+    """A batch of one robot, in windows of steps."""
 
     robot: str
     way: str
@@ -260,7 +260,7 @@ class _Walk:
         self.looks: list[tuple[Any, ...]] = []
 
     def step(self, steps: int) -> None:
-        """So many steps, with a look at the contacts after each `TOGETHER`; nothing waits for the GPU."""
+        """Steps, with a look at the contacts after each `TOGETHER`; nothing waits for the GPU."""
         robots = self._robots
         for _ in range(steps // TOGETHER):
             robots.target[:] = self._targets[self._rounds % len(self._targets)]
