@@ -74,7 +74,8 @@ def test_a_coordinate_is_read_as_it_was_put_and_its_slider_ends_at_its_limits(ch
                 ends = [joint.multiplier * end + joint.offset for end in (leader.lower, leader.upper)]
                 assert sorted(ends) == pytest.approx([row.lower, row.upper])
                 continue
-            value, before = float(chance.uniform(max(row.lower, -1.7), min(row.upper, 1.7))), q.copy()
+            low = min(max(row.lower, -1.7), row.upper - min(3.4, row.upper - row.lower))
+            value, before = float(chance.uniform(low, min(row.upper, low + 3.4))), q.copy()
             if row.component is not None:
                 row.put(q, 0.0)
                 others = [other.value(q) for other in rows if other.q == row.q]
