@@ -27,6 +27,7 @@ from engine.kernels.contact.recursion import (
     at_place,
     axis_of,
     carried,
+    column,
     gather,
     hand_over,
     has_one_axis,
@@ -34,19 +35,16 @@ from engine.kernels.contact.recursion import (
     move,
     rigid_at,
     shifted,
-    turned_diagonal,
 )
 from engine.kernels.spatial import (
     add,
     cross,
     dot,
     full,
-    inverse,
     load3,
     load6,
     load9,
     matmul,
-    minus,
     minus_outer,
     momentum,
     mul,
@@ -164,6 +162,28 @@ def _solved(a, b, c, d, x, y):
     return e, (q0 - dot(z0, e) - w0[1] * l1 - w0[2] * l2, l1, l2)
 
 
+@inline
+def _without_axis(kind, e, row, k, a, b, c, d, n, f, G, t, p):
+    """The inertia and the wrench of a body without its motion about, or along, axis k of its joint, the unit vector e.
+
+    Axis by axis, a ball joint's too: of stiff contacts the inverse of its 3 × 3 matrix keeps too few digits.
+    """
+    if kind == REVOLUTE:
+        x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
+        D, along = dot(e, x), dot(e, n)
+    else:
+        x, y, z, w = mul(b, e), mul(d, e), mul_t(c, e), mul_t(d, e)
+        D, along = dot(e, y), dot(e, f)
+    over = 1.0 / (D + p.added[row])
+    q = over * (p.right[row] - along)
+    z, w = scale(over, z), scale(over, w)
+    store3(G, 6 * k, 1, z)
+    store3(G, 6 * k + 3, 1, w)
+    t[k] = q
+    a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
+    return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
+
+
 @kernel
 def _inward(part, share, eps, topology, bodies, tree, p):
     """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
@@ -180,20 +200,7 @@ def _inward(part, share, eps, topology, bodies, tree, p):
             a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
             c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
         if has_one_axis(kind):
-            if kind == REVOLUTE:
-                x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
-                D, along = dot(e, x), dot(e, n)
-            else:
-                x, y, z, w = mul(b, e), mul(d, e), mul_t(c, e), mul_t(d, e)
-                D, along = dot(e, y), dot(e, f)
-            k = 1.0 / (D + p.added[start])
-            q = k * (p.right[start] - along)
-            z, w = scale(k, z), scale(k, w)
-            store3(G, 0, 1, z)
-            store3(G, 3, 1, w)
-            t[0] = q
-            a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
-            n, f = add(n, scale(q, x)), add(f, scale(q, y))
+            a, b, c, d, n, f = _without_axis(kind, e, start, 0, a, b, c, d, n, f, G, t, p)
         elif kind == FREE:
             R = load9(bodies.rotation[i], 0, 1)
             nt, ft = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
@@ -202,14 +209,9 @@ def _inward(part, share, eps, topology, bodies, tree, p):
             store3(t, 3, 1, shifting)
             a, b, c, d, n, f = ZERO9, ZERO9, ZERO9, ZERO9, nt, ft
         else:
-            R = load9(bodies.rotation[i], 0, 1)
-            D = inverse(plus(a, turned_diagonal(R, p.added, start)))
-            P, Q, q = matmul(D, a), matmul(D, b), mul(D, sub(mul(R, load3(p.right, start, 1)), n))
-            store9(G, 0, 1, P)
-            store9(G, 9, 1, Q)
-            store3(t, 0, 1, q)
-            n, f = add(n, mul(a, q)), add(f, mul(c, q))
-            a, b, c, d = minus(a, matmul(a, P)), minus(b, matmul(a, Q)), minus(c, matmul(c, P)), minus(d, matmul(c, Q))
+            for k in range(3):
+                turn = column(bodies.rotation[i], k)
+                a, b, c, d, n, f = _without_axis(REVOLUTE, turn, start + k, k, a, b, c, d, n, f, G, t, p)
         a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
         if parent != WORLD:
             r, hands = load3(bodies.arm[i], 0, 1), tree.flow[i, TO_PARENT]
@@ -243,16 +245,16 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
-    else:
+    elif kind == FREE:
         R, a, b = load9(bodies.rotation[i], 0, 1), load3(t, 0, 1), load3(t, 3, 1)
-        if kind == FREE:
-            store3(out, start, 1, mul_t(R, sub(a, omega)))
-            store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
-            omega, velocity = a, b
-        else:
-            x = sub(a, add(mul(load9(G, 0, 1), omega), mul(load9(G, 9, 1), velocity)))
-            store3(out, start, 1, mul_t(R, x))
-            omega = add(omega, x)
+        store3(out, start, 1, mul_t(R, sub(a, omega)))
+        store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
+        omega, velocity = a, b
+    else:
+        for k in range(2, -1, -1):
+            x = t[k] - (dot(load3(G, 6 * k, 1), omega) + dot(load3(G, 6 * k + 3, 1), velocity))
+            out[start + k] = x
+            omega = add(omega, scale(x, column(bodies.rotation[i], k)))
     return omega, velocity
 
 

@@ -59,9 +59,10 @@ class Tree(NamedTuple):
     """What the passes work in, for n bodies.
 
     Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
-    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 18). `t` (n, 6) and the `twist` (n, 6)
-    are those of the last right-hand side, `sums` (n, 42) what children hand to bodies where the tree branches. `moved`
-    (n, 6) are the twists that impulses give the bodies, `step` (n, 6) those that Newton's last step adds.
+    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 18), six numbers of an axis. `t` (n, 6)
+    and the `twist` (n, 6) are those of the last right-hand side, `sums` (n, 42) what children hand to bodies where the
+    tree branches. `moved` (n, 6) are the twists that impulses give the bodies, `step` (n, 6) those that Newton's last
+    step adds.
     """
 
     flow: NDArray[np.int64]
@@ -91,9 +92,15 @@ def tree(parent: NDArray[np.int64]) -> Tree:
 
 
 @inline
+def column(rotation, k):
+    """Axis k of a body."""
+    return rotation[k], rotation[3 + k], rotation[6 + k]
+
+
+@inline
 def axis_of(rotation):
     """The axis of a joint that has one: z of its body."""
-    return rotation[2], rotation[5], rotation[8]
+    return column(rotation, 2)
 
 
 @inline
