@@ -24,13 +24,16 @@ from engine.scene.hull import hulls, of_link
 NEAR = 1e-3  # m: what is this near takes part, and what comes this near within two steps
 NEUTRAL = 1e-6  # m: links this near in the neutral pose are not held against each other
 KEPT = 4  # contacts of a shape with the ground, and of a pair of shapes
+MANY = 16  # corners from which on a hull's contacts with the ground are those to which it may lean over in a step
+LEAN = 0.5  # rad/s: as fast as it may then turn beside how it turns already
 GROUND = -1
 
 
 class Contact(NamedTuple):
     """A place x (3,) where a link touches `other`: GROUND, −2 − k for obstacle k, else another link.
 
-    The unit normal n (3,) points to the link; the gap, m, is negative where they overlap.
+    The unit normal n (3,) points to the link; the gap, m, is negative where they overlap. `ahead`, m, is the gap after
+    a step in which it comes down as it does now.
     """
 
     link: int
@@ -40,6 +43,7 @@ class Contact(NamedTuple):
     gap: float
     friction: float
     restitution: float
+    ahead: float = np.inf
 
 
 class Piece(NamedTuple):
@@ -53,11 +57,15 @@ class Piece(NamedTuple):
 
 
 class Near(NamedTuple):
-    """The contacts of one shape with the ground or of one pair of shapes; `all` its points were few enough to keep."""
+    """The contacts of one shape with the ground or of one pair of shapes; `all` its points were few enough to keep.
+
+    `lean`, rad, is the angle by which a hull with many corners may lean over in a step, else 0.
+    """
 
     contacts: list[Contact]
     all: bool
     pair: tuple[Standing, Standing] | None = None
+    lean: float = 0.0
 
 
 def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]:
@@ -74,19 +82,31 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
             places = ground_places(_standing(model, at, piece), scene.ground, reach)
             law = coefficients(scene, piece.surface, None)
-            found.append(Near([Contact(piece.link, GROUND, *x, *law) for x in places], len(places) <= KEPT))
+            corners = piece.solid.vertices
+            lean = LEAN * dt if corners is not None and len(corners) >= MANY else 0.0
+            here = [Contact(piece.link, GROUND, *x, *law) for x in places]
+            found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean))
     for one, other in may_touch(model, scene, robot, still):
         pair = _standing(model, at, one), _standing(model, at, other)
         if least_distance(*pair) > reach:
             continue
         law = coefficients(scene, one.surface, other.surface)
         found.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
-    return [near._replace(contacts=[x for x in near.contacts if takes_part(model, at, x, dt)]) for near in found]
+    found = [near._replace(contacts=[_ahead(model, at, x, dt) for x in near.contacts]) for near in found]
+    return [near._replace(contacts=[x for x in near.contacts if _is_near(x)]) for near in found]
 
 
 def takes_part(model: Model, at: Motion, x: Contact, dt: float) -> bool:
+    return _is_near(_ahead(model, at, x, dt))
+
+
+def _ahead(model: Model, at: Motion, x: Contact, dt: float) -> Contact:
     closing = -x.n @ (_velocity(model, at, x.link, x.x) - _velocity(model, at, x.other, x.x))
-    return bool(x.gap <= NEAR + 2 * dt * max(float(closing), 0.0))
+    return x._replace(ahead=x.gap - dt * max(float(closing), 0.0))
+
+
+def _is_near(x: Contact) -> bool:
+    return bool(x.gap <= NEAR + 2 * (x.gap - x.ahead))
 
 
 def _fastest(at: Motion) -> float:
@@ -108,7 +128,10 @@ def body_of(model: Model, link: int) -> int:
 
 
 def kept(near: Near) -> list[Contact]:
-    """Of more than four the deepest, the one farthest from it, and two that widen the area most."""
+    """Of more than four the deepest, the one farthest from it, and two that widen the area most.
+
+    Of a hull with many corners those that are far for the angle by which it would have to lean over to them.
+    """
     left = list(near.contacts)
     if near.all or not left:
         return left
@@ -116,26 +139,32 @@ def kept(near: Near) -> list[Contact]:
     chosen, n = [first], first.n
     while len(chosen) < KEPT:
         left = [x for x in left if all(x is not y for y in chosen)]
-        best = max(left, key=lambda x: _widening(chosen, x, n), default=None)
-        if best is None or _widening(chosen, best, n) <= 0:
+        best = max(left, key=lambda x: _widening(chosen, x, n, near.lean), default=None)
+        if best is None or _widening(chosen, best, n, near.lean) <= 0:
             break
         chosen.append(best)
     return chosen
 
 
-def _widening(chosen: list[Contact], new: Contact, n: Array) -> float:
-    """What a contact adds to those chosen: distance, then area, then area outside of the triangle."""
+def _widening(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
+    """What a contact adds to those chosen: distance, then area, then area outside of the triangle.
 
-    def area(a: Contact, b: Contact) -> float:
-        return float(n @ np.cross(b.x - a.x, new.x - a.x))
+    Of a hull that leans over: the distances from the first, from a line and from the triangle, less (height/lean).
+    """
 
+    def beside(a: Contact, b: Contact) -> float:
+        area = float(n @ np.cross(b.x - a.x, new.x - a.x))
+        return area / float(np.linalg.norm(b.x - a.x)) if lean > 0 else area
+
+    too_high = max(new.ahead - chosen[0].gap, 0.0) / lean if lean > 0 else 0.0
     if len(chosen) == 1:
-        return float(np.sum((new.x - chosen[0].x) ** 2))
+        far = float(np.linalg.norm(new.x - chosen[0].x))
+        return far - too_high if lean > 0 else far**2
     if len(chosen) == 2:
-        return abs(area(*chosen))
+        return abs(beside(*chosen)) - too_high
     a, b, c = chosen
     turn = 1.0 if n @ np.cross(b.x - a.x, c.x - a.x) >= 0 else -1.0
-    return max(-turn * area(*side) for side in ((a, b), (b, c), (c, a)))
+    return max(-turn * beside(*side) for side in ((a, b), (b, c), (c, a))) - too_high
 
 
 def coefficients(scene: Scene, one: Collision | None, other: Collision | None) -> tuple[float, float]:

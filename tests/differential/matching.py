@@ -56,7 +56,7 @@ def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precis
             free = [c for c in here if c in known[k] or not any(c in each for each in known)]  # nor of shapes beside it
             found = max(found, _by_their_normals(near, told, free, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
-        expected = len(certain) if near.all else min(len(certain), touching.KEPT)
+        expected = len(certain) if near.all else min(len(certain), 1 if near.lean else touching.KEPT)
         if len(found) < expected and not _alike(near.contacts, exact) and len(found) < (1 if near.pair else expected):
             x = certain[0]
             faults.append(

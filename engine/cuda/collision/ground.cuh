@@ -68,17 +68,24 @@ __device__ __forceinline__ Real area(Vector<Real> a, Vector<Real> b, Vector<Real
     return dot(n, cross(b - a, c - a));
 }
 
-// How much a further point adds to the `count` kept ones, which are at place(0) and so on: distance, then area.
+// How much a further point adds to the `count` kept ones, which are at place(0) and so on: distance, then area. Of a hull that may
+// `lean` over by an angle in a step, distances, less what it takes to bring down a point that is `higher` than the deepest.
 template <typename Real, class Place>
-__device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n) {
+__device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n, Real higher = 0, Real lean = 0) {
     const Vector<Real> a = place(0), d = x - a;
-    if (count == 1) return dot(d, d);
+    const bool leans = lean > 0;
+    const Real off = leans ? fmax(higher, Real(0)) / lean : Real(0);
+    if (count == 1) return leans ? sqrt(dot(d, d)) - off : dot(d, d);
+    const auto beside = [&](Vector<Real> from, Vector<Real> to) {
+        const Vector<Real> side = to - from;
+        return leans ? area(from, to, x, n) / sqrt(dot(side, side)) : area(from, to, x, n);
+    };
     const Vector<Real> b = place(1);
-    const Real here = area(a, b, x, n);
-    if (count == 2) return fabs(here);
+    const Real here = beside(a, b);
+    if (count == 2) return fabs(here) - off;
     const Vector<Real> c = place(2);
     const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: by the widest side's area
-    return fmax(fmax(turn * here, turn * area(b, c, x, n)), turn * area(c, a, x, n));
+    return fmax(fmax(turn * here, turn * beside(b, c)), turn * beside(c, a)) - off;
 }
 
 template <typename Real, class Room>
@@ -113,15 +120,20 @@ __device__ __forceinline__ void search(const Surroundings<Real>& scene, int firs
     }
 }
 
+// How far a point comes down in a step as it moves now.
+template <typename Real>
+__device__ __forceinline__ Real descent(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
+    return dt * fmax(-dot(at.n, body.velocity + cross(body.omega, at.x - body.p)), Real(0));
+}
+
 // Whether a contact may act within the step.
 template <typename Real>
 __device__ __forceinline__ bool comes_near(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
-    const Real closing = -dot(at.n, body.velocity + cross(body.omega, at.x - body.p));
-    return at.gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
+    return at.gap <= Real(NEAR) + 2 * descent(at, body, dt);
 }
 
 // The contacts of shape s from slot `total` on; answers how many there are. Of more than KEPT points the deepest is kept, then
-// what is farthest from it, and what widens their area most.
+// what is farthest from it, and what widens their area most; of WALKED or more what the shape may lean over to.
 template <typename Real, class Room>
 __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
                                               const Room& room, int total) {
@@ -139,6 +151,8 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
         return kept;
     }
     Vector<Real> across = {0, 0, 1};
+    Real deepest = 0;
+    const Real lean = many >= WALKED ? Real(LEAN) * dt : Real(0);
     const auto kept_at = [&](int c) { return room.vector(place + contact::NUMBERS * c + contact::PLACE); };
 #pragma unroll 1
     while (kept < KEPT) {
@@ -152,13 +166,14 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
             for (int c = 0; c < kept; ++c)
                 taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
-            const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across);
+            const Real higher = at.gap - descent(at, body, dt) - deepest;
+            const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across, higher, lean);
             if (worth_here > best) best = worth_here, found = number;
         }
         if (found < 0) break;
         const Nearest<Real> at = nearest<Real>(scene, first + found, found, body, room);
         put_contact(room, total + kept, first + found, s, at, body);
-        if (kept == 0) across = at.n;
+        if (kept == 0) across = at.n, deepest = at.gap;
         ++kept;
     }
     return kept;

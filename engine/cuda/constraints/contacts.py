@@ -12,7 +12,7 @@ from engine.cuda.rigid_body.limbs import LANES, even, limbs
 from engine.cuda.runtime import arrays, header
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
-from engine.scene.points import KEPT
+from engine.scene.points import KEPT, WALKED
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
 from engine.step_settings import INTEGRATORS, StepSettings
 from engine.validation import Array
@@ -251,7 +251,7 @@ class Contacts:
             "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": self._remembered * C + nv, "ROOM_SLOTS": self.room(C),
             "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
             "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.room(self._few),
-            "HALVINGS": thresholds.HALVINGS,
+            "HALVINGS": thresholds.HALVINGS, "WALKED": WALKED,
         }  # fmt: skip
 
     @property
@@ -276,8 +276,9 @@ class Contacts:
             "HEIGHT_FIELD": isinstance(self._scene.ground, HeightField),
         }
         reals = {
-            "NEAR": thresholds.NEAR, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH, "HELD": thresholds.HELD,
-            "BACK": thresholds.BACK, "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
+            "NEAR": thresholds.NEAR, "LEAN": thresholds.LEAN, "IMPACT": thresholds.IMPACT, "REACH": thresholds.REACH,
+            "HELD": thresholds.HELD, "BACK": thresholds.BACK,
+            "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
             "BEARABLE_SINGLE": BEARABLE_SINGLE,
         }  # fmt: skip

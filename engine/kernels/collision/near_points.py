@@ -28,14 +28,16 @@ class Near(NamedTuple):
     """Points of one shape that are near, of which the leading ones count, and what finding them takes.
 
     `point` (Q,) is their number, `at` (Q, 3) their place in the world, `normal` (Q, 3) the ground's there, `gap` (Q,),
-    m. `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins; `seen`
-    (⌈Q/32⌉,) has a bit for each point of the shape that a walk came by.
+    m, now, and `ahead` (Q,) after a step in which they come down as they do now. `lowest` (m,) is of each shape the
+    corner at which the last walk ended, where the next one begins; `seen` (⌈Q/32⌉,) has a bit for each point of the
+    shape that a walk came by.
     """
 
     point: NDArray[np.int64]
     at: NDArray[np.floating]
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
+    ahead: NDArray[np.floating]
     lowest: NDArray[np.int64]
     seen: NDArray[np.int64]
 
@@ -45,7 +47,7 @@ def room(points: Points) -> Near:
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
     lowest, seen = np.zeros(m, np.int64), np.zeros(-(-n // 32), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
-    return Near(np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), lowest, seen)
+    return Near(np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n), lowest, seen)
 
 
 class Motion(NamedTuple):
@@ -124,9 +126,9 @@ def _take(count, k, first, points, motion, dt, surface, near):
     """Point k after `count` others where it is near, or will be within two steps; answers how many there are then."""
     x, n, gap = _nearest(k, points, k - first, motion, surface)
     omega, velocity, p = motion.omega, motion.velocity, motion.p
-    closing = -dot(n, add(velocity, cross(omega, sub(x, p))))
-    if gap <= NEAR + 2.0 * dt * max(closing, 0.0):
-        near.point[count], near.gap[count] = k, gap
+    way = dt * max(-dot(n, add(velocity, cross(omega, sub(x, p)))), 0.0)
+    if gap <= NEAR + 2.0 * way:
+        near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
         store3(near.at[count], 0, 1, x)
         store3(near.normal[count], 0, 1, n)
         return count + 1

@@ -19,13 +19,14 @@ EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH = r
 """Columns of `Search.numbers`: ε; the least merit so far and the least residual, of a plan and of all; how much of the
 last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
 the interior point the unit of velocities and the length of its last step."""
-PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS = range(7)
+PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED = range(8)
 """Columns of `Search.counts`: the plan, steps left of it, and last ones done; how often restitution was
-halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub."""
+halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub; steps in a row that gained
+nothing."""
 
 
 class Search(NamedTuple):
-    """Where the search for a robot's impulses is: `numbers` (11,) and `counts` (7,)."""
+    """Where the search for a robot's impulses is: `numbers` (11,) and `counts` (8,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -98,7 +99,7 @@ def work(parent: NDArray[np.int64], nv: int, contacts: int) -> Work:
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent), problem, Search(np.zeros(11), np.zeros(7, np.int64)))
+    return Work(tree(parent), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
 
 
 @inline

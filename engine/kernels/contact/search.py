@@ -21,6 +21,7 @@ from engine.kernels.contact.problem import (
     PART,
     PLAN,
     RUBS,
+    STALLED,
     TOLERANCE,
     greatest_velocity,
     merit,
@@ -38,7 +39,9 @@ _LAST_STEP, _LAST_STEPS = 1e-4, 3
 """ε in the last step, where rounding, some 1e-16/ε, is what is left; and how many there are at most."""
 _CLOSE = 1e-3
 """Merit below which a step that changes nothing is one that ε holds up, and not one that goes astray."""
-_NEAR = 1e-4
+_STALLED = 6
+"""As many steps in a row that gain nothing there end a plan."""
+_NEAR, _NEAR_SINGLE = 1e-8, 1e-4
 """The residual at which Newton's steps go on from the interior point."""
 _FAR = 1e30
 
@@ -129,6 +132,12 @@ def _next_plan(k, rubs):
 
 
 @inline
+def _near(x):
+    """The residual at which the interior point hands on; x has the number type."""
+    return _NEAR_SINGLE if is_single(x) else _NEAR
+
+
+@inline
 def _longest_step(contacts, joints, p, share, best, most):
     """How much of a step is gone: all, or the part of five, each half of the one before, that leaves least; and what it
     leaves of the merit. None, 0, where that is no number."""
@@ -149,7 +158,8 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     share, steps, first = _plan(plan, numbers[MOST])
     if _polishes(plan):
-        _take(contacts, joints, p)
+        if not numbers[LOWEST] <= _near(numbers[MOST]):
+            _take(contacts, joints, p)
         respond(contacts, joints, topology, bodies, work, p.total)
     elif plan != WARM:
         _from_nothing(contacts, joints, p, work.tree)
@@ -157,7 +167,7 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
         begin_inside(contacts, joints, inertia, topology, bodies, work)
     left = residual(contacts, joints, p, 0.0, numbers[MOST])
     best = merit(contacts, joints, p, share, 0.0, numbers[MOST])
-    counts[PLAN], counts[LEFT], counts[LAST] = plan, steps, 0
+    counts[PLAN], counts[LEFT], counts[LAST], counts[STALLED] = plan, steps, 0, 0
     numbers[BEST], numbers[LOWEST], numbers[PART] = best, left, 0.0
     numbers[EPS] = max(least_weight(best), first * min(1.0, best))
     if left < numbers[LEAST]:
@@ -184,7 +194,7 @@ def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, 
 @inline
 def _is_over(numbers, counts):
     """Whether the plan is over: the interior point hands on to Newton's steps what they can do."""
-    near = _NEAR if _is_inside(counts[PLAN]) else fine(numbers[EPS]) * numbers[TOLERANCE]
+    near = _near(numbers[MOST]) if _is_inside(counts[PLAN]) else fine(numbers[EPS]) * numbers[TOLERANCE]
     return counts[LEFT] == 0 or counts[LAST] == _LAST_STEPS or numbers[LOWEST] <= near
 
 
@@ -206,7 +216,8 @@ def _newton_step(contacts, joints, inertia, topology, bodies, work):
     direction(joints, numbers[PART], share, eps, inertia, topology, bodies, work)
     part, there = _longest_step(contacts, joints, p, share, best, most)
     numbers[PART] = part
-    if part == 0.0:
+    counts[STALLED] = counts[STALLED] + 1 if best < _CLOSE and there > 0.5 * best else 0
+    if part == 0.0 or counts[STALLED] == _STALLED:
         counts[LEFT] = 0
     else:
         _go(contacts, joints, part, p)
