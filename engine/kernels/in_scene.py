@@ -131,13 +131,13 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = touches(q, v, rows, known, loads, ground)
     lap(watched, phases, COLLISION)
-    free_velocity(False, v, forces, rows, known.topology, gravity, ground)
+    free_velocity(False, v, forces, rows, ground.topology, gravity, ground)
     stop_turning(False, v, robot.rotations, rows.dt, ground)
-    frictional, contacts, joints = rows_by_bodies(count, q, rows, known.topology, ground)
+    frictional, contacts, joints = rows_by_bodies(count, q, rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return begin_impulses(contacts, frictional, joints, rows.dt, inertia, known.topology, ground)
+    return begin_impulses(contacts, frictional, joints, rows.dt, inertia, ground.topology, ground)
 
 
 @kernel
@@ -146,7 +146,7 @@ def _search(robot):
     counts, ground = robot.room.counts, robot.touch.ground
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
-        counts[_CONTACTS], joints, robot.room.forces.inertia[0], robot.known.topology, ground.bodies, ground.tree,
+        counts[_CONTACTS], joints, robot.room.forces.inertia[0], ground.topology, ground.bodies, ground.tree,
         ground.work,
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def _end(found, robot, watched, phases):
     """End a step after its search, or without one where it is `found`; returns whether it is ended; else one begins."""
     counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
-    topology, state, ended = robot.known.topology, robot.room.state, True
+    topology, state, ended = robot.touch.ground.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
         if found or check_impulses(contacts, joints, dt, inertia, topology, ground):

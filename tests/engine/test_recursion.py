@@ -13,7 +13,7 @@ import engine
 from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import world
-from engine.kernels.contact import by_bodies, newton, recursion, room
+from engine.kernels.contact import by_bodies, mimics, newton, recursion, room
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies
 from engine.lie import Array
@@ -32,16 +32,46 @@ def _with_free_joints(n: int, seed: int) -> engine.Model:
     return model
 
 
+def _with_mimics(joints: str) -> engine.Model:
+    """A robot of rods: of each its name, parent and kind of joint, and of one that mimics the leader and multiplier."""
+    text, links = '<robot name="{}"><link name="world"/>', []
+    for name, parent, kind, *mimic in map(str.split, joints.split(";")):
+        links.append(name)
+        text += (
+            f'<link name="{name}"><inertial><origin xyz="0.1 0.02 0.05"/><mass value="0.7"/><inertia ixx="0.01" '
+            'iyy="0.02" izz="0.03" ixy="0.001" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="j_{name}" type="{kind}">'
+            f'<parent link="{parent}"/><child link="{name}"/><origin xyz="0.2 0.05 0.1" rpy="0.3 0.2 {len(links)}"/>'
+            '<axis xyz="0.6 0 0.8"/><limit lower="-1" upper="1" effort="9" velocity="9"/>'
+        )
+        text += f'<mimic joint="j_{mimic[0]}" multiplier="{mimic[1]}" offset="0.1"/></joint>' if mimic else "</joint>"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "mimics.urdf")
+        path.write_text((text + "</robot>").format("mimics" + "-".join(links)), encoding="utf-8")
+        model = engine.load(path)
+    assert model.has_mimic
+    assert mimics.fit(model)
+    return model
+
+
+MIMICS = [
+    _with_mimics("a world floating;b a revolute;c b revolute;d b revolute c -1;e a prismatic;f e revolute"),
+    _with_mimics("a world revolute;b a revolute;c b revolute b 0.5;d c prismatic b 2;e b revolute b -1;f c revolute"),
+    _with_mimics("a world prismatic;b world prismatic a -1;c a revolute;d b revolute"),
+    _with_mimics("a world revolute;b a revolute;c a revolute b 1.5;d b revolute b -1;e c revolute b -2;f e spherical"),
+]
 ROBOTS = [
     *(generate.tree(n, seed, prismatic=0.3, spherical=0.3) for n, seed in ((1, 0), (7, 1), (25, 2), (60, 3))),
     generate.tree(9, 4, floating=True),
     generate.shaped("star", 12, 6, prismatic=0.2, floating=True, spherical=0.3),
     _with_free_joints(20, 2),
     engine.load(engine.find_robot("quadruped")),
+    *MIMICS,
 ]
 SHARE, WEIGHT, GONE = 1.7, 0.1, 0.3
 """The multiple of r and ε of a Newton step, and how much of the one before is gone."""
 OPEN, STICKS, SLIPS = range(3)
+without_mimics = pytest.mark.parametrize("model", ROBOTS[: -len(MIMICS)], ids=lambda model: model.name)
 every_robot = pytest.mark.parametrize("model", ROBOTS, ids=lambda model: model.name)
 
 
@@ -71,9 +101,10 @@ def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = 
     M, h = equations_of_motion(model, at)
     for i in range(n):
         h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
-    world.place(q, v, wrench, packed.topology, packed.constants, bodies)
+    tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
+    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, bodies)
     touching = chance.integers(n, size=3 * n)
-    found, jacobians = work(model.parent, model.nv, len(touching)), []
+    found, jacobians = work(model.parent, model.nv, len(touching), mimics.mimics(model)), []
     p = found.problem
     p.head[:], p.joint[: len(rows)], plane = -1, rows, _turned(chance)
     for k, body in enumerate(touching):
@@ -81,7 +112,7 @@ def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = 
         p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()
         p.following[k], p.head[body] = p.head[body], k
         jacobians.append(frame @ point_jacobian(model, at, body, x))
-    return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, packed.topology, bodies, found)
+    return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, mimics.topology(model), bodies, found)
 
 
 def _turned(chance: np.random.Generator) -> Array:
@@ -91,8 +122,8 @@ def _turned(chance: np.random.Generator) -> Array:
 
 def _joint_rows(model: engine.Model) -> np.ndarray:
     """The velocities that may have rows, dampers and gains: all but those of free joints."""
-    body = np.searchsorted(model.v_start, np.arange(model.nv), "right") - 1
-    return np.flatnonzero(model.kind[body] != FREE)
+    free = [j for i in np.flatnonzero(model.kind == FREE) for j in range(model.v_start[i], model.v_start[i] + 6)]
+    return np.setdiff1d(np.arange(model.nv), model.coupling.v_index[free])
 
 
 def _twists(robot: Robot, dv: Array) -> Array:
@@ -191,7 +222,7 @@ def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model,
     assert not any(x.any() for x in last)
 
 
-@every_robot
+@without_mimics
 def test_mobilities_are_those_of_the_inverse_mass_matrix(model, chance):
     robot = _robot(model, chance)
     tree, inverse = robot.work.tree, np.linalg.inv(robot.M)
@@ -218,10 +249,15 @@ def test_rows_have_their_mobility_and_their_velocity(model, chance):
     recursion.factorise(np.zeros(model.nv), robot.d, robot.topology, robot.bodies, robot.work.tree)
     by_bodies._mobilities(R, robot.topology, ground)
     G = robot.J @ np.linalg.solve(robot.M, robot.J.T)
-    np.testing.assert_allclose(p.r, [3 / np.trace(G[k : k + 3, k : k + 3]) for k in range(0, 3 * C, 3)], rtol=1e-9)
+    r = np.array([3 / np.trace(G[k : k + 3, k : k + 3]) for k in range(0, 3 * C, 3)])
+    if model.has_mimic:  # about those: they are scales alone
+        assert np.all((p.r / r > 0.3) & (p.r / r < 3))
+        assert np.all(p.g[:R] > 0)
+    else:
+        np.testing.assert_allclose(p.r, r, rtol=1e-9)
+        np.testing.assert_allclose(p.g[:R], [_own_mobility(model, robot, j) for j in robot.rows], rtol=1e-9)
     _same(p.free, (robot.J @ ground.free).reshape(-1, 3), 1e-10)
     np.testing.assert_array_equal(p.along, p.free[:, 0])
-    np.testing.assert_allclose(p.g[:R], [_own_mobility(model, robot, j) for j in robot.rows], rtol=1e-9)
 
 
 def _own_mobility(model: engine.Model, robot: Robot, j: int) -> float:

@@ -146,7 +146,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
 
     q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
-    ground, topology = touch.ground, dynamics.topology
+    ground, topology = touch.ground, touch.ground.topology
     if ground.by == "rows":
         _passes(dynamics, ground)
         _free_velocity(given, v, forces, rows, dynamics, loads, ground)

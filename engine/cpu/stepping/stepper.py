@@ -30,6 +30,7 @@ from engine.kernels.collision import surfaces
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import room
+from engine.kernels.contact.mimics import mimics
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, By, Ground, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
@@ -55,7 +56,8 @@ class Code(NamedTuple):
 
     `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
     kind of ground there is to touch, "" for none.
-    `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `by`: what impulses are found by, see `Ground`.
+    `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `mimic`: bodies carry what moves several joints
+    in contact. `by`: what impulses are found by, see `Ground`.
     """
 
     integrator: str
@@ -66,6 +68,7 @@ class Code(NamedTuple):
     contact: Kind | Literal[""] = ""
     own: bool = False
     pairs: bool = False
+    mimic: bool = False
     by: By = "bodies, then rows"
 
     @classmethod
@@ -84,7 +87,8 @@ class Code(NamedTuple):
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
         by: By = room.by(model, found) if contact else "bodies, then rows"
-        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, by)
+        mimic = bool(contact and mimics(model))
+        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, mimic, by)
 
     @property
     def seconds(self) -> float:
@@ -109,6 +113,11 @@ class Code(NamedTuple):
         """`integrators.run` for these steps, see there; compiled, or read from disk."""
         return integrators.run.specialised(self._sorts())
 
+    def _touch(self) -> room.Touch | tuple[()]:
+        if not self.contact:
+            return ()
+        return room.example(self.contact, self.pairs, self.mimic, self.by, contact_matrix.example())
+
     def _sorts(self) -> tuple[Any, ...]:
         """The sorts of arguments that `integrators.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
@@ -122,7 +131,7 @@ class Code(NamedTuple):
             "freeze" if self.freezes else "raise", JointRows(1e-3, False, False, whole, matrix),
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
-            room.example(self.contact, self.pairs, self.by, contact_matrix.example()) if self.contact else (),
+            self._touch(),
             Own(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))

@@ -197,7 +197,10 @@ def _robot(settings: StepSettings) -> in_scene.Robot:
     ground = room.ground(model, scene, "bodies")
     own = _each(ground, Own)
     tree = own.tree._replace(tree=own.tree.tree._replace(flow=Table(ground.tree.tree.flow)))
-    own = own._replace(points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree)
+    own = own._replace(
+        points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree,
+        topology=Table(ground.topology),
+    )  # fmt: skip
     touch = room.touch(ground, model.nv, 1)
     topology, constants = pack(model)
     known = in_scene.Known(

@@ -8,6 +8,7 @@ same kind, at rest, without friction or joints, and with the gaps' share β as v
 from __future__ import annotations
 
 from engine.compile import apart, inline, kernel
+from engine.kernels.contact import mimics
 from engine.kernels.contact.newton import respond, velocity_at
 from engine.kernels.contact.problem import (
     ATTEMPT,
@@ -25,6 +26,7 @@ from engine.kernels.contact.recursion import (
     ZERO6,
     ZERO9,
     accelerations,
+    axis_of,
     carried,
     factorise,
     has_one_axis,
@@ -151,6 +153,8 @@ def _mobilities(joints, topology, ground):
     """Of each row its mobility, and its velocity at v_f."""
     p, tree, bodies, free = ground.tree.problem, ground.tree.tree, ground.bodies, ground.free
     E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # those of the body before this one
+    if len(tree.mimics) > 0:
+        mimics.own_mobilities(tree.mimics, p.dv)
     for i in range(topology.shape[0]):
         parent, kind, start, sums = topology[i, 0], topology[i, 1], topology[i, 3], tree.sums[i]
         if parent == WORLD:
@@ -162,11 +166,16 @@ def _mobilities(joints, topology, ground):
             E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
         omega, velocity = carried(i, parent, bodies, ZERO, omega, velocity, tree)
         turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
-        omega, velocity = add(omega, turning), add(velocity, shifting)
-        E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
-        if has_one_axis(kind):
-            p.dv[start] = own
-        elif kind != FREE:
+        omega = add(omega, mimics.axis(i, turning, tree))
+        velocity = add(velocity, mimics.axis(i, shifting, tree))
+        if not mimics.has_own(i, tree):
+            e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
+            E, H = mimics.loosened(kind, e, p.dv[start], E, H)
+        else:
+            E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
+            if has_one_axis(kind):
+                p.dv[start] = own
+        if kind != FREE and not has_one_axis(kind):
             for k in range(3):
                 p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
         keep_twist(i, omega, velocity, tree)

@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.kernels.contact import mimics
+from engine.kernels.contact.mimics import ENDS, STAYS
 from engine.kernels.contact.problem import joint_velocity
 from engine.kernels.contact.recursion import (
     FURTHER,
@@ -34,6 +36,7 @@ from engine.kernels.contact.recursion import (
     keep_twist,
     move,
     rigid_at,
+    set_out,
     shifted,
 )
 from engine.kernels.spatial import (
@@ -163,17 +166,22 @@ def _solved(a, b, c, d, x, y):
 
 
 @inline
-def _without_axis(kind, e, row, k, a, b, c, d, n, f, G, t, p):
-    """The inertia and the wrench of a body without its motion about, or along, axis k of its joint, the unit vector e.
+def _axis_forces(kind, e, a, b, c, d, n, f):
+    """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a motion S about, or along, e."""
+    if kind == REVOLUTE:
+        x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
+        return x, y, z, w, dot(e, x), dot(e, n)
+    x, y, z, w = mul(b, e), mul(d, e), mul_t(c, e), mul_t(d, e)
+    return x, y, z, w, dot(e, y), dot(e, f)
+
+
+@inline
+def _without_axis(forces, row, k, a, b, c, d, n, f, G, t, p):
+    """The inertia and the wrench of a body without its motion about, or along, axis k of its joint.
 
     Axis by axis, a ball joint's too: of stiff contacts the inverse of its 3 × 3 matrix keeps too few digits.
     """
-    if kind == REVOLUTE:
-        x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
-        D, along = dot(e, x), dot(e, n)
-    else:
-        x, y, z, w = mul(b, e), mul(d, e), mul_t(c, e), mul_t(d, e)
-        D, along = dot(e, y), dot(e, f)
+    x, y, z, w, D, along = forces
     over = 1.0 / (D + p.added[row])
     q = over * (p.right[row] - along)
     z, w = scale(over, z), scale(over, w)
@@ -188,6 +196,8 @@ def _without_axis(kind, e, row, k, a, b, c, d, n, f, G, t, p):
 def _inward(part, share, eps, topology, bodies, tree, p):
     """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
     a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # what the body before this one hands over
+    if len(tree.mimics) > 0:
+        mimics.begin(tree.mimics.newton)
     for i in range(topology.shape[0] - 1, -1, -1):
         kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
         G, t, e = tree.G[i], tree.t[i], axis_of(bodies.rotation[i])
@@ -199,8 +209,22 @@ def _inward(part, share, eps, topology, bodies, tree, p):
             n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
             a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
             c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
+        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+            mimics.settle(i, p.right, p.added, tree.mimics.newton, tree.mimics)
+            a, b, c, d = mimics.without(i, a, b, c, d, tree.mimics.newton)
+            n, f = mimics.pushed(i, n, f, tree.mimics.newton)
         if has_one_axis(kind):
-            a, b, c, d, n, f = _without_axis(kind, e, start, 0, a, b, c, d, n, f, G, t, p)
+            e, stays = mimics.axis(i, e, tree), False
+            forces = _axis_forces(kind, e, a, b, c, d, n, f)
+            if len(tree.mimics) > 0:
+                stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
+                x, y, z, w, D, along = forces
+                forces = mimics.joined(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
+                if stays:
+                    x, y, z, w, D, along = forces
+                    mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+            if not stays:
+                a, b, c, d, n, f = _without_axis(forces, start, 0, a, b, c, d, n, f, G, t, p)
         elif kind == FREE:
             R = load9(bodies.rotation[i], 0, 1)
             nt, ft = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
@@ -210,8 +234,8 @@ def _inward(part, share, eps, topology, bodies, tree, p):
             a, b, c, d, n, f = ZERO9, ZERO9, ZERO9, ZERO9, nt, ft
         else:
             for k in range(3):
-                turn = column(bodies.rotation[i], k)
-                a, b, c, d, n, f = _without_axis(REVOLUTE, turn, start + k, k, a, b, c, d, n, f, G, t, p)
+                forces = _axis_forces(REVOLUTE, column(bodies.rotation[i], k), a, b, c, d, n, f)
+                a, b, c, d, n, f = _without_axis(forces, start + k, k, a, b, c, d, n, f, G, t, p)
         a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
         if parent != WORLD:
             r, hands = load3(bodies.arm[i], 0, 1), tree.flow[i, TO_PARENT]
@@ -231,6 +255,8 @@ def _inward(part, share, eps, topology, bodies, tree, p):
                 store9(above, 15, 1, b)
                 store9(above, 24, 1, c)
                 store9(above, 33, 1, d)
+    if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
+        mimics.settle(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
 
 
 @inline
@@ -238,9 +264,9 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
     """dv of body i's joint into `out` (nv,); returns its twist, from that which its parent gives it."""
     kind, start, t, G = topology[i, 1], topology[i, 3], tree.t[i], tree.G[i]
     if has_one_axis(kind):
-        x = t[0] - (dot(load3(G, 0, 1), omega) + dot(load3(G, 3, 1), velocity))
-        out[start] = x
-        along = scale(x, axis_of(bodies.rotation[i]))
+        if mimics.has_own(i, tree):
+            out[start] = t[0] - (dot(load3(G, 0, 1), omega) + dot(load3(G, 3, 1), velocity))
+        along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
@@ -255,6 +281,8 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
             x = t[k] - (dot(load3(G, 6 * k, 1), omega) + dot(load3(G, 6 * k + 3, 1), velocity))
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
+    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+        mimics.velocity_of(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
     return omega, velocity
 
 
@@ -275,6 +303,8 @@ def direction(joints, part, share, eps, inertia, topology, bodies, work):
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     _inward(part, share, eps, topology, bodies, tree, p)
     omega, velocity = ZERO, ZERO
+    if len(tree.mimics) > 0:
+        set_out(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
     for i in range(topology.shape[0]):
         omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
         omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
@@ -327,6 +357,10 @@ def respond(contacts, joints, topology, bodies, work, out):
         n, f = gather(i, n, f, p.right, topology, bodies, tree)
         n, f = hand_over(i, n, f, topology, bodies, tree)
     omega, velocity = ZERO, ZERO
+    if len(tree.mimics) > 0:
+        if tree.mimics.waits[topology.shape[0]] == ENDS:
+            mimics.settle_again(topology.shape[0], p.right, tree.mimics)
+        set_out(topology.shape[0], ZERO, tree.mimics.mass, tree, out)
     for i in range(topology.shape[0]):
         omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
         omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.kernels.contact.mimics import Mimics
 from engine.kernels.contact.recursion import Tree, tree
 from engine.kernels.contact.rounding import LEAST_VELOCITY
 from engine.kernels.spatial import add, dot, load3, scale, sub
@@ -87,8 +88,8 @@ class Work(NamedTuple):
     search: Search
 
 
-def work(parent: NDArray[np.int64], nv: int, contacts: int) -> Work:
-    """Room for robots whose bodies have these parents, with so many velocities and contacts."""
+def work(parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tuple[()] = ()) -> Work:
+    """Room for robots whose bodies have these parents, with so many velocities and contacts, and mimic joints."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r")}
@@ -99,7 +100,7 @@ def work(parent: NDArray[np.int64], nv: int, contacts: int) -> Work:
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
+    return Work(tree(parent, mimic), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
 
 
 @inline

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.kernels.contact import mimics
+from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
 from engine.kernels.spatial import (
     add,
     cross,
@@ -74,10 +76,11 @@ class Tree(NamedTuple):
     sums: NDArray[np.floating]
     moved: NDArray[np.floating]
     step: NDArray[np.floating]
+    mimics: Mimics | tuple[()]
 
 
-def tree(parent: NDArray[np.int64]) -> Tree:
-    """Room for the recursion over bodies with these parents, which come before them."""
+def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()]) -> Tree:
+    """Room for the recursion over bodies with these parents, which come before them, and mimic joints."""
     n = len(parent)
     flow, begun = np.zeros((n, 2), np.int64), set()
     for i in range(n - 1, -1, -1):
@@ -88,7 +91,9 @@ def tree(parent: NDArray[np.int64]) -> Tree:
             flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
             flow[above, GATHERS] = 1
             begun.add(above)
-    return Tree(flow, *(np.zeros((n, width)) for width in (18, 27, 18, 6, 6, _SUMS, 6, 6)))
+    widths = (18, 27, 18, 6, 6, _SUMS, 6, 6)
+    U, inverse, G, t, twist, sums, moved, step = (np.zeros((n, width)) for width in widths)
+    return Tree(flow, U, inverse, G, t, twist, sums, moved, step, mimic)
 
 
 @inline
@@ -176,6 +181,8 @@ def _keep_shares(sums, hands, shares):
 def factorise(tau, added, topology, bodies, tree):
     """The factors of M + d, and t of τ − bias; τ and d are (nv,)."""
     A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # what the body before this one hands over
+    if len(tree.mimics) > 0:
+        mimics.begin(tree.mimics.mass)
     for i in range(topology.shape[0] - 1, -1, -1):
         kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
         R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
@@ -188,16 +195,29 @@ def factorise(tau, added, topology, bodies, tree):
         turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
         n = add(n, add(mul(full(A), turning), mul(B, shifting)))
         f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
+        if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
+            mimics.drift(i, turning, shifting, tree.mimics.mass)
+        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+            mimics.settle(i, tau, added, tree.mimics.mass, tree.mimics)
+            A, B, C = mimics.without_symmetric(i, A, B, C, tree.mimics.mass)
+            n, f = mimics.pushed(i, n, f, tree.mimics.mass)
         if has_one_axis(kind):
-            e = axis_of(R)
+            e, stays = mimics.axis(i, axis_of(R), tree), False
             x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
-            k = 1.0 / (dot(e, x if kind == REVOLUTE else y) + added[start])
-            w = k * (tau[start] - dot(e, n if kind == REVOLUTE else f))
-            store3(U, 0, 1, x)
-            store3(U, 3, 1, y)
-            D[0], t[0] = k, w
-            A, B, C = less_rank_one(A, B, C, x, y, k)
-            n, f = add(n, scale(w, x)), add(f, scale(w, y))
+            d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
+            if len(tree.mimics) > 0:
+                stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
+                x, y, _, _, d, along = mimics.joined(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
+                if stays:
+                    mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
+            if not stays:
+                k = 1.0 / (d + added[start])
+                w = k * (tau[start] - along)
+                store3(U, 0, 1, x)
+                store3(U, 3, 1, y)
+                D[0], t[0] = k, w
+                A, B, C = less_rank_one(A, B, C, x, y, k)
+                n, f = add(n, scale(w, x)), add(f, scale(w, y))
         elif kind == FREE:
             E, F, H = _inverse(A, B, C)
             store9(D, 0, 1, E)
@@ -234,6 +254,11 @@ def factorise(tau, added, topology, bodies, tree):
                 store6(above, 6, 1, A)
                 store9(above, 12, 1, B)
                 store6(above, 21, 1, C)
+    if len(tree.mimics) > 0:
+        if tree.mimics.waits[topology.shape[0]] == ENDS:
+            mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
+        for i in range(topology.shape[0] + 1):  # `gather` begins with none
+            tree.mimics.mass[i, mimics.HANDED] = 0.0
 
 
 @inline
@@ -270,9 +295,9 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
     U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
-        x = t[0] - D[0] * (dot(load3(U, 0, 1), omega) + dot(load3(U, 3, 1), velocity))
-        out[start] = x
-        along = scale(x, axis_of(R))
+        if mimics.has_own(i, tree):
+            out[start] = t[0] - D[0] * (dot(load3(U, 0, 1), omega) + dot(load3(U, 3, 1), velocity))
+        along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
@@ -286,7 +311,16 @@ def move(i, omega, velocity, topology, bodies, tree, out):
         x = _less_many(U, D, t, (omega, velocity))
         store3(out, start, 1, mul_t(R, x))
         omega = add(omega, x)
+    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+        mimics.velocity_of(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
     return omega, velocity
+
+
+@inline
+def set_out(n, base, rows, tree, out):
+    """The velocity of a coordinate that ends in the world, n bodies after the first, which moves as `base`."""
+    if len(tree.mimics) > 0 and tree.mimics.waits[n] == ENDS:
+        mimics.velocity_of(n, ZERO, base, rows, tree.mimics, out)
 
 
 @inline
@@ -301,6 +335,8 @@ def keep_twist(i, omega, velocity, tree):
 def accelerations(gravity, topology, bodies, tree, out):
     """q̈ into `out` (nv,), after `factorise`."""
     omega, velocity, up = ZERO, ZERO, (-gravity[0], -gravity[1], -gravity[2])
+    if len(tree.mimics) > 0:
+        set_out(topology.shape[0], up, tree.mimics.mass, tree, out)
     for i in range(topology.shape[0]):
         omega, velocity = carried(i, topology[i, 0], bodies, up, omega, velocity, tree)
         omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
@@ -314,10 +350,18 @@ def gather(i, n, f, tau, topology, bodies, tree):
     """By the factors of M + d: t of body i from its p = (n, f) and τ (nv,); returns p + U t, about its own origin."""
     kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
     U, D = tree.U[i], tree.inverse[i]
+    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+        mimics.settle_again(i, tau, tree.mimics)
+        n, f = mimics.pushed(i, n, f, tree.mimics.mass)
     if has_one_axis(kind):
-        w = D[0] * (tau[start] - dot(axis_of(R), n if kind == REVOLUTE else f))
-        t[0] = w
-        n, f = add(n, scale(w, load3(U, 0, 1))), add(f, scale(w, load3(U, 3, 1)))
+        e = mimics.axis(i, axis_of(R), tree)
+        along = dot(e, n if kind == REVOLUTE else f)
+        if len(tree.mimics) > 0:
+            along = mimics.gathered(i, topology[i, 0], along, tree.mimics)
+        if mimics.has_own(i, tree):
+            w = D[0] * (tau[start] - along)
+            t[0] = w
+            n, f = add(n, scale(w, load3(U, 0, 1))), add(f, scale(w, load3(U, 3, 1)))
     elif kind == FREE:
         a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
         x, y, F = sub(a, n), sub(b, f), load9(D, 9, 1)
@@ -363,7 +407,7 @@ def mobility_of(i, E, F, H, topology, bodies, tree):
     if kind == FREE:
         return upper(load9(D, 0, 1)), load9(D, 9, 1), upper(load9(D, 18, 1)), 0.0
     if has_one_axis(kind):
-        e, k = axis_of(bodies.rotation[i]), D[0]
+        e, k = mimics.axis(i, axis_of(bodies.rotation[i]), tree), D[0]
         x, y = scale(k, load3(U, 0, 1)), scale(k, load3(U, 3, 1))
         a, b = add(mul(full(E), x), mul(F, y)), add(mul_t(F, x), mul(full(H), y))
         own = k + dot(x, a) + dot(y, b)

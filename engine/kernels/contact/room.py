@@ -12,6 +12,7 @@ from engine.kernels.collision.ground import Contacts, contacts
 from engine.kernels.collision.near_points import Near
 from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
+from engine.kernels.contact import mimics
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
@@ -37,7 +38,8 @@ class Ground(NamedTuple):
     (nv,) a displacement, `column` (nv,) any such vector. `impulses` and `u` (N,) are those of the rows: three of each
     contact with friction, one of each other, and then those of the joints `joint_of`; `before` (N,) velocities before
     the step. `work` (3,) counts sweeps, Newton steps and interior-point steps. `pairs` is empty where there are none,
-    and so is `rows`, what the rows' matrix is solved in, where it is not needed.
+    and so is `rows`, what the rows' matrix is solved in, where it is not needed. `topology` (n, 4) counts velocities
+    without joints that mimic.
     """
 
     points: Points
@@ -57,6 +59,7 @@ class Ground(NamedTuple):
     work: NDArray[np.int64]
     pairs: PairRoom | tuple[()]
     tree: Work
+    topology: NDArray[np.int64]
     by: By
     rows: Any
 
@@ -93,14 +96,16 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
         found, surfaces.surface(scene.ground or Plane(), len(found.radius)), near_points.room(found), contacts(C),
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
-        np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (), work(model.parent, nv, C), by, (),
+        np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
+        work(model.parent, nv, C, mimics.mimics(model)), mimics.topology(model), by, (),
     )  # fmt: skip
 
 
 def by(model: Model, pairs: Pairs) -> By:
-    """What the impulses of robots in a scene are found by: mimic joints and links that touch each other want rows."""
+    """What the impulses of robots in a scene are found by: links that touch each other, and mimic joints that `mimics`
+    does not fit, want rows."""
     meet = bool(np.any(pairs.body[pairs.other] != WORLD))
-    return "rows" if model.has_mimic or meet else "bodies, then rows"
+    return "rows" if meet or not mimics.fit(model) else "bodies, then rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
@@ -130,15 +135,16 @@ def partners(touch: Touch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return (links[touch.which], others[touch.which]) if len(links) else (touch.which, np.full_like(touch.which, -1))
 
 
-def example(kind: Kind, pairs: bool, by: By, rows: Any) -> Touch:
-    """What kernels are compiled for on a kind of ground, with pairs of shapes or without: arrays of the types and axes
-    of those in `touch`."""
+def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
+    """What kernels are compiled for on a kind of ground, with pairs of shapes or without, and with mimic joints or
+    without: arrays of the types and axes of those in `touch`."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
-    matrix, cube = real[None], real[None, None]
+    matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
     near = Near(whole, matrix, matrix, real, real, whole, whole)
     ground = Ground(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
-        whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (), work(np.array([-1]), 1, 1), by, rows,
+        whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
+        work(np.array([-1]), 1, 1, mimics.example() if mimic else ()), table, by, rows,
     )  # fmt: skip
     return Touch(ground, matrix, matrix, whole[None], whole[None], cube)

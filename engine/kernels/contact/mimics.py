@@ -1,0 +1,222 @@
+"""Coordinates that move several joints, as mimic joints have them, in the recursion over bodies.
+
+A coordinate is eliminated with its joint. One that moves several stays with the bodies until all its joints have met:
+beside the inertia and the wrench, a body then hands on the column u, the row w, d and r of
+
+    f = I a + u ẏ + p,    τ = wᵀ a + d ẏ + r
+    through a joint with ẏ S:   u + I S,   w + Iᵀ S,   d + Sᵀ I S + Sᵀ u + wᵀ S,   r + Sᵀ p
+
+It ends with the joint below which the others hang, or in the body where they meet, which may be the world, before that
+body's own joint: I − u wᵀ/d, p + u (τ − r)/d. S is the joint's axis times its multiplier. So a gripper of seven joints
+costs no more than one of seven coordinates. Models in which two such coordinates are on their way at a time, or one
+passes a joint that is not its own, are none of this text's (`fit`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline
+from engine.kernels.spatial import add, cross, dot, less_rank_one, load3, minus_outer, plus, scale, store3
+from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
+from engine.model.layout import pack
+
+OWN, STAYS = 0, 1
+"""`Mimics.role` of a joint: its coordinate is eliminated with it, or stays with the body before."""
+JOINS, ENDS = 1, 2
+"""`Mimics.waits`: of a body to which a coordinate was handed, which joins its joint's or ends there; else 0."""
+_U, _W, _D, HANDED, _T = 0, 6, 12, 13, 14
+_R = HANDED
+_WIDTH = 15
+
+
+class Mimics(NamedTuple):
+    """What is known of a model's n bodies, and room for what they hand on; the last row of n + 1 is the world's.
+
+    `role` (n,), `waits` (n + 1,), `row` (n + 1,) the velocity that ends there, `factor` (n,) the joints' multipliers.
+    `mass` (n + 1, 15) and `newton` (n + 1, 15) hold u, w, d, r and t of the factors of M + d and of Newton's matrix.
+    """
+
+    role: NDArray[np.int64]
+    waits: NDArray[np.int64]
+    row: NDArray[np.int64]
+    factor: NDArray[np.floating]
+    mass: NDArray[np.floating]
+    newton: NDArray[np.floating]
+
+
+def topology(model: Model) -> NDArray[np.int64]:
+    """(n, 4): as `model.layout.pack` has it, but that the last column counts velocities without joints that mimic."""
+    found = pack(model).topology.copy()
+    found[:, 3] = model.coupling.v_index[np.minimum(found[:, 3], max(model.tree_nv - 1, 0))] if model.tree_nv else 0
+    return found
+
+
+def fit(model: Model) -> bool:
+    """Whether the recursion serves a model's mimic joints."""
+    return _mimics(model) is not None
+
+
+def mimics(model: Model) -> Mimics | tuple[()]:
+    """The room of a model that fits; none for one without mimic joints."""
+    found = _mimics(model) if model.has_mimic else None
+    return found if found is not None else ()
+
+
+def _mimics(model: Model) -> Mimics | None:
+    n, parent, row = len(model.parent), model.parent.tolist(), topology(model)[:, 3]
+    below: list[set[int]] = [{i} for i in range(n)]
+    for i in range(n - 1, -1, -1):
+        if parent[i] != WORLD:
+            below[parent[i]] |= below[i]
+    below.append(set(range(n)))
+    alike = [np.flatnonzero((row == y) & (model.kind <= PRISMATIC)).tolist() for y in range(model.nv)]
+    role, waits, ends, factor = np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.ones(n)
+    for y, group in enumerate(alike):
+        factor[group] = model.coupling.v_scale[model.v_start[group]]
+        if len(group) < 2:
+            continue
+        top = min((i for i in range(n + 1) if below[i] >= set(group)), key=lambda i: len(below[i]))
+        passed = {parent[i] if parent[i] != WORLD else n for i in group if i != top}
+        if not passed <= {*group, top} or np.any(waits[list(passed)]):
+            return None
+        role[[i for i in group if i != top]] = STAYS
+        waits[list(passed)] = JOINS
+        ends[top] = y
+        waits[top] = JOINS if top in group else ENDS
+    return Mimics(role, waits, ends, factor, np.zeros((n + 1, _WIDTH)), np.zeros((n + 1, _WIDTH)))
+
+
+def example() -> Mimics:
+    """What kernels are compiled for."""
+    whole, real = np.zeros(1, np.int64), np.zeros(1)
+    return Mimics(whole, whole, whole, real, real[None], real[None])
+
+
+@inline
+def begin(rows):
+    """Nothing is handed on."""
+    for i in range(rows.shape[0]):
+        for k in range(_T):
+            rows[i, k] = 0.0
+
+
+@inline
+def axis(i, e, tree):
+    """S of a joint with one axis e."""
+    return scale(tree.mimics.factor[i], e) if len(tree.mimics) > 0 else e
+
+
+@inline
+def drift(i, omega, velocity, rows):
+    """r of what was handed to body i, whose motion gets (ω, v) besides."""
+    held = rows[i]
+    held[_R] += dot(load3(held, _W, 1), omega) + dot(load3(held, _W + 3, 1), velocity)
+
+
+@inline
+def joined(i, kind, s, x, y, z, w, D, along, rows, mimics):
+    """The column (x, y), the row (z, w), d and r of a joint with S, with what bodies beyond it have handed on."""
+    if mimics.waits[i] == JOINS:
+        held = rows[i]
+        a, b, c, d = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
+        D += held[_D] + (dot(s, a) + dot(s, c) if kind == REVOLUTE else dot(s, b) + dot(s, d))
+        along += held[_R]
+        x, y, z, w = add(x, a), add(y, b), add(z, c), add(w, d)
+    return x, y, z, w, D, along
+
+
+@inline
+def hand_on(parent, arm, x, y, z, w, D, along, rows):
+    """A coordinate stays: its column, row, d and r go to the body before, the world too."""
+    held = rows[parent if parent != WORLD else rows.shape[0] - 1]
+    store3(held, _U, 1, add(load3(held, _U, 1), add(x, cross(arm, y))))
+    store3(held, _U + 3, 1, add(load3(held, _U + 3, 1), y))
+    store3(held, _W, 1, add(load3(held, _W, 1), add(z, cross(arm, w))))
+    store3(held, _W + 3, 1, add(load3(held, _W + 3, 1), w))
+    held[_D] += D
+    held[_R] += along
+
+
+@inline
+def settle(i, right, added, rows, mimics):
+    """t of the coordinate that ends in body i, and w/d in the place of w; `_D` gets 1/d."""
+    held, y = rows[i], mimics.row[i]
+    over = 1.0 / (held[_D] + added[y])
+    held[_T], held[_D] = over * (right[y] - held[_R]), over
+    store3(held, _W, 1, scale(over, load3(held, _W, 1)))
+    store3(held, _W + 3, 1, scale(over, load3(held, _W + 3, 1)))
+
+
+@inline
+def pushed(i, n, f, rows):
+    """The wrench of body i with what the coordinate that ends there adds."""
+    held = rows[i]
+    return add(n, scale(held[_T], load3(held, _U, 1))), add(f, scale(held[_T], load3(held, _U + 3, 1)))
+
+
+@inline
+def without(i, a, b, c, d, rows):
+    """The inertia [a b; c d] of body i without the motion of the coordinate that ends there."""
+    held = rows[i]
+    x, y, z, w = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
+    return minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
+
+
+@inline
+def without_symmetric(i, A, B, C, rows):
+    """The same of a symmetric one, of which A and C are upper triangles."""
+    held = rows[i]
+    return less_rank_one(A, B, C, load3(held, _U, 1), load3(held, _U + 3, 1), held[_D])
+
+
+@inline
+def has_own(i, tree):
+    """Whether the coordinate of body i's joint is eliminated with it."""
+    return tree.mimics.role[i] == OWN if len(tree.mimics) > 0 else True
+
+
+@inline
+def gathered(i, parent, along, mimics):
+    """r of body i's joint, of `along` = Sᵀ p, with what was handed to the body; what stays goes on."""
+    rows = mimics.mass
+    if mimics.waits[i] == JOINS:
+        along += rows[i, _R]
+        rows[i, _R] = 0.0
+    if mimics.role[i] == STAYS:
+        rows[parent if parent != WORLD else rows.shape[0] - 1, _R] += along
+    return along
+
+
+@inline
+def settle_again(i, right, mimics):
+    """t of the coordinate that ends in body i, for another right-hand side, by the factors of M + d."""
+    held, y = mimics.mass[i], mimics.row[i]
+    held[_T] = held[_D] * (right[y] - held[_R])
+    held[_R] = 0.0
+
+
+@inline
+def velocity_of(i, omega, velocity, rows, mimics, out):
+    """The velocity of the coordinate that ends in body i, whose twist is (ω, v), into `out`."""
+    held = rows[i]
+    out[mimics.row[i]] = held[_T] - dot(load3(held, _W, 1), omega) - dot(load3(held, _W + 3, 1), velocity)
+
+
+@inline
+def own_mobilities(mimics, out):
+    """What a unit force does to the velocity of each coordinate that ends in a body which nothing else moves."""
+    for i in range(mimics.waits.size):
+        if mimics.waits[i] == ENDS:
+            out[mimics.row[i]] = mimics.mass[i, _D]
+
+
+@inline
+def loosened(kind, s, k, E, H):
+    """About the mobility [E F; Fᵀ H] of a body whose joint's coordinate stays: with k S Sᵀ, k of that coordinate."""
+    square = scale(k, s)
+    turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
+    return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))
