@@ -13,7 +13,6 @@ elsewhere, since compiling is for the most part Python that holds the interprete
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -93,12 +92,12 @@ class Compilation(NotCopied):
         if self._process is not None or self._code is None or not self.needed or not sys.executable:
             return
         path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
-        environment = {**os.environ, "CATENA_CACHE_DIR": str(files.writable_cache())}
         self._began, self._nice = perf_counter(), nice
         with suppress(OSError):  # no process to be had: the first step compiles
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CHILD, json.dumps([path, list(self._code), nice])],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=files.environment(),
             )  # fmt: skip
 
     def here(self) -> None:
@@ -182,7 +181,7 @@ def _times() -> Path:
 def _remembered() -> dict[str, float]:
     """How long each kind of code took the last time on this machine."""
     try:
-        content = json.loads(_times().read_text("utf-8"))
+        content = json.loads(files.kept(_times()))
         return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
@@ -190,7 +189,5 @@ def _remembered() -> dict[str, float]:
 
 def _remember(name: str, seconds: float) -> None:
     times = {**_remembered(), name: round(seconds, 2)}
-    with suppress(OSError):
-        _times().parent.mkdir(parents=True, exist_ok=True)
-        with files.replacing(_times(), "w") as file:
-            json.dump(times, file)
+    with suppress(OSError), files.keeping(_times(), "w") as file:
+        json.dump(times, file)

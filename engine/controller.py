@@ -37,6 +37,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine import files
 from engine.copies import NotCopied
 from engine.model import Model
 from engine.reals import reals
@@ -113,7 +114,7 @@ class Controller(NotCopied):
 
     def _start(self) -> None:
         # As here, where pytest or a user's script may have put folders in front; -P: no folder besides.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path)}
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
         self._pipe, there = multiprocessing.Pipe()
         # A session of its own, which ends as a whole: whatever the file starts is in it.
         options: dict[str, Any] = {"pass_fds": (there.fileno(),), "start_new_session": True}
@@ -123,7 +124,8 @@ class Controller(NotCopied):
             options = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(there.fileno())],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, **options,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths},
+            **options,
         )  # fmt: skip
         there.close()
 

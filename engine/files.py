@@ -5,16 +5,21 @@ from __future__ import annotations
 import atexit
 import errno
 import glob
+import logging
 import os
+import shlex
 import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
+
+from engine import ownership
 
 ROBOTS = Path(__file__).resolve().parents[1] / "robots"
 
@@ -71,18 +76,25 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
             with target.open(mode, encoding=encoding) as file:
                 yield file
             return
-        with _temporary(target) as (handle, temporary):
-            with os.fdopen(handle, mode, encoding=encoding) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                with suppress(OSError):  # disks of other systems know no modes
-                    temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-            temporary.replace(target)
+        with _whole(target, mode) as (file, temporary):
+            yield file
+            with suppress(OSError):  # disks of other systems know no modes
+                temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
     except OSError as error:
         if error.errno is None or isinstance(error, BrokenPipeError) or not _is_of(error, target):
             raise
         raise Unwritten(error, f"{named!r} cannot be written, and stays as it was") from error
+
+
+@contextmanager
+def _whole(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
+    """A temporary file beside `target` that nobody else can read, and where it is; then it takes the place."""
+    with _temporary(target) as (handle, temporary):
+        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file, temporary
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
@@ -211,15 +223,84 @@ def cache_folders() -> tuple[Path, ...]:
     return (cache_folder(), temporary_cache()) if temporary_cache.cache_info().currsize else (cache_folder(),)
 
 
-def writable_cache() -> Path:
-    """`cache_folder`, or `temporary_cache` where that cannot be written to."""
-    folder = cache_folder()
+def writable_cache(*inside: str) -> Path:
+    """`cache_folder`, or a folder inside it; of `temporary_cache` where that cannot be, or others can write to it.
+
+    Raises OSError where there is no temporary folder either.
+    """
+    folder = cache_folder().joinpath(*inside)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_own(folder)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
-        return temporary_cache()
+        return temporary_cache().joinpath(*inside)
+
+
+def environment() -> dict[str, str]:
+    """That of a process of ours which is to have this one's cache, and not to tell of it again."""
+    found = {**os.environ}
+    with suppress(OSError):
+        made = temporary_cache.cache_info().currsize
+        found["CATENA_CACHE_DIR"] = str(temporary_cache() if made else writable_cache("code").parent)
+    return found
+
+
+def kept(path: Path) -> bytes:
+    """What a file of the cache holds. Raises OSError; where others could have written it that is told, once."""
+    try:
+        return ownership.own_content(path)
+    except ownership.NotOurs as error:
+        _tell(error)
+        raise
+
+
+@contextmanager
+def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """Write a file of the cache as `replacing` does, for nobody else to read; a link in its place is replaced.
+
+    Folders that are not there are made, and those that others can look into closed, but what the environment names
+    and links lead to: all kinds of things may lie there. Raises OSError, before anything is written where others can
+    write there, which is told.
+    """
+    make_own(path.parent)
+    with _whole(path, mode) as (file, _):
+        yield file
+    above, named = cache_folder(), os.environ.get("CATENA_CACHE_DIR")
+    for folder in path.parents:
+        if not folder.is_relative_to(above) or (named and folder == above):
+            break
+        with suppress(OSError):
+            ownership.close(folder)
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder of the cache, if it is not there. Raises OSError; where others can write there that is told."""
+    try:
+        ownership.make_own_folder(folder)
+    except ownership.NotOurs as error:
+        _tell(error)
+        raise
+
+
+def _tell(error: ownership.NotOurs) -> None:
+    """Say what follows from it, once in a process."""
+    if not _told.is_set():
+        _told.set()
+        logging.getLogger(__name__).warning("%s, %s", error, _consequence(error))
+
+
+_told = threading.Event()
+
+
+def _consequence(error: ownership.NotOurs) -> str:
+    if error.entry:
+        return "so it is not used, but made anew"
+    cure = "let CATENA_CACHE_DIR name a folder of your own"
+    if error.loose:
+        ours = Path(error.path).is_relative_to(cache_folder()) and not os.environ.get("CATENA_CACHE_DIR")
+        cure = f"run chmod {'-R ' if ours else ''}go-w {shlex.quote(error.path)}"
+    return f"so no compiled code below it is used; {cure}: until then every process compiles anew"
 
 
 @lru_cache(maxsize=1)

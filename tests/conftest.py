@@ -9,9 +9,11 @@ import importlib.util
 import os
 import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.compile import machine
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
@@ -92,6 +95,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests choose algorithms as where nothing was measured, and share the user's compiled code."""
+    os.umask(0o022)  # what a group may write to is no cache
     folder = tmp_path_factory.mktemp("cache")
     code = engine.files.writable_cache() / "code"
     code.mkdir(exist_ok=True)
@@ -108,6 +112,37 @@ def no_modules_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that leave files no room: Python keeps what it wrote of a compiled module, and fails to import it."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+
+@pytest.fixture
+def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No temporary cache yet, and nothing told of caches: other tests of this process may have left code there."""
+    monkeypatch.setattr(engine.files, "temporary_cache", lru_cache(maxsize=1)(engine.files.temporary_cache.__wrapped__))
+    monkeypatch.setattr(engine.files, "_told", threading.Event())
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was compiled."""
+    texts: list[str] = []
+    original = machine.compiled
+    monkeypatch.setattr(machine, "compiled", lambda text, *how: texts.append(text) or original(text, *how))
+    return texts
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A new folder of this user's that all may enter."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder).resolve()
+
+
+@pytest.fixture
+def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder that is not there yet, nor the one above it."""
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(place / "above" / "cache"))
+    return place / "above" / "cache"
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, NamedTuple
 
+from engine import files
+
 LOOK = 0.02
 """Seconds between two looks at whether to stop."""
 TELL = 0.5
@@ -55,7 +57,8 @@ class Child:
             options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {__name__} import main; main()"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}, **options,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=files.environment() | {"PYTHONPATH": paths},
+            **options,
         )  # fmt: skip
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="answers of a process", daemon=True).start()

@@ -2,8 +2,9 @@
 
 An entry is one file, named by a digest of all that the code depends on: the text of every kernel, the types of the
 arguments, the versions of Python, NumPy and LLVM, and the processor. So a change of any of them makes a new
-file and nothing stale is ever read. A file holds its own checksum; one that is not whole counts as not there. Files
-are written beside their place and renamed, so that a killed process or a second one at work leaves nothing half done.
+file and nothing stale is ever read. A file holds its own checksum; one that is not whole counts as not there, as does
+one that another user could have written (`engine.ownership`). Files are written beside their place and renamed, so that
+a killed process or a second one at work leaves nothing half done.
 """
 
 from __future__ import annotations
@@ -47,13 +48,11 @@ def _folders() -> list[Path]:
 
 def write(name: str, content: bytes) -> None:
     """Keep an entry: in the user's cache folder or, where that cannot be, in one of this process."""
-    folder = files.writable_cache() / "code" / _origin()
     with suppress(OSError):  # a full disk
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            _tidy(folder)
-        with files.replacing(folder / name) as file:
+        folder = files.writable_cache("code", _origin())
+        with files.keeping(folder / name) as file:
             file.write(hashlib.sha256(content).digest() + content)
+        _tidy(folder)
 
 
 def _tidy(folder: Path) -> None:
@@ -68,7 +67,7 @@ def read(name: str) -> bytes | None:
     """The content of an entry; None where there is none that is whole."""
     for folder in _folders():
         try:
-            whole = (folder / name).read_bytes()
+            whole = files.kept(folder / name)
         except OSError:
             continue
         if hashlib.sha256(whole[32:]).digest() == whole[:32]:

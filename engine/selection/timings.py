@@ -139,10 +139,9 @@ class Measurements:
         return max((row.links for row in self.rows if (row.shape, row.dtype) == (shape, dtype)), default=0)
 
     def save(self) -> None:
-        """Write the table; the file is replaced once the new one is whole."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Write the table; the file is replaced once the new one is whole. Raises OSError."""
         content = {"key": machine_key(self.device), "rows": [asdict(row) for row in self.rows]}
-        with files.replacing(self.path, "w") as file:
+        with files.keeping(self.path, "w") as file:
             json.dump(content, file, indent=1)
 
 
@@ -169,13 +168,17 @@ def table_path(device: str = "cpu") -> Path:
 
 
 def load(device: str = "cpu") -> Measurements:
-    """A device's table; one without rows where nothing was measured, with `damage` where its file is broken."""
+    """A device's table; one without rows where nothing was measured, with `damage` where its file is broken.
+
+    A file that others could have written counts as none.
+    """
     path = table_path(device)
     try:
-        stamp = path.stat().st_mtime_ns
-    except OSError:
-        return Measurements(path, device=device)
-    return _read(path, stamp, device)
+        content = files.kept(path)
+    except OSError as error:
+        unreadable = not isinstance(error, FileNotFoundError) and str(error.filename).endswith(path.name)
+        return Measurements(path, damage=str(error) if unreadable else None, device=device)
+    return _read(path, content, device)
 
 
 def measured(device: str = "cpu") -> bool:
@@ -184,11 +187,10 @@ def measured(device: str = "cpu") -> bool:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _stamp: int, device: str) -> Measurements:
+def _read(path: Path, content: bytes, device: str) -> Measurements:
     try:
-        content = json.loads(path.read_text("utf-8"))
-        rows = tuple(_checked(Row(**entry)) for entry in content["rows"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        rows = tuple(_checked(Row(**entry)) for entry in json.loads(content)["rows"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         return Measurements(path, damage=f"{type(error).__name__}: {error}", device=device)
     if len({(row.shape, row.links, row.batch, row.dtype, row.algorithm, row.work) for row in rows}) < len(rows):
         return Measurements(path, damage="it holds a case twice", device=device)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from engine import files
 from engine.compile import Function, cache, machine, specialise
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("new_process")
 
 
 def _double(x):
@@ -29,26 +29,11 @@ def doubled(value: float = 3.0) -> float:
     return float(x[0])
 
 
-@pytest.fixture(autouse=True)
-def no_folder_of_the_process(monkeypatch):
-    """No temporary folder yet, as in a new process: other tests of this one may have left code there."""
-    monkeypatch.setattr(files, "temporary_cache", lru_cache(maxsize=1)(files.temporary_cache.__wrapped__))
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty cache folder."""
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """How often something was compiled."""
-    calls = []
-    original = machine.compiled
-    monkeypatch.setattr(machine, "compiled", lambda text, *how: calls.append(text) or original(text, *how))
-    return calls
 
 
 def entries(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine import files
 from engine.bench import timer
 from engine.bench.child import Children
 from engine.bench.states import State, residual, state
@@ -84,8 +85,10 @@ def measure_algorithms(
     where kernels are compiled for each length, a minute or two. A call's time there is that until the answer stands in
     the GPU's memory, from arguments that stood there. `progress` is called with the number of parts done and that of
     all. Its processes are ended at once where `stop` answers True: then the answer is None. Whatever interrupts it
-    leaves the table on disk as it was.
+    leaves the table on disk as it was. Raises OSError, before anything is measured where others could write to it.
     """
+    if ship is None:
+        files.make_own(timings.table_path(device).parent)
     cases, parts, rows = plan(device), code(device), list[Row]()
     every = len(parts) + len(cases)
     progress(0, every)

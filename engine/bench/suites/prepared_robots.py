@@ -19,6 +19,7 @@ from engine import lie
 from engine.bench.suites import real_robots
 from engine.holding import holding_gains
 from engine.model import Model
+from engine.ownership import NotOurs, make_own_folder, own_content
 from engine.scene import Scene, put_down
 from engine.urdf.load import load
 from engine.validation import Array
@@ -60,25 +61,31 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def prepare(name: str, folder: Path) -> Path:
-    """Write a robot of `example-robot-data` to a folder of its own, and answer it. Raises ValueError without that."""
+    """Write a robot of `example-robot-data` to a folder of its own, and answer it. Raises ValueError without that.
+
+    Raises OSError, too, where others could write there: what is unpickled can run anything.
+    """
     own = folder / slug(name)
     file = real_robots.file_of(name)
-    own.mkdir(parents=True, exist_ok=True)
+    make_own_folder(own)
     for old in own.iterdir():
         old.unlink()
     model = load(real_robots.write_plain(file, own))
     q = put_down(model, Scene(friction=real_robots.FRICTION), model.neutral())
     kp, kd = holding_gains(model, real_robots.DT)
     content = {"name": name, "model": _moved(model, None), "q": q, "kp": kp, "kd": kd}
+    (own / PICKLE).touch(0o600)
     (own / PICKLE).write_bytes(pickle.dumps(content))
     return own
 
 
 def read(name: str, folder: Path) -> Robot:
-    """A robot that `prepare` wrote. Raises ValueError where it did not."""
+    """A robot that `prepare` wrote. Raises ValueError where it did not, or others could have written it."""
     own = (folder / slug(name)).absolute()
     try:
-        content: dict[str, Any] = pickle.loads((own / PICKLE).read_bytes())
+        content: dict[str, Any] = pickle.loads(own_content(own / PICKLE))
+    except NotOurs as fault:
+        raise ValueError(f"{fault}, so that no {name} is unpickled there; write it by --prepare elsewhere") from fault
     except OSError as fault:
         raise ValueError(f"{own} holds no {name} ({fault.strerror}); write it there by --prepare") from fault
     content["model"] = _moved(content["model"], own)

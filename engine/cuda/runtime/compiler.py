@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -158,12 +159,13 @@ def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
 
     began = perf_counter()
     path, text = FOLDER / source, _text(source, preamble)
-    kept = _cache_path(source, text, kernels)
-    image = _read(kept)
+    name = _name(source, text, kernels)
+    image = next(filter(None, (_read(folder / "kernels" / name) for folder in files.cache_folders())), None)
     cached = image is not None
     if image is None:
         image = _compile(path, text, kernels)
-        _keep(kept, *image)
+        with suppress(OSError):
+            _keep(files.writable_cache("kernels") / name, *image)
     code, lowered = image
     module = function.Module()
     module.load(code)
@@ -236,20 +238,20 @@ def _compile(path: Path, text: str, kernels: Sequence[str]) -> tuple[bytes, dict
         nvrtc.destroyProgram(program)
 
 
-def _cache_path(source: str, text: str, kernels: Sequence[str]) -> Path:
+def _name(source: str, text: str, kernels: Sequence[str]) -> str:
     from cupy.cuda import nvrtc
 
     digest = hashlib.sha256()
     headers = "".join(header.read_text("utf-8") for header in sorted(FOLDER.rglob("*.cuh")))
     facts = (device.architecture(), nvrtc.getVersion(), OPTIONS[:-1], tuple(kernels), headers, text)
     digest.update(repr(facts).encode())
-    return files.cache_folder() / "kernels" / f"{Path(source).stem}-{digest.hexdigest()[:24]}"
+    return f"{Path(source).stem}-{digest.hexdigest()[:24]}"
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
-    """The machine code and the names kept there; None where there is none, or a file that is not whole."""
+    """The machine code and the names kept there; None where there is none, or a file that is not whole, or not ours."""
     try:
-        head, _, code = path.read_bytes().partition(b"\n")
+        head, _, code = files.kept(path).partition(b"\n")
         facts = json.loads(head)
     except (OSError, ValueError, RecursionError):
         return None
@@ -260,11 +262,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
 
 
 def _keep(path: Path, code: bytes, lowered: dict[str, str]) -> None:
-    """Write it for the next time, if the folder lets itself be written to."""
+    """Write it for the next time. Raises OSError."""
     head = json.dumps({"sha256": hashlib.sha256(code).hexdigest(), "lowered": lowered}).encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with files.replacing(path) as file:
-            file.write(head + b"\n" + code)
-    except OSError:
-        return
+    with files.keeping(path) as file:
+        file.write(head + b"\n" + code)

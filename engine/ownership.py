@@ -1,0 +1,147 @@
+"""Whose a file is: code is run, and objects are unpickled, only of files that nobody but this user can have written.
+
+As OpenSSH's StrictModes has it, and sudo for its own files, but up to the root and through links: a file and its folder
+belong to the effective user, all folders above and links on the way to this user or to root, and nobody else can write
+to any of them. A folder where anybody can write, but only a file's owner remove it, as in /tmp, may stand above.
+
+It is looked at from the root downwards. So what was found good cannot be exchanged before it is used: for that one must
+write to what stands above it, which was found good before. The file is looked at once it is open.
+
+Systems without such users, as Windows, have no such rule here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = 0
+KNOWN = hasattr(os, "geteuid")
+"""Whether this system tells whose a file is by numbers."""
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+_MOST_LINKS = 40  # as Linux has it
+
+
+class NotOurs(PermissionError):
+    """Somebody else could have written it; the message says what, and why."""
+
+    path = ""
+    entry = False
+    """It is a file that was asked for, and not a folder or a link above it."""
+    loose = False
+    """It is a folder of this user's, and ``chmod go-w`` mends it."""
+
+
+def own_folder(folder: Path) -> Path:
+    """The folder with its links followed. Raises OSError, NotOurs where others may write to what is in it."""
+    return Path(_own_folder(folder)) if KNOWN else folder
+
+
+def make_own_folder(folder: Path) -> None:
+    """Make a folder for this user only, and those above, where there is none. Raises OSError as `own_folder` does."""
+    if not KNOWN:
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    try:
+        _own_folder(folder)
+    except FileNotFoundError:
+        try:
+            _safe_folder(folder.parent)
+        except FileNotFoundError:
+            make_own_folder(folder.parent)
+        with suppress(FileExistsError):  # another process was faster
+            folder.mkdir(0o700)
+        _own_folder(folder)
+
+
+def close(folder: Path) -> None:
+    """Take from all others what leave they have to an own folder. Raises OSError."""
+    state = folder.lstat()
+    if KNOWN and stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and state.st_mode & 0o077:
+        folder.chmod(stat.S_IMODE(state.st_mode) & ~0o077)
+
+
+def own_content(path: Path) -> bytes:
+    """What a file holds. Raises OSError, NotOurs where somebody else could have written it, and for a link."""
+    whole = f"{_own_folder(path.parent)}/{path.name}" if KNOWN else os.fspath(path)
+    try:
+        handle = os.open(whole, _OPEN)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # the latter on FreeBSD
+            raise _not_ours(whole, "is a link", entry=True) from None
+        raise
+    try:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise _not_ours(whole, "is no regular file", entry=True)
+        if KNOWN:
+            _require_own(whole, state, os.geteuid())
+        return b"".join(iter(lambda: os.read(handle, state.st_size + 1), b""))
+    finally:
+        os.close(handle)
+
+
+def _own_folder(folder: Path) -> str:
+    place, state = _safe_folder(folder)
+    _require_own(place, state, os.geteuid())
+    return place
+
+
+def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
+    """A folder with its links followed, where nobody but this user and root can exchange what is on the way."""
+    me, place, links, waiting = os.geteuid(), "", 0, [*reversed(folder.absolute().parts[1:])]
+    state = os.lstat("/")
+    _require_safe("/", state, me)
+    while waiting:
+        part = waiting.pop()
+        if part == "..":
+            place = place.rpartition("/")[0]
+            state = os.lstat(place or "/")
+            continue
+        there = f"{place}/{part}"
+        state = os.lstat(there)
+        _require_safe(there, state, me)
+        if not stat.S_ISLNK(state.st_mode):
+            place = there
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
+        target = Path(there).readlink()
+        place = "" if target.is_absolute() else place
+        state = os.lstat(place or "/")
+        waiting += reversed(target.parts[target.is_absolute() :])
+    return place or "/", state
+
+
+def _require_safe(path: str, state: os.stat_result, me: int) -> None:
+    """That others cannot exchange what is in a folder, or a link; modes of links mean nothing."""
+    owner, mode = state.st_uid, state.st_mode
+    if owner not in (ROOT, me):
+        raise _not_ours(path, f"belongs to another user (number {owner})")
+    if mode & _OTHERS and not (mode & stat.S_ISVTX or stat.S_ISLNK(mode)):
+        raise _loose(path, state)
+
+
+def _require_own(path: str, state: os.stat_result, me: int) -> None:
+    if state.st_uid != me:
+        entry = stat.S_ISREG(state.st_mode)
+        raise _not_ours(path, f"belongs to another user (number {state.st_uid})", entry)
+    if state.st_mode & _OTHERS:
+        raise _loose(path, state)
+
+
+def _loose(path: str, state: os.stat_result) -> NotOurs:
+    mode, entry = stat.S_IMODE(state.st_mode), stat.S_ISREG(state.st_mode)
+    loose = not entry and state.st_uid == os.geteuid() and not mode & stat.S_ISVTX
+    return _not_ours(path, f"can be written to by others (mode {mode:04o})", entry, loose)
+
+
+def _not_ours(path: str, why: str, entry: bool = False, loose: bool = False) -> NotOurs:
+    error = NotOurs(f"{path!r} {why}")
+    error.path, error.entry, error.loose = path, entry, loose
+    return error
