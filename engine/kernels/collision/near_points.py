@@ -19,8 +19,9 @@ from engine.kernels.collision.height_field import near_sphere, under
 from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
 from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
-from engine.scene.thresholds import NEAR
+from engine.scene.thresholds import LEAN, NEAR
 
+_FAR = 1e30
 _FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their places
 
 
@@ -122,12 +123,13 @@ def _nearest(k, points, number, motion, surface):
 
 
 @inline
-def _take(count, k, first, points, motion, dt, surface, near):
-    """Point k after `count` others where it is near, or will be within two steps; answers how many there are then."""
+def _take(count, k, first, points, motion, dt, surface, highest, near):
+    """Point k after `count` others where it is near, or will be within two steps, and ahead not above the `highest`
+    that may be kept; returns how many there are then."""
     x, n, gap = _nearest(k, points, k - first, motion, surface)
     omega, velocity, p = motion.omega, motion.velocity, motion.p
     way = dt * max(-dot(n, add(velocity, cross(omega, sub(x, p)))), 0.0)
-    if gap <= NEAR + 2.0 * way:
+    if gap <= NEAR + 2.0 * way and gap - way <= highest:
         near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
         store3(near.at[count], 0, 1, x)
         store3(near.normal[count], 0, 1, n)
@@ -169,17 +171,18 @@ def _is_new(k, first, near):
 
 @inline
 def _walk(s, points, motion, dt, surface, near):
-    """The near corners of a hull: from the lowest one now, and the lowest one two steps on, along edges."""
+    """The near corners of a hull: from the lowest one now, and the lowest one a step on, along edges."""
     first, n = points.first[s], load3(surface.plane, 0, 1)
     for word in range((points.first[s + 1] - first + 31) >> 5):
         near.seen[word] = 0
     lowest = _lowest(near.lowest[s], mul_t(motion.R, n), points)
     near.lowest[s] = lowest
     _is_new(lowest, first, near)
-    count = _take(0, lowest, first, points, motion, dt, surface, near)
-    later = _lowest(lowest, mul_t(motion.R, add(n, scale(2.0 * dt, cross(n, motion.omega)))), points)
+    highest = _nearest(lowest, points, 0, motion, surface)[2] + LEAN * dt * 2.0 * points.bound[s, 3]
+    count = _take(0, lowest, first, points, motion, dt, surface, highest, near)
+    later = _lowest(lowest, mul_t(motion.R, add(n, scale(dt, cross(n, motion.omega)))), points)
     if _is_new(later, first, near):
-        count = _take(count, later, first, points, motion, dt, surface, near)
+        count = _take(count, later, first, points, motion, dt, surface, highest, near)
     done = 0
     while done < count:
         here = near.point[done]
@@ -187,7 +190,7 @@ def _walk(s, points, motion, dt, surface, near):
         for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
             other = points.neighbour[place]
             if _is_new(other, first, near):
-                count = _take(count, other, first, points, motion, dt, surface, near)
+                count = _take(count, other, first, points, motion, dt, surface, highest, near)
     return count
 
 
@@ -203,5 +206,5 @@ def near_points(s, points, motion, dt, surface, near):
     _search(first, many, points, motion, dt, surface)
     count = 0
     for k in range(first, first + many):
-        count = _take(count, k, first, points, motion, dt, surface, near)
+        count = _take(count, k, first, points, motion, dt, surface, _FAR, near)
     return count
