@@ -95,6 +95,7 @@ def window() -> Iterable[str]:
     yield "The timing panel splits a step into its phases, with minimum, median and 99th percentile."
     folders = words(mesh_paths.MESHES, mark="`")
     yield f"or without a package the folder above and {folders} up to {word(mesh_paths.ABOVE)} above."
+    yield "without one only the file's own folder, those inside of it, and the folder above, never home, a folder at"
     yield "in `ROS_PACKAGE_PATH` and `AMENT_PREFIX_PATH`"
     yield "or `--package-dir DIR`"
     yield "coloured by energy or by deviation from robot 0"

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 from xml.dom import expatbuilder, minidom
 
-from engine.urdf.mesh_paths import Resources, listed
+from engine.urdf.mesh_paths import Resources, is_package
 from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
 
@@ -96,9 +96,10 @@ _ENTITIES = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 class Sandbox:
     """xacro with its eval and its file access replaced."""
 
-    def __init__(self, xacro: Any, source: Source, folders: list[Path], resources: Resources):
-        self.xacro, self.source = xacro, source
-        self.folders, self.resources = [folder.resolve() for folder in folders], resources
+    def __init__(self, xacro: Any, source: Source, resources: Resources):
+        self.xacro, self.source, self.resources = xacro, source, resources
+        package = [resources.package] if resources.package else []
+        self.folders = [folder.resolve() for folder in (resources.folder, *package, *resources.named)]
         self.substitution, self.launch = xacro.substitution_args, xacro.substitution_args_context
         self.evaluator = Evaluator(self._functions(), (xacro.NameSpace,), (xacro.YamlDictWrapper,))
         absolute = xacro.abs_filename_spec
@@ -148,16 +149,13 @@ class Sandbox:
 
     def _find(self, package: str, found: Any) -> str:
         """The folder of a package, which may then be read."""
-        try:
-            folder = Path(found(package))
-        except Exception:
-            named = self.resources.packages(package) if re.fullmatch(r"\w[\w.-]*", package) else []
-            folders = [entry for entry in named if (entry / "package.xml").is_file() or self._within(entry)]
-            if not folders:
-                raise
-            folder = folders[0]
-        self.folders.append(folder.resolve())
-        return str(folder)
+        folders = self.resources.packages(package)
+        if not folders:
+            folders = [folder for folder in [Path(found(package))] if is_package(folder)]
+        if not folders:
+            raise Refused(f"the package {package}, whose folder has no package.xml")
+        self.folders.append(folders[0].resolve())
+        return str(folders[0])
 
     def _arguments(self) -> dict[str, Any]:
         """What `$(eval …)` knows beside the arguments, as in ROS's launch files."""
@@ -191,13 +189,6 @@ def _tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]
     return [word for word in words if word] if skip_empty else words
 
 
-def _readable_folders(path: Path, given: list[str]) -> list[Path]:
-    """The file's folder, the package around it, and the folders in which packages are looked for."""
-    around = [folder for folder in path.parents if (folder / "package.xml").is_file()][:1]
-    return [path.parent, *around, *map(Path, given), *listed("ROS_PACKAGE_PATH"),
-            *(prefix / "share" for prefix in listed("AMENT_PREFIX_PATH"))]  # fmt: skip
-
-
 def _bound(seconds: int, megabytes: int, closed: bool) -> None:
     """Set the limits of this process, where the system has them; `closed`: it can write and start nothing."""
     try:
@@ -228,7 +219,7 @@ def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> by
     if given:
         xacrodoc.packages.look_in(given)
     if not trusted:
-        Sandbox(xacro, source, _readable_folders(path, given), Resources(path, given))
+        Sandbox(xacro, source, Resources(path, given))
     xacro.init_stacks(str(path))
     xacro.substitution_args_context["filename"] = str(path)
     sys.setrecursionlimit(5000)
