@@ -37,7 +37,8 @@ from engine.dynamics import (
     momentum,
     point_mobility,
 )
-from engine.files import ROBOTS, find_robot, replacing
+from engine.files import ROBOTS, find_robot, refuse_endless, replacing
+from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
@@ -156,6 +157,7 @@ __all__ = [
     "chain",
     "check",
     "energy",
+    "file_content",
     "find_robot",
     "forward_dynamics",
     "gpu_failed",
@@ -176,6 +178,7 @@ __all__ = [
     "recorded_trajectory",
     "recording_of",
     "recording_of_parts",
+    "refuse_endless",
     "repair",
     "replacing",
     "robot_as_text",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from math import prod
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine import files
 
 
 def header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -34,14 +37,14 @@ def read(path: str | Path) -> NDArray[Any]:
     Raises OSError where it cannot be read, and ValueError with one sentence where it holds no such array, or not all of
     what its header tells of; before memory is taken for it.
     """
-    with Path(path).open("rb") as file:
+    with files.regular(path) as file:
         try:
             shape, dtype = header(file)
         except ValueError as fault:
             raise ValueError(f"it holds {fault}") from None
         if dtype.kind not in "biuf":
             raise ValueError(f"it holds values of type {dtype}, and no real numbers")
-        told, there = prod(shape) * dtype.itemsize, Path(path).stat().st_size - file.tell()
+        told, there = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
         if told > there:
             raise ValueError(f"it is not whole: {told} bytes of numbers are told of, and {there} are there")
         file.seek(0)

@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import files
 from engine.copies import NotCopied
+from engine.files import content
 from engine.model import Model
 from engine.reals import reals
 from engine.validation import Array
@@ -328,7 +329,7 @@ def _execute(path: str, model: Model) -> ModuleType:
     module = ModuleType(NAME)
     module.__file__ = path
     sys.modules[NAME] = module  # where dataclasses and pickle look a class's module up
-    exec(compile(Path(path).read_bytes(), path, "exec"), module.__dict__)
+    exec(compile(content(path), path, "exec"), module.__dict__)
     if not callable(getattr(module, "control", None)):
         raise AttributeError(f"{Path(path).name} has no function control(t, q, v)")
     if callable(getattr(module, "start", None)):

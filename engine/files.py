@@ -7,6 +7,7 @@ import errno
 import glob
 import logging
 import os
+import select
 import shlex
 import shutil
 import stat
@@ -35,22 +36,68 @@ def find_robot(name: str | os.PathLike[str]) -> Path:
     )
 
 
-MOST_OF_A_PIPE = 256 << 20
-"""Bytes that are read of what does not say how much it holds."""
+LARGEST = 256 << 20
+"""Bytes that are read of one file, or of a pipe."""
+PATIENCE = 10
+"""Seconds for which a pipe may be silent."""
 
 
-def content(path: str | os.PathLike[str]) -> bytes:
-    """What a file holds that a user names, or a pipe. Raises OSError, for devices too, which never come to an end."""
-    with Path(path).open("rb") as file:
+def refuse_endless(path: str | os.PathLike[str]) -> None:
+    """Raises ValueError where a path leads to a pipe or a device, whose end may never come; OSError as `Path.exists`.
+
+    A path that leads to nothing is for who opens it to tell.
+    """
+    file = Path(path)
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise ValueError(f"{file.name} is a pipe or a device, whose end nobody knows; write it to a file first")
+
+
+def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
+    """What a file holds, of at most `LARGEST` bytes; with `pipes` also what comes out of a pipe, until it is silent.
+
+    Raises OSError, for devices too, which never come to an end.
+    """
+    with regular(path, pipes) as file:
+        status = os.fstat(file.fileno())
+        pipe = stat.S_ISFIFO(status.st_mode)
+        found = b"" if status.st_size > LARGEST else _of_pipe(file, path) if pipe else file.read(LARGEST + 1)
+        if max(len(found), status.st_size) > LARGEST:
+            what = "come out of it" if pipe else "are in it"
+            raise OSError(errno.EFBIG, f"more than {LARGEST >> 20} MB {what}", os.fspath(path))
+        return found
+
+
+@contextmanager
+def regular(path: str | os.PathLike[str], pipes: bool = False) -> Iterator[IO[bytes]]:
+    """A file opened to be read, without waiting for it. Raises OSError for devices, and for pipes unless those may be.
+
+    Opening a pipe waits for a writer otherwise, and reading what a terminal says for whoever types.
+    """
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    with open(path, "rb", opener=opener) as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise OSError(errno.EINVAL, "it is a device, and no file", os.fspath(path))
-        if stat.S_ISREG(mode):
-            return file.read()
-        found = file.read(MOST_OF_A_PIPE + 1)
-        if len(found) > MOST_OF_A_PIPE:
-            raise OSError(errno.EFBIG, f"more than {MOST_OF_A_PIPE >> 20} MB come out of it", os.fspath(path))
-        return found
+        if stat.S_ISFIFO(mode) and not pipes:
+            raise OSError(errno.EINVAL, "it is a pipe, and no file", os.fspath(path))
+        yield file
+
+
+def _of_pipe(file: IO[bytes], path: str | os.PathLike[str]) -> bytes:
+    """What comes out until its end, or until it is too much."""
+    found, comes = bytearray(), select.poll() if hasattr(select, "poll") else None
+    if comes is not None:
+        comes.register(file, select.POLLIN)
+    while len(found) <= LARGEST:
+        if comes is not None and not comes.poll(1000 * PATIENCE):
+            raise OSError(errno.ETIMEDOUT, f"nothing comes out of this pipe for {PATIENCE} s", os.fspath(path))
+        if not (part := os.read(file.fileno(), 1 << 20)):
+            break
+        found += part
+    return bytes(found)
 
 
 @contextmanager

@@ -38,6 +38,8 @@ def repeat_run(args: argparse.Namespace) -> int:
             not settings.get("no_mimic"), args.trust_xacro, Path(srdf) if isinstance(srdf, str) else None,
         )  # fmt: skip
 
+    if isinstance(srdf, str):
+        files.refuse_endless(srdf)
     model = None if args.robot else robot_of_text(saved, read)
     model = model or read(_robot(args, saved))
     found = repeat(saved, model)
@@ -68,6 +70,7 @@ def _robot(args: argparse.Namespace, saved: SavedRun) -> Path:
     if not isinstance(named, str) or not named:
         raise CallError(f"{args.run.name} names no robot; give --robot FILE")
     try:
+        files.refuse_endless(named)
         return files.find_robot(named)
     except FileNotFoundError:
         raise CallError(f"the robot of {args.run.name} is not at {named}; give --robot FILE") from None

@@ -17,7 +17,6 @@ import numpy as np
 
 import engine
 from app.acting.drives import MODES, WAVES, Drive
-from app.desktop.endless import refuse_endless
 from app.features import session_scene
 from app.gl.camera import Camera
 from app.simulation.companion import Kept
@@ -44,11 +43,11 @@ class NoSession(ValueError):
 def read(path: str) -> dict[str, Any]:
     """The session in a file. Raises OSError, and NoSession for what is none or is of a later kind."""
     try:
-        refuse_endless(path)
+        engine.refuse_endless(path)
     except ValueError as fault:
         raise NoSession(str(fault)) from fault
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = engine.file_content(path).decode()
         session = json.loads(text, parse_float=_number, parse_constant=_number, parse_int=_whole)
         version, robot = session["catena session"], session["robot"]["path"]
         there = _is_file(Path(robot))

@@ -267,7 +267,7 @@ class CompareForm(QWidget):
 def functions(path: Path) -> list[str]:
     """The names of a Python file's own functions, without running it. Raises OSError, or ValueError with the line."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(engine.file_content(path))
     except SyntaxError as fault:
         raise ValueError(f"{path.name}, line {fault.lineno}: {fault.msg}") from fault
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]

@@ -272,8 +272,6 @@ def _outcome(done: Repaired) -> str:
 def _lines(path: str) -> list[str]:
     """The lines of a text file; none where it cannot be read, as a pipe that nobody writes to."""
     try:
-        if not Path(path).is_file():
-            return []
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        return engine.file_content(path).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):  # a name that no file can have
         return []

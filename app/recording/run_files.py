@@ -172,6 +172,7 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
     if not isinstance(named, str) or not named:
         raise ValueError(f"{name} names no robot; say which: main.py view RUN.npz --robot FILE")
     try:
+        engine.refuse_endless(named)
         return str(engine.find_robot(named))
     except FileNotFoundError:
         raise ValueError(
@@ -182,7 +183,7 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
 def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
     """A part of kept runs with what its folder says of a robot that has no other file."""
     try:
-        told = json.loads((folder / ROBOT_TEXT).read_text("utf-8"))
+        told = json.loads(engine.file_content(folder / ROBOT_TEXT))
     except (OSError, ValueError, RecursionError):
         return saved
     return replace(saved, settings=told) if isinstance(told, dict) else saved
@@ -191,6 +192,6 @@ def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
 def named_in(folder: Path) -> tuple[Moment, ...]:
     """The moments that have names in a folder of kept runs."""
     try:
-        return moments(json.loads((folder / MOMENTS).read_text("utf-8")))
+        return moments(json.loads(engine.file_content(folder / MOMENTS)))
     except (OSError, ValueError, RecursionError):
         return ()

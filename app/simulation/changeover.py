@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 
 import engine
-from app.desktop.endless import refuse_endless
 from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
@@ -58,7 +57,7 @@ class Changeover:
         path = source if isinstance(source, str) else source.source or source.name
         try:
             if isinstance(source, str):
-                refuse_endless(source)
+                engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
             settings = for_new(model, settings)
             # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.

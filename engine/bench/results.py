@@ -96,7 +96,7 @@ def with_new_names(row: Row) -> Row:
 
 def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
     """What of the file is whole, the header, and the rows."""
-    content = files.content(path)
+    content = files.content(path, pipes=True)
     whole, end, rest = content.rpartition(b"\n")
     if not _is_json(rest):
         content = whole + end

@@ -70,7 +70,8 @@ class Document:
         """Attributes whose text cannot be read at all, which has been told."""
         try:
             if content is None:
-                content = expand(self.path, package_dirs, trust_xacro) if self.expanded else files.content(self.path)
+                expanded = self.expanded
+                content = expand(path, package_dirs, trust_xacro) if expanded else files.content(path, pipes=True)
         except OSError as fault:
             reason = fault.strerror or str(fault)
             self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +62,7 @@ def test_a_robot_may_come_through_a_pipe():
 def test_a_pipe_that_never_ends_is_left(tmp_path, monkeypatch):
     pipe = tmp_path / "pipe.urdf"
     os.mkfifo(pipe)
-    monkeypatch.setattr("engine.files.MOST_OF_A_PIPE", 1000)
+    monkeypatch.setattr("engine.files.LARGEST", 1000)
     with subprocess.Popen(["sh", "-c", f"yes > '{pipe}'"]) as endless:
         (found,) = engine.check(pipe)
         endless.wait(60)
@@ -128,3 +130,79 @@ def test_a_robot_whose_file_is_cut_short_while_it_is_read_is_told_or_whole(tmp_p
             assert any(found.severity == "error" for found in engine.check(path))
     path.write_bytes(text)
     assert not engine.check(path)
+
+
+@pytest.fixture(params=["pipe", "device"])
+def endless(request, tmp_path):
+    """Makes a file of that name whose end never comes."""
+    return lambda name: _endless(tmp_path / name, request.param)
+
+
+def _endless(path, kind):
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    return path
+
+
+@unix
+@pytest.mark.parametrize(
+    ("words", "suffix"),
+    [
+        (["check", "FILE"], ".xacro"), (["info", "FILE"], ".xacro"), (["repeat", "FILE"], ".npz"),
+        (["run", "quadruped", "--terrain", "FILE"], ".npy"), (["run", "arm7", "--controls", "FILE"], ".npy"),
+        (["run", "arm7", "--controller", "FILE"], ".py"),
+        (["run", "quadruped", "--self-collision", "--srdf", "FILE"], ".srdf.xacro"),
+        (["compare", "arm7", "--algorithm", "FILE:f"], ".py"),
+    ],
+)  # fmt: skip
+def test_what_never_ends_is_told_at_once(words, suffix, endless, monkeypatch, capfd):
+    path = endless(f"odd{suffix}")
+    monkeypatch.setattr("engine.files.PATIENCE", 1000)
+    began = time.process_time()
+    assert main.main([word.replace("FILE", str(path)) for word in words]) in (1, 2)
+    assert time.process_time() - began < 5
+    told = capfd.readouterr()
+    assert "Traceback" not in told.out + told.err
+    assert any(word in told.out + told.err for word in ("it is a device", "it is a pipe", "there is no", "is no file"))
+
+
+@unix
+@pytest.mark.parametrize("command", ["check", "info"])
+def test_a_pipe_that_nobody_writes_to_is_left_in_the_end(command, tmp_path, monkeypatch, capfd):
+    pipe = _endless(tmp_path / "odd.urdf", "pipe")
+    monkeypatch.setattr("engine.files.PATIENCE", 0.2)
+    assert main.main([command, str(pipe)]) == 1
+    assert "nothing comes out of this pipe for 0.2 s" in "".join(capfd.readouterr())
+
+
+@unix
+def test_what_a_file_names_must_be_a_file(tmp_path, endless, monkeypatch, capfd):
+    """The robot of a run, its SRDF, and what a xacro file includes."""
+    monkeypatch.setattr("engine.files.PATIENCE", 1000)
+    out = tmp_path / "run.npz"
+    assert main.main(["run", "arm7", "--seconds", "0.01", "--out", str(out)]) == 0
+    with np.load(out) as file:
+        arrays = dict(file)
+    settings = json.loads(str(arrays["settings"]))
+    for key in ("robot", "srdf"):
+        path = endless(f"odd.{key}")
+        changed = np.array(json.dumps({**settings, key: str(path)}))
+        np.savez(out, **{**arrays, "settings": changed})
+        capfd.readouterr()
+        assert main.main(["repeat", str(out)]) == 2
+        assert f"{path.name} is a pipe or a device" in capfd.readouterr().err
+    including = tmp_path / "r.xacro"
+    for tag in (
+        f'<xacro:include filename="{path}"/>',
+        f"<link name=\"${{load_yaml('{path}')}}\"/>",
+    ):
+        including.write_text(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{tag}</robot>', "utf-8")
+        (found,) = engine.check(including)
+        assert "which is no regular file" in found.fault or "which lies outside" in found.fault
+
+
+def test_a_file_beyond_all_robots_is_not_read(tmp_path):
+    path = tmp_path / "large.urdf"
+    with path.open("wb") as file:
+        file.truncate(engine.files.LARGEST + 1)
+    (found,) = engine.check(path)
+    assert found.fault == "cannot be read: more than 256 MB are in it"

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from engine import files
+
 Function = Callable[[Any, Any, Any, Any], Any]
 
 
@@ -55,7 +57,7 @@ def load(own: Own) -> Loaded:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module  # where dataclasses and pickle look a class's module up
-    source = own.path.read_bytes()
+    source = files.content(own.path)
     exec(compile(source, str(own.path.resolve()), "exec"), module.__dict__)
     function = getattr(module, own.name, None)
     if not callable(function):

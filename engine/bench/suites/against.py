@@ -38,7 +38,7 @@ class Change(NamedTuple):
 def read(path: Path) -> tuple[dict[str, Any], Rows]:
     """The machine and the rows of a file by `--rows`, or of what `--json` printed. Raises ValueError for any other."""
     try:
-        whole = json.loads(files.content(path))
+        whole = json.loads(files.content(path, pipes=True))
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():

@@ -204,10 +204,14 @@ def _bound(seconds: int, megabytes: int, closed: bool) -> None:
 
 
 def _wall(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: from here on, files are read and nothing else is done to the system."""
+    """An audit hook: from here on, regular files are read and nothing else is done to the system."""
     flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     if event not in EVENTS or (event == "open" and isinstance(args[2], int) and args[2] & flags):
         raise Refused(f"{event} {args[0] if args else ''}".strip())
+    if event == "open" and not isinstance(args[0], int):
+        file = Path(os.fsdecode(args[0]))
+        if file.exists() and not file.is_file():
+            raise Refused(f"{file}, which is no regular file")
 
 
 def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> bytes:

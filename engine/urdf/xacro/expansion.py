@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from engine.files import regular
 from engine.urdf.mesh_paths import PathName
 
 BOUNDS = {False: (10, 1024), True: (60, 4096)}
@@ -56,7 +57,8 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         XacroError: xacrodoc is not installed, the file cannot be expanded, or it asks for what only trusted files may.
     """
     path = Path(path).absolute()
-    path.open("rb").close()
+    with regular(path):
+        pass
     if importlib.util.find_spec("xacrodoc") is None:
         fault = "xacro files need the package xacrodoc, which is not installed"
         raise XacroError(fault, "pip install xacrodoc, or expand the file to a URDF first")
