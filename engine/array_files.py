@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -12,23 +15,36 @@ from numpy.typing import NDArray
 
 from engine import files
 
+LONGEST_HEADER = 10_000
+"""Bytes that tell an array's shape and type; no array of numbers or text comes near."""
+FREE, RATIO = 32 << 20, 32
+"""Bytes that an archive's arrays may take in any case, and for each of its own: zeros are packed 1000 to one."""
+FREE_TEXT, RATIO_TEXT = 4 << 20, 4
+"""The same for arrays of text, which are parsed."""
+Header = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and type of an array."""
 
-def header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of the array that begins here; its values come next.
+
+def header(file: IO[bytes]) -> tuple[Header, int]:
+    """Shape and type of the array that begins here, and the bytes that tell them; its values come next.
 
     Raises ValueError where there is none, or one of Python's objects, which only pickle could read.
     """
     try:
         version = np.lib.format.read_magic(file)
+        length = file.read(2 if version == (1, 0) else 4)
+        if (told := int.from_bytes(length, "little")) > LONGEST_HEADER:
+            raise ValueError("its header is too long")
+        beginning = io.BytesIO(length + file.read(told))
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
+        shape, _, dtype = read(beginning)
     except Exception as fault:  # a header is Python's text: its parser may raise whatever a tokenizer does
         raise ValueError("no array as numpy.save writes them") from fault
     if dtype.hasobject:
         raise ValueError("no array of numbers or text")
     if min(shape, default=0) < 0:
         raise ValueError(f"no array, since its shape is {shape}")
-    return shape, dtype
+    return (shape, dtype), np.lib.format.MAGIC_LEN + beginning.tell()
 
 
 def read(path: str | Path) -> NDArray[Any]:
@@ -39,14 +55,84 @@ def read(path: str | Path) -> NDArray[Any]:
     """
     with files.regular(path) as file:
         try:
-            shape, dtype = header(file)
+            (shape, dtype), start = header(file)
         except ValueError as fault:
             raise ValueError(f"it holds {fault}") from None
         if dtype.kind not in "biuf":
             raise ValueError(f"it holds values of type {dtype}, and no real numbers")
-        told, there = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
+        told, there = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - start
         if told > there:
             raise ValueError(f"it is not whole: {told} bytes of numbers are told of, and {there} are there")
         file.seek(0)
         array: NDArray[Any] = np.load(file, allow_pickle=False)
         return array
+
+
+def read_archive(
+    path: str | Path, names: Callable[[str], bool], judge: Callable[[Mapping[str, Header], int], None]
+) -> dict[str, NDArray[Any]]:
+    """The arrays in an .npz file that have one of these names, none of which is unpacked before all are known to fit.
+
+    `judge` may raise ValueError for what their headers tell of a file of so many bytes. Raises ValueError for what is
+    too large, and for what cannot be read OSError, zipfile.BadZipFile, and what zlib and `numpy.load` raise.
+    """
+    with files.regular(path) as opened, zipfile.ZipFile(opened) as archive:
+        size, headers = os.fstat(opened.fileno()).st_size, dict[str, Header]()
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if not names(name):
+                continue
+            with archive.open(info) as file:
+                try:
+                    headers[name], start = header(file)
+                except ValueError as fault:
+                    raise ValueError(f"its array {info.filename} is {fault}") from None
+            if _bytes(*headers[name]) > info.file_size - start:
+                raise ValueError(f"its array {info.filename} is not whole")
+        require_fits(headers, size)
+        judge(headers, size)
+        opened.seek(0)
+        with np.load(opened, allow_pickle=False) as found:
+            return {name: found[name] for name in headers}
+
+
+def write_archive(
+    file: IO[bytes], arrays: Mapping[str, Any], judge: Callable[[Mapping[str, Header], int], None]
+) -> None:
+    """Write an .npz file that `read_archive` takes: packed, or plain where so small a file may not hold so much."""
+    start = file.tell() if file.seekable() else 0
+    np.savez_compressed(file, **arrays)
+    if not file.seekable():
+        return
+    made = {name: (array.shape, array.dtype) for name, array in ((name, np.asarray(x)) for name, x in arrays.items())}
+    try:
+        require_fits(made, file.tell() - start)
+        judge(made, file.tell() - start)
+    except ValueError:
+        file.seek(start)
+        np.savez(file, **arrays)
+        file.truncate()
+
+
+def require_fits(headers: Mapping[str, Header], size: int) -> None:
+    """ValueError where arrays take more than an archive of so many bytes may hold, or hold what none may."""
+    for what, kinds, most in (("arrays", "biufUS", FREE + RATIO * size), ("text", "US", FREE_TEXT + RATIO_TEXT * size)):
+        if (told := total(headers, kinds)) > most:
+            raise ValueError(
+                f"its {what} would take {told / 1e6:.0f} MB, and of a file of {size / 1e6:.1f} MB at most "
+                f"{most / 1e6:.0f} are unpacked"
+            )
+    for name, (shape, dtype) in headers.items():
+        if dtype.kind not in "biufUS" or not dtype.itemsize:
+            raise ValueError(f"its array {name} holds values of type {dtype}")
+        if max(shape, default=0) * dtype.itemsize > FREE + RATIO * size:  # of nothing, since another length is 0
+            raise ValueError(f"its array {name} has the shape {shape}")
+
+
+def total(headers: Mapping[str, Header], kinds: str = "biufUS") -> int:
+    """Bytes that arrays take, or those whose types are of these kinds."""
+    return sum(_bytes(shape, dtype) for shape, dtype in headers.values() if dtype.kind in kinds)
+
+
+def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return prod(shape) * dtype.itemsize

@@ -60,11 +60,14 @@ def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
     with regular(path, pipes) as file:
         status = os.fstat(file.fileno())
         pipe = stat.S_ISFIFO(status.st_mode)
-        found = b"" if status.st_size > LARGEST else _of_pipe(file, path) if pipe else file.read(LARGEST + 1)
-        if max(len(found), status.st_size) > LARGEST:
+        parts, left = list[bytes](), LARGEST - status.st_size
+        while left >= 0 and (part := _next(file, path) if pipe else file.read(1 << 20)):
+            parts.append(part)
+            left = LARGEST - sum(map(len, parts))
+        if left < 0:
             what = "come out of it" if pipe else "are in it"
             raise OSError(errno.EFBIG, f"more than {LARGEST >> 20} MB {what}", os.fspath(path))
-        return found
+        return b"".join(parts)
 
 
 @contextmanager
@@ -86,18 +89,14 @@ def regular(path: str | os.PathLike[str], pipes: bool = False) -> Iterator[IO[by
         yield file
 
 
-def _of_pipe(file: IO[bytes], path: str | os.PathLike[str]) -> bytes:
-    """What comes out until its end, or until it is too much."""
-    found, comes = bytearray(), select.poll() if hasattr(select, "poll") else None
-    if comes is not None:
-        comes.register(file, select.POLLIN)
-    while len(found) <= LARGEST:
-        if comes is not None and not comes.poll(1000 * PATIENCE):
+def _next(pipe: IO[bytes], path: str | os.PathLike[str]) -> bytes:
+    """What comes out of a pipe next; nothing at its end."""
+    if hasattr(select, "poll"):
+        comes = select.poll()
+        comes.register(pipe, select.POLLIN)
+        if not comes.poll(1000 * PATIENCE):
             raise OSError(errno.ETIMEDOUT, f"nothing comes out of this pipe for {PATIENCE} s", os.fspath(path))
-        if not (part := os.read(file.fileno(), 1 << 20)):
-            break
-        found += part
-    return bytes(found)
+    return os.read(pipe.fileno(), 1 << 20)
 
 
 @contextmanager

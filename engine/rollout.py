@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import files, validation
+from engine import array_files, files, validation
 from engine.controller import Controller
 from engine.cuda.runtime import arrays
 from engine.divergence import Diverged
@@ -283,13 +283,35 @@ def save(
     The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, `settings` as JSON text and, where
     there are any, all `controls` (1, steps, nv). `more` are further arrays.
     """
+    arrays = {
+        **asdict(trajectory),
+        "joint_names": np.array(model.joint_names),
+        "coordinate_names": np.array(model.coordinate_names),
+        "settings": np.array(json.dumps({**settings, "format": FORMAT})),
+        **({} if controls is None else {"controls": controls[0]}),
+        **more,
+    }
     with files.replacing(path) as file:
-        np.savez_compressed(
-            file,
-            **asdict(trajectory),
-            joint_names=np.array(model.joint_names),
-            coordinate_names=np.array(model.coordinate_names),
-            settings=np.array(json.dumps({**settings, "format": FORMAT})),
-            **({} if controls is None else {"controls": controls[0]}),
-            **more,
-        )
+        array_files.write_archive(file, arrays, require_run)
+
+
+FREE_SAMPLES, BYTES = 20_000, 16
+"""States that any file may have, and the bytes of a file that each of more takes: one that moves takes as many."""
+
+
+def require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
+    """ValueError unless arrays are those of a trajectory, of no more states than a file of so many bytes may have."""
+    _, (time, _), *rest = (headers[name] for name in ("settings", "time", *KEPT))
+    for name in ("time", *KEPT):
+        if (dtype := headers[name][1]).kind != "f":
+            raise ValueError(f"its {name} has numbers of type {dtype}, not of floating point")
+    states = [shape for shape, _ in rest]
+    samples = time[0] if len(time) == 1 else 0
+    fits = all(len(x) in (2, 3) and len(x) == len(states[0]) and x[-2] == samples for x in states)
+    if not samples or not fits:
+        raise ValueError(UNORDERED)
+    if samples > (most := FREE_SAMPLES + size // BYTES):
+        raise ValueError(f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {most}")
+
+
+UNORDERED = "its times are not in order, or not as many as its states"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import prod
@@ -29,13 +30,15 @@ from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run
 from engine.recording.setup import Setup
-from engine.rollout import FORMAT, Trajectory
+from engine.rollout import FORMAT, UNORDERED, Trajectory, require_run
 from engine.scene import Touches
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
 
 LARGEST = 4 * 2**30
-"""Bytes that the arrays of a file take at most."""
+"""Bytes that the arrays of a file take at most, whatever its size."""
+LARGEST_CONTACT = 256 << 20
+"""Bytes of what the contacts of a frame start from, at most."""
 _NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
 
 
@@ -96,7 +99,7 @@ def write_frames(
     run: Run,
     settings: dict[str, Any],
     describe: Callable[[Any], Any] = lambda about: about,
-    put: Callable[..., None] = np.savez_compressed,
+    packed: bool = True,
 ) -> Trajectory:
     """Write frames of a run that follow each other and are of as many robots, as `save_run` does; see there."""
     first, end = frames[0].setup, frames[-1].setup + 1
@@ -142,7 +145,10 @@ def write_frames(
     }
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
-        put(file, **arrays)
+        if packed:
+            array_files.write_archive(file, arrays, require_run)
+        else:
+            np.savez(file, **arrays)
     return written
 
 
@@ -213,40 +219,30 @@ def read_run(path: str | Path) -> SavedRun:
     return SavedRun(str(path), settings, run, arrays)
 
 
+_KNOWN = re.compile("time|q|v|tau|joint_names|coordinate_names|settings|controls|setups?|(frame|change|setup)_.+")
+"""Names of the arrays that are read."""
+
+
 def _arrays(path: str | Path) -> dict[str, Array]:
-    """All arrays, none of which is read before its size is known."""
-    total = 0
+    """All arrays of a run, none of which is read before their sizes are known."""
     if Path(path).is_fifo():
         raise ValueError("it is a pipe, which cannot be read twice")
-    if not Path(path).is_file():
-        files.content(path)  # raises OSError, which tells what it is
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            with archive.open(info) as file:
-                try:
-                    shape, dtype = array_files.header(file)
-                except ValueError as fault:
-                    raise ValueError(f"its array {info.filename} is {fault}") from None
-            if (size := prod(shape) * dtype.itemsize) > info.file_size:
-                raise ValueError(f"its array {info.filename} is not whole")
-            total += size
-        if total > LARGEST:
-            raise ValueError(f"its arrays take {total / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read")
-    with np.load(path, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    return array_files.read_archive(path, lambda name: _KNOWN.fullmatch(name) is not None, _require_run)
+
+
+def _require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
+    require_run(headers, size)
+    if (total := array_files.total(headers)) > LARGEST:
+        raise ValueError(f"its arrays take {total / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read")
 
 
 def _require_numbers(name: str, run: Trajectory) -> None:
-    """ValueError unless all is finite, the times are in order, and each of them has a state."""
+    """ValueError unless all is finite, and the times are in order."""
     for what, x in (("time", run.time), ("q", run.q), ("v", run.v), ("tau", run.tau)):
-        if x.dtype.kind != "f":
-            raise ValueError(_NO_RUN.format(name, f"its {what} has numbers of type {x.dtype}, not of floating point"))
         if not np.all(np.isfinite(x)):
             raise ValueError(_NO_RUN.format(name, f"its {what} has numbers that are not finite"))
-    samples = len(run.time) if run.time.ndim == 1 else 0
-    fits = all(x.ndim in (2, 3) and x.ndim == run.q.ndim and x.shape[-2] == samples for x in (run.q, run.v, run.tau))
-    if not samples or not fits or np.any(np.diff(run.time) < 0):
-        raise ValueError(_NO_RUN.format(name, "its times are not in order, or not as many as its states"))
+    if np.any(np.diff(run.time) < 0):
+        raise ValueError(_NO_RUN.format(name, UNORDERED))
 
 
 def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any] = lambda text: text) -> Recording:
@@ -407,7 +403,7 @@ def _inputs(
 def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:
     """The shapes of what contacts of a setup start from, which fit into memory together."""
     shapes = tuple(tuple(operator.index(n) for n in shape) for shape in text)
-    if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > LARGEST:
+    if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > LARGEST_CONTACT:
         raise ValueError(f"contact_shapes is {text!r:.80}")
     return shapes
 

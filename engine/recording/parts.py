@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engine.model import Model
 from engine.recording.files import SavedRun, frames_of, write_frames
 from engine.recording.frames import StoredFrame
@@ -48,7 +46,7 @@ def save_part(
     frames = frames[: next((k for k, frame in enumerate(frames) if frame.q.shape[0] != batch), None)]
     left = None if run.left is None or shared < 0 else [_written(recording, run.left[0]), shared]
     part = {"run": run.number, "first": first, "setup": frames[0].setup, "left": left}
-    write_frames(path, frames, run, {**settings, "part": part}, describe, np.savez)
+    write_frames(path, frames, run, {**settings, "part": part}, describe, packed=False)
     last = first + len(frames) - 1
     return last, min(last + 1, newest)
 

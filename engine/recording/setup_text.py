@@ -61,7 +61,8 @@ def read(
         raise ValueError(f"its batch is {text['batch']!r:.80}, and it has states of {batch}")
     model, parameters = _under(model, text["gravity"]), None
     if text["parameters"]:
-        parameters = Parameters(model, batch)
+        parameters = Parameters(model, 1)  # whose arrays are the file's, which are known to fit
+        parameters.batch = batch
         for name in _PARAMETERS:
             setattr(parameters, name, np.array(arrays[f"{prefix}parameters_{name}"]))
         parameters.check()

@@ -409,8 +409,8 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)})
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("bomb.npy", header.getvalue())
-    with pytest.raises(ValueError, match=r"its array bomb\.npy is not whole"):
+        archive.writestr("frame_bomb.npy", header.getvalue())
+    with pytest.raises(ValueError, match=r"its array frame_bomb\.npy is not whole"):
         engine.read_run(path)
     save(path, recorded)
     monkeypatch.setattr(run_files, "LARGEST", 1000)

@@ -1,0 +1,89 @@
+"""Runs in files that are packed: what they unpack to is bounded by their own size, and by what is read of them."""
+
+from __future__ import annotations
+
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from test_recording_files import opened, recorded, save  # noqa: F401  # recorded is a fixture
+
+import engine
+from engine.rollout import save as save_trajectory
+
+
+class Taken:
+    """The most bytes that a call takes beside what there is."""
+
+    most = 0
+
+    def __call__(self, work):
+        tracemalloc.start()
+        try:
+            work()
+        finally:
+            self.most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return self.most
+
+
+@pytest.fixture
+def taken():
+    return Taken()
+
+
+def test_zeros_beside_a_run_are_not_unpacked(tmp_path, recorded, taken):  # noqa: F811
+    """Arrays that nothing reads stay packed, and a name that something reads is bounded by the file's size."""
+    path = save(tmp_path / "run.npz", recorded)
+    whole = dict(np.load(path))
+    np.savez_compressed(path, **whole, more=np.zeros(50_000_000))
+    assert path.stat().st_size < 1e6
+    assert taken(lambda: opened(path, "quadruped")) < 50e6
+    np.savez_compressed(path, **whole, frame_more=np.zeros(50_000_000))
+    tracemalloc.reset_peak()
+    with pytest.raises(
+        ValueError, match=r"arrays would take 400 MB, and of a file of 0\.\d MB at most \d+ are unpacked"
+    ):
+        taken(lambda: engine.read_run(path))
+    assert taken.most < 50e6
+    for bad, told in (
+        ({"frame_more": np.zeros((10**12, 0))}, "has the shape"),
+        ({"frame_more": np.zeros(2, "V0")}, "holds values of type"),
+        ({"settings": np.array("x" * 3_000_000)}, "text would take 12 MB"),
+        ({name: np.zeros((100_000, 19)) for name in "qv"} | {"time": np.arange(100_000.0)}, "times are not in order"),
+        (
+            {"q": np.zeros((90_000, 19)), "time": np.zeros(90_000)}
+            | dict.fromkeys(("v", "tau"), np.zeros((90_000, 1))),
+            "90000 states, and a file of 0.1 MB has at most",
+        ),
+    ):
+        np.savez_compressed(path, **{**whole, **bad})
+        with pytest.raises(ValueError, match=told):
+            engine.read_run(path)
+
+
+def test_a_header_that_is_too_long_is_not_read(tmp_path, recorded, taken):  # noqa: F811
+    path = save(tmp_path / "run.npz", recorded)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "frame_more.npy", b"\x93NUMPY\x02\x00" + (200_000_000).to_bytes(4, "little") + bytes(200_000_000)
+        )
+    with pytest.raises(ValueError, match=r"frame_more\.npy is no array as numpy.save writes them"):
+        taken(lambda: engine.read_run(path))
+    assert taken.most < 50e6
+
+
+def test_a_robot_that_rests_for_long_is_written_so_that_it_is_read_again(tmp_path):
+    """Packed, its states take less than two bytes each, which bombs do, too."""
+    model, samples = engine.load(engine.find_robot("pendulum")), 60_000
+    rest = np.zeros((samples, 1))
+    run = engine.Trajectory(np.arange(samples) * 1e-3, rest, rest, rest)
+    path = tmp_path / "run.npz"
+    save_trajectory(path, model, run, {"robot": "pendulum", "dt": 1e-3})
+    assert path.stat().st_size < samples * 8 * 4 + 10_000
+    assert len(engine.read_run(path).trajectory.time) == samples
+    save_trajectory(
+        path, model, engine.Trajectory(*(x[:15_000] for x in (run.time, rest, rest, rest))), {"robot": "pendulum"}
+    )
+    assert path.stat().st_size < 15_000 * 8
