@@ -19,7 +19,10 @@ def main(argv: list[str] | None = None) -> int:
     """Carry out the command line; answers the exit code."""
     _have_standard_streams()
     try:
-        return _carry_out(sys.argv[1:] if argv is None else argv)
+        status = _carry_out(sys.argv[1:] if argv is None else argv)
+        if argv is None:  # all is done and told, and Python's own end leaves Ctrl-C to the system, which kills
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return status
     except KeyboardInterrupt:  # before a command, which hears it itself
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
