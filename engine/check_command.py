@@ -12,6 +12,7 @@ from typing import Any
 from engine import files
 from engine.model import Diagnostic
 from engine.urdf.load import check
+from engine.urdf.markup import in_one_line
 from engine.urdf.repair import repair
 
 
@@ -53,6 +54,6 @@ def check_files(args: argparse.Namespace) -> int:
 def _print(name: str, found: list[Diagnostic]) -> None:
     errors = sum(entry.severity == "error" for entry in found)
     rest = len(found) - errors
-    print(f"{name}: {errors} error{'s' * (errors != 1)}, {rest} warning{'s' * (rest != 1)}")
+    print(f"{in_one_line(name)}: {errors} error{'s' * (errors != 1)}, {rest} warning{'s' * (rest != 1)}")
     for entry in found:
         print(f"  {entry}")

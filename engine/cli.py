@@ -39,12 +39,14 @@ from engine.robot_arguments import (
     console,
     load_robot,
     seed,
+    tell,
     warn,
 )
 from engine.run_command import add_arguments as add_run_arguments
 from engine.run_command import run_robot
 from engine.selection import capabilities, choice
 from engine.simulation import Diverged
+from engine.urdf.markup import in_one_line
 
 ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
 Command = Callable[[argparse.Namespace], int]
@@ -55,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *words: Any, **named: Any):
         super().__init__(*words, **named)
-        self._negative_number_matcher = re.compile(r"-\.?\d")
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)", re.IGNORECASE)
 
 
 def parser() -> tuple[argparse.ArgumentParser, Any]:
@@ -116,6 +118,10 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     args = root.parse_args(argv)
+    answers = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
+    if answers and getattr(sys.stdout, "name", "") == os.devnull:  # which stands for one that is closed
+        tell(f"catena {args.command}: standard output is closed, where the answer was to go; leave it open")
+        return WRONG_CALL
     try:
         status = int(args.function(args))
         sys.stdout.flush()
@@ -123,14 +129,14 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     except (ModelError, Diverged) as error:
         if args.json and isinstance(error, ModelError):
             print(json.dumps({"robot": args.robot, "diagnostics": [asdict(found) for found in error.diagnostics]}))
-        print(error, file=sys.stderr)
+        tell(error)
         return NO
     except BrokenPipeError:  # whoever reads, such as head, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
         said = str(error) or "there is not enough memory"  # which Python says without a word
-        print(f"catena {args.command}: {said}", file=sys.stderr)
+        tell(f"catena {args.command}: {said}")
         return WRONG_CALL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -158,7 +164,7 @@ def info(args: argparse.Namespace) -> int:
         return DONE
     screen = console(args)
     bodies = f"{facts['links']} links in {facts['moving_bodies']} moving bodies"
-    screen.print(model.name, style="bold", end="")
+    screen.print(in_one_line(model.name), style="bold", end="")
     screen.print(f": {bodies}, {facts['mass_kg']:.4g} kg moving")
     shapes = f"{len(model.visuals)} shapes to draw, {len(model.collisions)} that collide"
     screen.print(f"nq {model.nq}, nv {model.nv}, {shapes}")
@@ -171,7 +177,7 @@ def info(args: argparse.Namespace) -> int:
     columns = ("type", "q", "v", "position", "velocity", "effort", "damping", "friction")
     table = Table("joint", *columns, box=None, pad_edge=False)
     for joint in joints[:ROWS]:
-        table.add_row(*(str(joint[key]) for key in ("name", *columns)))
+        table.add_row(*(in_one_line(str(joint[key])) for key in ("name", *columns)))
     screen.print(table)
     if len(joints) > ROWS:
         screen.print(f"and {len(joints) - ROWS} more joints; --json lists them all")
@@ -200,7 +206,7 @@ def _joint_facts(model: Model, name: str) -> dict[str, Any]:
 def write_generated(args: argparse.Namespace) -> int:
     """`generate`: a chain or tree as URDF."""
     shares = (args.prismatic, args.spherical)
-    if args.links < 1 or min(shares) < 0 or sum(shares) > 1:
+    if args.links < 1 or not (min(shares) >= 0 and sum(shares) <= 1):  # which NaN is not
         raise CallError(
             f"got {args.links} links, a prismatic share of {args.prismatic:g} and a spherical one of "
             f"{args.spherical:g}; expected 1 or more, and shares of 0 to 1 together"

@@ -22,7 +22,7 @@ from engine.cuda.runtime import arrays
 from engine.kernels.status import FITS
 from engine.model import Model, poses
 from engine.model.layout import pack
-from engine.selection import choice
+from engine.selection import capabilities, choice
 from engine.validation import Array
 
 
@@ -75,7 +75,10 @@ class ForwardDynamics:
         threads: int | None = None,
     ):
         batch = validation.whole("batch", batch, 1)
-        self.model, self.dtype = model, validation.one_of("dtype", dtype, ("float64", "float32"))
+        dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
+        device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+        algorithm = validation.one_of("algorithm", algorithm, ("auto", *capabilities.ALGORITHMS))
+        self.model, self.dtype = model, dtype
         checked(threads)
         self._sizes = batch, threads
         self._type, self._nv = np.dtype(dtype), model.nv

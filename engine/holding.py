@@ -41,7 +41,7 @@ def holding_gains(
 
     The effort limits clip what the gains ask for: a joint whose limit is below its weight sinks nevertheless.
     """
-    validation.one_of("integrator", integrator, INTEGRATORS)
+    integrator, dt = validation.one_of("integrator", integrator, INTEGRATORS), validation.time_step(dt)
     (pose,), _ = validation.states(model, q=model.neutral() if q is None else q)
     inertia, weight = carried(model, pose[0])
     sliding = np.zeros(model.nv, bool)

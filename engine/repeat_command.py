@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from engine import __version__, files
@@ -12,7 +11,7 @@ from engine.model import Model
 from engine.recording.files import SavedRun, read_run
 from engine.recording.repeating import repeat
 from engine.recording.robot_text import robot_of_text
-from engine.robot_arguments import DONE, NO, CallError, console
+from engine.robot_arguments import DONE, NO, CallError, console, tell
 from engine.urdf.load import load
 
 
@@ -56,10 +55,9 @@ def repeat_run(args: argparse.Namespace) -> int:
         console(args).print(f"{args.run.name}: {found.samples} states after {found.steps} steps, the same to the bit")
         return DONE
     by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
-    print(
+    tell(
         f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; perhaps the "
-        f"robot's file, the processor, its threads or the GPU is another than it was{by}",
-        file=sys.stderr,
+        f"robot's file, the processor, its threads or the GPU is another than it was{by}"
     )
     return NO
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from engine import files
 from engine.model import Model
 from engine.urdf.load import load
+from engine.urdf.markup import in_one_line
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 INTERRUPTED = 130
@@ -57,12 +61,38 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> float:
+    """A positive number, for argparse."""
+    value = float(text)
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def plain(text: str) -> str:
+    """A text of several lines without what no screen shows, or obeys; parts of it come from files."""
+    return "\n".join(map(in_one_line, text.split("\n")))
+
+
+class _Screen(Console):
+    """A console that shows texts as they are, marks of writing direction and commands to terminals too."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """The text as tables and lines show it."""
+        return super().render_str(plain(text), **how)
+
+
 def console(args: argparse.Namespace) -> Console:
     """Where a command tells people what it found; standard error where programs read its JSON."""
-    return Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return _Screen(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def warn(model: Model) -> None:
     """Print what there is to say of a robot's file."""
     for found in model.diagnostics:
-        print(found, file=sys.stderr)
+        tell(found)
+
+
+def tell(said: object) -> None:
+    """Print what people are to know, on standard error."""
+    print(plain(str(said)), file=sys.stderr)

@@ -76,7 +76,9 @@ def rollout(
     rows = [len(x) for x in (q0, v0) if np.ndim(x) == 2]
     single, batch = not rows, max(rows, default=1)
     sequence, steps = _controls(model, controls, batch, steps)
-    if every < 1 or steps < 1 or steps % every:
+    dt = validation.time_step(dt)
+    validation.whole("steps", steps, 1, validation.MOST_STEPS)
+    if every < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
     for name in keep:
         validation.one_of("keep", name, KEPT)

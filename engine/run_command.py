@@ -18,19 +18,31 @@ from rich.progress import Progress
 from rich.table import Table
 
 from engine import __version__, array_files, files
-from engine.bench.suites.command import positive
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
 from engine.cuda.runtime import arrays, device
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
-from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, load_robot, seed, warn
+from engine.robot_arguments import (
+    DONE,
+    INTERRUPTED,
+    NO,
+    CallError,
+    console,
+    count,
+    load_robot,
+    positive,
+    seed,
+    tell,
+    warn,
+)
 from engine.rollout import Recorder, save
 from engine.scene import HeightField, Plane, Scene, put_down, slope
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 from engine.timestep import LONGEST, suggested_step
-from engine.validation import Array
+from engine.urdf.markup import in_one_line
+from engine.validation import MOST_STEPS, Array
 
 
 def add_arguments(run: argparse.ArgumentParser) -> None:
@@ -138,7 +150,12 @@ def run_robot(args: argparse.Namespace) -> int:
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
     args.integrator = step.integrator if args.integrator == "auto" else args.integrator
     every = args.every
-    steps = round(args.seconds / args.dt / every) * every
+    asked = args.seconds / args.dt
+    if asked > MOST_STEPS:
+        raise CallError(
+            f"--seconds {args.seconds:g} with --dt {args.dt:g} are {asked:.3g} steps; expected at most {MOST_STEPS:.3g}"
+        )
+    steps = round(asked / every) * every
     if args.out is not None and not args.out.parent.is_dir():
         raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
     if args.out is not None:
@@ -189,7 +206,7 @@ def run_robot(args: argparse.Namespace) -> int:
     result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}
     _report_run(args, result)
     if failure:
-        print(failure, file=sys.stderr)
+        tell(failure)
     return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
 
 
@@ -382,7 +399,7 @@ def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
     screen = console(args)
     speed = f"{result['simulated_per_wall_second']:.0f} times real time"
     times = f"{result['simulated_seconds']:g} s in {result['wall_seconds']:.3g} s of wall time"
-    screen.print(f"{result['robot']}: {times}, ", end="")
+    screen.print(f"{in_one_line(result['robot'])}: {times}, ", end="")
     screen.print(speed, style="bold", end="")
     screen.print(f" ({result['integrator']}, dt {args.dt:g} s)")
     screen.print(result["why"])
@@ -399,4 +416,4 @@ def _report_run(args: argparse.Namespace, result: dict[str, Any]) -> None:
     screen.print(table)
     screen.print("seconds: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in result["seconds"].items()))
     if args.out:
-        screen.print(f"trajectory written to {args.out}")
+        screen.print(f"trajectory written to {in_one_line(str(args.out))}")

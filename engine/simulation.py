@@ -88,15 +88,15 @@ class Simulation:
         on_divergence: str = "raise",
         scene: Scene | None = None,
     ):
-        if not (isinstance(dt, int | float | np.number) and np.isfinite(dt) and dt > 0):
-            raise ValueError(f"dt is {dt!r}; expected a positive number of seconds, for example 1e-3")
         batch = validation.whole("batch", batch, 1)
-        self.model, self.batch, self.dt = model, batch, float(dt)
-        self.integrator = validation.one_of("integrator", integrator, INTEGRATORS)
-        self.dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
+        self.model, self.batch, self.dt = model, batch, validation.time_step(dt)
+        self.integrator = integrator = validation.one_of("integrator", integrator, INTEGRATORS)
+        self.dtype = dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
+        algorithm = validation.one_of("algorithm", algorithm, ("auto", *capabilities.ALGORITHMS))
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
             device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
+        device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
         able = touching.able(advancing(model), scene, algorithm)
         self.device, where = _place(model, touching.place(scene, device, dtype), algorithm, batch, dtype, able)
         touching.require(model, scene, self.device, algorithm)
@@ -293,7 +293,7 @@ class Simulation:
         `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for what is not wanted; first
         comes the present state. All are contiguous, of the device and type of `q`; ValueError for others.
         """
-        n, every = validation.whole("n", n, 0), validation.whole("every", every, 1)
+        n, every = validation.whole("n", n, 0, validation.MOST_STEPS), validation.whole("every", every, 1)
         nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
         self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
         for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):

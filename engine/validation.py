@@ -107,11 +107,29 @@ def _require_rotations(model: Model, q: Array) -> None:
             raise ValueError(f"the quaternion of joint {name!r} in q is {size}; expected x, y, z, w of length 1")
 
 
-def whole(name: str, value: int, least: int) -> int:
-    """`value` as an int of `least` or more; ValueError with one sentence if it is none."""
+SHORTEST_STEP = 1e-12
+"""s; no robot moves in less, and there is no end to so many steps."""
+MOST_STEPS = 10**12
+"""That one call may ask for: they take days."""
+
+
+def whole(name: str, value: int, least: int, most: int | None = None) -> int:
+    """`value` as an int of `least` or more, `most` at most; ValueError with one sentence if it is none."""
     if not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is {value!r}; expected a whole number of {least} or more")
+    if most is not None and value > most:
+        raise ValueError(f"{name} is {value:.3g}; expected at most {most:.3g}, which take days")
     return int(value)
+
+
+def time_step(value: float) -> float:
+    """A time step in s as a float; ValueError with one sentence if it is none."""
+    number = isinstance(value, int | float | np.floating | np.integer)
+    if not (number and SHORTEST_STEP <= value < np.inf):
+        raise ValueError(
+            f"dt is {value!r}; expected a positive number of seconds, {SHORTEST_STEP:g} or more, for example 1e-3"
+        )
+    return float(value)
 
 
 def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
@@ -129,7 +147,9 @@ def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """`value` if it is one of the choices, else ValueError naming them."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
-    return value
+    """The choice that `value` is, also as NumPy's text or type, else ValueError naming them."""
+    text = value.name if isinstance(value, np.dtype) else value
+    for choice in choices:
+        if isinstance(text, str) and text == choice:
+            return choice
+    raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")

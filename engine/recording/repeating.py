@@ -15,6 +15,8 @@ from engine.recording.packing import Array, same_bits
 from engine.recording.setup import Setup
 from engine.simulation import Diverged
 
+MOST = 10**10
+"""Steps that are taken again, in hours."""
 _State = tuple[Array, Array]
 """q (batch, nq) and v (batch, nv)."""
 
@@ -48,11 +50,25 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
         anew = ((checkpoint.q, checkpoint.v) for _, checkpoint in recording.resimulate(run, run.first))
     else:
         steps, anew = counts[-1], _run_again(saved, setup, counts, states[0])
+        _require_every(saved, counts, setup.settings.dt)
+    if steps > MOST:
+        raise ValueError(f"{Path(saved.path).name} tells of {steps:.3g} steps; at most {MOST:.3g} are taken again")
     for frame, kept, found in zip(frames[1:], states[1:], anew, strict=True):
         if not all(map(same_bits, kept, found)):
             apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
             return Repeated(setup, len(frames), steps, frame.time, apart)
     return Repeated(setup, len(frames), steps, None, 0.0)
+
+
+def _require_every(saved: SavedRun, counts: list[int], dt: float) -> None:
+    """ValueError unless as many steps lie between states as the file says elsewhere."""
+    every = saved.settings.get("every", 1)
+    for before, count in pairwise(counts):
+        if count - before != every:
+            raise ValueError(
+                f"{Path(saved.path).name} tells of {every!r:.80} steps from each state to the next, and its times of "
+                f"{count - before} steps of {dt:g} s"
+            )
 
 
 def _run_again(saved: SavedRun, setup: Setup, counts: list[int], start: _State) -> Iterator[_State]:

@@ -15,7 +15,7 @@ from engine.recording.packing import Array
 from engine.recording.setup import Setup
 from engine.simulation import ALGORITHMS
 from engine.step_settings import INTEGRATORS, StepSettings, gains
-from engine.validation import one_of
+from engine.validation import one_of, time_step
 
 _PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", "freezes")
 _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
@@ -110,9 +110,10 @@ def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
 
 def _step(dt: Any) -> float:
     """A time step in s."""
-    if not (isinstance(dt, int | float) and 0 < dt < np.inf):
-        raise ValueError(f"its time step is {dt!r:.80}; expected seconds")
-    return float(dt)
+    try:
+        return time_step(dt)
+    except ValueError:
+        raise ValueError(f"its time step is {dt!r:.80}; expected seconds") from None
 
 
 def _under(model: Model, gravity: Any) -> Model:

@@ -13,6 +13,8 @@ from engine import array_files
 
 Array = NDArray[np.floating]
 Origin = tuple[float, float, float]
+FINEST, LARGEST = 1e-6, 1e9
+"""m: a cell's side at least, and a ground's extent and heights at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,8 @@ class HeightField:
     x = y = 0. Each cell is two triangles that meet in the diagonal from its least x and y to its greatest. Beyond the
     border the ground goes on at the border's heights.
 
-    Raises ValueError for heights that are not finite or fewer than 2 × 2, and for a cell that is not positive.
+    Raises ValueError for heights that are not finite or fewer than 2 × 2, and for a cell that is not positive, or a
+    ground that is larger or finer than any.
     """
 
     heights: Array
@@ -45,6 +48,12 @@ class HeightField:
         if not (np.isfinite(self.cell) and self.cell > 0):
             raise ValueError(f"a height field's cell is {self.cell}; expected the length of its side in m")
         rows, columns = heights.shape
+        extent = max(np.abs(heights).max(), max(rows, columns) * self.cell)
+        if self.cell < FINEST or extent > LARGEST:
+            raise ValueError(
+                f"a height field of cells of {self.cell:g} m goes as far as {extent:g} m; expected cells of "
+                f"{FINEST:g} m or more, and at most {LARGEST:g} m"
+            )
         corner = (-(columns - 1) * self.cell / 2, -(rows - 1) * self.cell / 2, 0.0)
         origin = np.asarray(corner if self.origin is None else self.origin, float)
         if origin.shape != (3,) or not np.all(np.isfinite(origin)):

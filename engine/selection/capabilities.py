@@ -101,7 +101,7 @@ def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
 
 def on(device: str) -> str:
     """`device` itself, or the one that serves everything for "auto". Raises ValueError for a name that is none."""
-    validation.one_of("device", device, ("auto", *DEVICES))
+    device = validation.one_of("device", device, ("auto", *DEVICES))
     return DEVICES[0] if device == "auto" else device
 
 
@@ -127,7 +127,7 @@ def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
 
 def require(name: str, model: Model, device: str = "auto") -> str:
     """`name`, if it is an algorithm that serves the model; else ValueError with the reason and the one to use."""
-    validation.one_of("algorithm", name, ("auto", *ALGORITHMS))
+    name = validation.one_of("algorithm", name, ("auto", *ALGORITHMS))
     if sentence := refusal(name, model, device):
         raise ValueError(sentence)
     return name

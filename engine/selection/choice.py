@@ -79,7 +79,7 @@ def place(
     A GPU is asked after only for so many bodies that it may pay. Raises `cuda.device.NoGpu`, a RuntimeError with the
     reason, where "cuda" is asked for in vain.
     """
-    validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+    device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
     if device != "auto":
         if device == "cuda":
             gpu.require()

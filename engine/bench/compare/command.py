@@ -25,7 +25,8 @@ from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, disti
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.results import Results
-from engine.robot_arguments import DONE, INTERRUPTED, NO
+from engine.robot_arguments import DONE, INTERRUPTED, NO, count, positive, seed
+from engine.robot_arguments import console as console_of
 from engine.selection.choice import in_words
 
 ALONE, AT_A_SIZE = 1.0, 0.2
@@ -56,13 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--device", action="append", help="cpu or cuda (default: all present)")
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="default: float64")
-    parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
+    parser.add_argument("--batch", type=count, default=1, help="robots in one call (default 1)")
     parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
     parser.add_argument(
-        "--seconds", type=float, help=f"time for each candidate (default {ALONE:g}; with --over {AT_A_SIZE:g})"
+        "--seconds", type=positive, help=f"time for each candidate (default {ALONE:g}; with --over {AT_A_SIZE:g})"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the states (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="of the states (default 0)")
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         plots.require(args.picture)
     if args.csv is not None and not args.csv.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(args.csv.parent)!r} for {args.csv.name!r}; make it first")
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = console_of(args)
     if not console.is_terminal:
         console.width = PIPE
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}

@@ -23,6 +23,7 @@ from engine.bench.compare.result import ComparisonResult
 from engine.cuda.runtime import device
 from engine.model import Model
 from engine.selection import capabilities
+from engine.urdf.markup import in_one_line
 
 PROCESSES = 5
 LONG = 2.0
@@ -169,10 +170,10 @@ class Comparison:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names, a second of the same told apart by " (2)"."""
+    """The names as a line shows them, a second of the same told apart by " (2)"."""
     seen: dict[str, int] = {}
     found = []
-    for name in names:
+    for name in map(in_one_line, names):
         seen[name] = seen.get(name, 0) + 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found

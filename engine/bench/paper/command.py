@@ -19,6 +19,7 @@ from engine.bench.results import Results
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
 from engine.robot_arguments import DONE, INTERRUPTED, NO
+from engine.robot_arguments import console as console_of
 
 ROWS = "rows.jsonl"
 DEFAULT = "papers"
@@ -50,7 +51,7 @@ def _seed(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """`paper`: measure what the folder lacks, and write its page, pictures and data."""
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = console_of(args)
     where = args.device if args.device != "auto" else "cuda" if device.available() else "cpu"
     if where == "cuda" and (reason := device.why_not()):
         print(f"catena paper: {reason}", file=sys.stderr)

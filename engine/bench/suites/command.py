@@ -44,7 +44,8 @@ from engine.bench.suites import (
 )
 from engine.cuda.runtime import device
 from engine.cuda.runtime.device import NoGpu
-from engine.robot_arguments import DONE, INTERRUPTED, NO
+from engine.robot_arguments import DONE, INTERRUPTED, NO, positive
+from engine.robot_arguments import console as console_of
 from engine.selection import shipped
 
 if TYPE_CHECKING:
@@ -112,17 +113,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(function=run)
 
 
-def positive(text: str) -> float:
-    """A positive number, for argparse."""
-    value = float(text)
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
-
-
 def run(args: argparse.Namespace) -> int:
     """`bench`: measure a suite, or the algorithms for the automatic choice."""
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = console_of(args)
     suite, picture = _asked_for(args), args.picture
     if picture is not None:
         if args.measure_choice or suite.draw is None:

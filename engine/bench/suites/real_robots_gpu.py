@@ -25,6 +25,7 @@ from engine.bench.results import NONE, Rows
 from engine.bench.suites import prepared_robots
 from engine.bench.suites.real_robots import DT, FRICTION, ROBOTS, TOGETHER
 from engine.cuda.runtime import arrays, clock, device
+from engine.robot_arguments import positive
 from engine.scene import Scene
 from engine.scene.touches import BEARABLE_SINGLE
 from engine.simulation import Simulation
@@ -105,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prepare", type=Path, metavar="FOLDER", help="write the robots there, for machines without example-robot-data"
     )
     group.add_argument("--steps", type=_steps, help=f"steps of a window, a multiple of {TOGETHER} (default {STEPS})")
-    group.add_argument("--limit", type=float, help=f"seconds that one side may take for a row (default {LIMIT:g})")
+    group.add_argument("--limit", type=positive, help=f"seconds that one side may take for a row (default {LIMIT:g})")
     group.add_argument(
         "--device", choices=("cuda", "cpu"), help="cpu: only to try the suite out where there is no GPU, --batches 4"
     )
