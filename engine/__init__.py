@@ -37,7 +37,7 @@ from engine.dynamics import (
     momentum,
     point_mobility,
 )
-from engine.files import ROBOTS, find_robot, refuse_endless, replacing
+from engine.files import ROBOTS, find_robot, read_json, refuse_endless, replacing
 from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
@@ -174,6 +174,7 @@ __all__ = [
     "open_mesh",
     "point_mobility",
     "put_down",
+    "read_json",
     "read_run",
     "recorded_trajectory",
     "recording_of",

@@ -6,7 +6,6 @@ few words that name it, where that part is not what was saved.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -47,8 +46,7 @@ def read(path: str) -> dict[str, Any]:
     except ValueError as fault:
         raise NoSession(str(fault)) from fault
     try:
-        text = engine.file_content(path).decode()
-        session = json.loads(text, parse_float=_number, parse_constant=_number, parse_int=_whole)
+        session = engine.read_json(path, parse_float=_number, parse_constant=_number, parse_int=_whole)
         version, robot = session["catena session"], session["robot"]["path"]
         there = _is_file(Path(robot))
     except NoSession:
@@ -111,10 +109,10 @@ def batch(session: dict[str, Any], present: Spread) -> Spread:
 
 def drives(session: dict[str, Any]) -> dict[str, Drive]:
     """What drives joints, by the names of their coordinates."""
-    found = {}
+    found, plain = {}, asdict(Drive())
     for name, kept in _part(session, "drives", {}).items():
         kept = _of_kind(f"the drive of {name}", kept, {})
-        values = {key: _of_kind(key, kept.get(key, like), like) for key, like in asdict(Drive()).items()}
+        values = {key: _of_kind(key, kept.get(key, like), like) for key, like in plain.items()}
         drive = found[name] = Drive(**values)
         if drive.mode not in MODES or drive.wave not in WAVES or not drive.period > 0:
             raise ValueError(f"the drive of {name:.60} is a {drive.mode:.20} as {drive.wave:.20} of {drive.period:g} s")

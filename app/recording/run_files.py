@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -183,7 +182,7 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
 def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
     """A part of kept runs with what its folder says of a robot that has no other file."""
     try:
-        told = json.loads(engine.file_content(folder / ROBOT_TEXT))
+        told = engine.read_json(folder / ROBOT_TEXT)
     except (OSError, ValueError, RecursionError):
         return saved
     return replace(saved, settings=told) if isinstance(told, dict) else saved
@@ -192,6 +191,6 @@ def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
 def named_in(folder: Path) -> tuple[Moment, ...]:
     """The moments that have names in a folder of kept runs."""
     try:
-        return moments(json.loads(engine.file_content(folder / MOMENTS)))
+        return moments(engine.read_json(folder / MOMENTS))
     except (OSError, ValueError, RecursionError):
         return ()

@@ -38,6 +38,9 @@ NO_LIMIT = "1e10"
 MOST = 50_000
 """So many faults are kept; of the rest of a file that has more, it is said how many they are."""
 
+MOST_ATTRIBUTES = 10_000
+"""Of an element whose place in the file is looked for."""
+
 LONGEST = 1000
 """Characters of a name, and of what a diagnostic says; no robot's file needs more."""
 
@@ -166,7 +169,10 @@ class Document:
     @cached_property
     def _places(self) -> dict[Element, Place]:
         """Where each element stands; empty where the XML is malformed."""
-        elements, places = list(self.root.iter("*")) if self.root is not None else [], self.source.places()
+        elements = list(self.root.iter("*")) if self.root is not None else []
+        if any(len(element.attrib) > MOST_ATTRIBUTES for element in elements):  # which are told of all at once
+            return {}
+        places = self.source.places()
         return dict(zip(elements, places, strict=True)) if len(elements) == len(places) else {}
 
     def line(self, element: Element) -> int:

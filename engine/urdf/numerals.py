@@ -20,6 +20,8 @@ _LETTERS = str.maketrans({"\u2212": "-", "\u2013": "-", "d": "e", "D": "e"})
 """Minus and dash of a word processor, and the exponent of Fortran."""
 
 
+LONGEST = 10_000
+"""Characters of numbers, of which a double takes 1100 at most; patterns keep Python's lock while they look."""
 _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
 """Letters of which Python's float makes what `read` does."""
 
@@ -30,7 +32,7 @@ def plain(text: str, count: int) -> tuple[float, ...] | None:
 
 
 def _read_plain(text: str, count: int) -> tuple[float, ...] | None:
-    if not _PLAIN.fullmatch(text):
+    if len(text) > LONGEST or not _PLAIN.fullmatch(text):
         return None
     try:
         values = tuple(map(float, text.split()))
@@ -68,6 +70,8 @@ def read(text: str, count: int, attribute: str) -> Numbers:
     Raises:
         Unreadable: it is not that, or could be read in two ways.
     """
+    if len(text) > LONGEST:
+        raise Unreadable(f"has {len(text)} characters", f"give {COUNTS[count]}, separated by spaces")
     words, oddities = text.split(), []
     if any(mark in text for mark in ",;"):
         words = _separated(text, count)
@@ -101,7 +105,7 @@ def written(value: float) -> str:
 
 def is_infinite(text: str) -> bool:
     """Whether a text says infinity, in words or as a number beyond those of a computer."""
-    word = text.strip().lower().lstrip("+-")
+    word = text[:LONGEST].strip().lower().lstrip("+-")
     return word in ("inf", "infinity") or (bool(_NUMBER.fullmatch(word)) and float(word) == float("inf"))
 
 

@@ -18,6 +18,8 @@ from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
 
 Pair = tuple[int, int]
+MOST = 1_000_000
+"""Pairs that `disable_default_collisions` may stand for together."""
 
 
 def read(
@@ -60,10 +62,14 @@ class _Links:
         if root.find("link") is not None and root.find("joint") is not None:
             self.document.warning(root, "it holds links and joints: this is a URDF", "of these nothing is used")
         disabled = self._named(root, "disable_collisions")
-        for element in root.iterfind("disable_default_collisions"):
-            link = self._link(element, "link")
-            if link is not None:
-                disabled |= {_ordered(link, other) for other in self.index.values() if other != link}
+        elements = {self._link(element, "link"): element for element in root.iterfind("disable_default_collisions")}
+        links = {link: element for link, element in elements.items() if link is not None}
+        if len(links) * len(self.index) > MOST:
+            element = next(iter(links.values()))
+            fault = f"{len(links)} links touch none of {len(self.index)} by default"
+            self.document.error(element, fault, f"name at most {MOST} pairs; leave out links that have no shape")
+            return set()
+        disabled |= {_ordered(link, other) for link in links for other in self.index.values() if other != link}
         return disabled - self._named(root, "enable_collisions")
 
     def _named(self, root: Element, tag: str) -> set[Pair]:
