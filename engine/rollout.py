@@ -77,9 +77,9 @@ def rollout(
     single, batch = not rows, max(rows, default=1)
     sequence, steps = _controls(model, controls, batch, steps)
     dt = validation.time_step(dt)
-    validation.whole("steps", steps, 1, validation.MOST_STEPS)
-    if every < 1 or steps % every:
+    if every < 1 or steps < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
+    validation.whole("steps", steps, 1, validation.MOST_STEPS)
     for name in keep:
         validation.one_of("keep", name, KEPT)
     simulation = Simulation(
