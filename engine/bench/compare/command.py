@@ -25,7 +25,7 @@ from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, disti
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.results import Results
-from engine.robot_arguments import DONE, INTERRUPTED, NO, count, positive, seed
+from engine.robot_arguments import DONE, INTERRUPTED, NO, seed
 from engine.robot_arguments import console as console_of
 from engine.selection.choice import in_words
 
@@ -57,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--device", action="append", help="cpu or cuda (default: all present)")
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="default: float64")
-    parser.add_argument("--batch", type=count, default=1, help="robots in one call (default 1)")
+    parser.add_argument("--batch", type=int, default=1, help="robots in one call (default 1)")
     parser.add_argument("--over", choices=("links", "batch"), help="compare over sizes: of chains, or of batches")
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="N,N,…", help="those of --over")
     parser.add_argument(
-        "--seconds", type=positive, help=f"time for each candidate (default {ALONE:g}; with --over {AT_A_SIZE:g})"
+        "--seconds", type=float, help=f"time for each candidate (default {ALONE:g}; with --over {AT_A_SIZE:g})"
     )
     parser.add_argument("--seed", type=seed, default=0, help="of the states (default 0)")
     parser.add_argument(
