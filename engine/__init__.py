@@ -55,7 +55,8 @@ from engine.recording.robot_text import robot_as_text, robot_of_text
 from engine.recording.tables import save_csv
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
-from engine.scene.mesh_files import open_mesh
+from engine.scene.mesh_parts import MeshPart
+from engine.scene.mesh_reader import read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.scene.touches import Touches
 from engine.selection.capabilities import algorithms
@@ -133,6 +134,7 @@ __all__ = [
     "HeightField",
     "Interval",
     "Joint",
+    "MeshPart",
     "Model",
     "ModelError",
     "Obstacle",
@@ -171,10 +173,10 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
-    "open_mesh",
     "point_mobility",
     "put_down",
     "read_json",
+    "read_mesh",
     "read_run",
     "recorded_trajectory",
     "recording_of",

@@ -1,4 +1,4 @@
-"""The command `check`: all that is wrong with robots' files, and a repaired copy."""
+"""The command `check`: all that is wrong with robots' files and collision meshes, and a repaired copy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine import files
-from engine.model import Diagnostic
-from engine.urdf.load import check
+from engine.model import FREE, WORLD, Diagnostic, Model
+from engine.scene.hull import hulls
+from engine.urdf.load import examine
 from engine.urdf.markup import in_one_line
 from engine.urdf.repair import repair
 
@@ -35,12 +38,13 @@ def check_files(args: argparse.Namespace) -> int:
         path = Path(name)
         with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
             path = files.find_robot(name)
-        found = check(path, args.package_dir, args.trust_xacro)
+        found = _found(path, args)
         reports[name] = [asdict(entry) for entry in found]
         if not args.json:
             _print(name, found)
         if args.fix is not None:
-            count, found = repair(path, args.fix, args.package_dir, args.overwrite)
+            count, _ = repair(path, args.fix, args.package_dir, args.overwrite)
+            found = _found(args.fix, args)
             reports[str(args.fix)] = [asdict(entry) for entry in found]
             if not args.json:
                 print(f"{count} repair{'s' * (count != 1)} written to")
@@ -49,6 +53,30 @@ def check_files(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(reports))
     return int(broken)
+
+
+def _found(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
+    """All that is wrong with a robot's file, and with the meshes by which it touches."""
+    model, found = examine(path, args.package_dir, trust_xacro=args.trust_xacro)
+    return found if model is None else found + _of_meshes(model)
+
+
+def _of_meshes(model: Model) -> list[Diagnostic]:
+    """What is wrong with collision meshes: an error where `run` refuses the robot, which stands on them."""
+    meshes: dict[str, list[int]] = {}
+    for shape in model.collisions:
+        if shape.mesh is not None and Path(shape.mesh).is_absolute():  # else it is told to be missing
+            meshes.setdefault(shape.mesh, []).append(shape.link)
+    found = []
+    for mesh, links in meshes.items():
+        try:
+            hulls(mesh)
+        except ValueError as fault:
+            stands = bool(np.any(model.kind == FREE)) and any(model.link_body[link] != WORLD for link in links)
+            cure = "mend the file, or give the link another shape in <collision>"
+            told = f"link {model.link_names[links[0]]!r}", str(fault), cure
+            found.append(Diagnostic("error" if stands else "warning", None, *told))
+    return found
 
 
 def _print(name: str, found: list[Diagnostic]) -> None:

@@ -154,12 +154,13 @@ def _distance(fine: Mesh, coarse: Mesh) -> float:
     corners = coarse.vertices[coarse.faces].astype(float)
     centers = corners.mean(1)
     reach = np.linalg.norm(corners - centers[:, None], axis=2).max(1)
-    away = np.linalg.norm(points[:, None] - centers, axis=2)
-    # The nearest triangle is among those whose nearest point may be nearer than the nearest center is.
-    point, triangle = np.nonzero(away - reach <= away.min(1, keepdims=True))
-    distance = np.linalg.norm(closest_point(corners[triangle], points[point]) - points[point], axis=1)
-    least = np.full(len(points), np.inf)
-    np.minimum.at(least, point, distance)
+    least = np.empty(len(points))
+    for k, point in enumerate(points):  # one after another, since all triangles may be near a point
+        away = np.linalg.norm(point - centers, axis=1)
+        # The nearest triangle is among those whose nearest point may be nearer than the nearest center is.
+        near = np.flatnonzero(away - reach <= away.min())
+        there = np.broadcast_to(point, (len(near), 3))
+        least[k] = np.linalg.norm(closest_point(corners[near], there) - there, axis=1).min()
     return float(np.percentile(least, 97))
 
 

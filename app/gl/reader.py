@@ -17,6 +17,9 @@ from app.gl import levels, meshfile
 from app.gl.levels import Level
 from app.gl.mesh import Mesh
 
+SIMPLIFYING, SIMPLIFYING_FACE = 10.0, 1e-4
+"""s of computing that a mesh's levels of detail may take, and for each of its faces: some meshes take hours."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -88,4 +91,6 @@ def _send(pipe: Connection, paths: tuple[str, ...], simplify: bool) -> None:
                 answer = Answer(path, mesh, levels.clustered(mesh))
         pipe.send(answer)
     for path in sorted(fine, key=lambda path: -len(fine[path].faces)):
+        if hasattr(signal, "setitimer"):  # its signal ends the process, and crude levels stay
+            signal.setitimer(signal.ITIMER_PROF, SIMPLIFYING + SIMPLIFYING_FACE * len(fine[path].faces))
         pipe.send(Refinement(path, levels.simplified(fine[path])))

@@ -8,10 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scene.convex_parts import convex_parts
-from engine.scene.mesh_files import open_mesh
+from engine.scene import binary_stl
+from engine.scene.mesh_files import require_kind
+from engine.scene.mesh_parts import convex
+from engine.scene.mesh_reader import read_hulls
 
 Array = NDArray[np.floating]
+FEW = 4000
+"""Triangles of a binary STL, up to which no other process is asked for its hull: a fifth of a second at worst."""
 
 
 def of_link(mesh: str | None) -> tuple[Array, ...]:
@@ -41,26 +45,17 @@ def hulls(path: str) -> tuple[Array, ...]:
 
 @lru_cache(maxsize=256)
 def _hulls(path: str, _changed: int) -> tuple[Array, ...]:
+    file = Path(path)
     try:
-        meshes = _meshes(path)
+        require_kind(file)
+        corners = binary_stl.corners(file) if 0 < binary_stl.count(file) <= FEW else None
     except (OSError, ValueError) as fault:
         raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
-    corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
-    if len(corners) < 4:
-        raise ValueError(f"the collision mesh {path} has {len(corners)} corners; give it a volume")
-    return convex_parts(meshes) or (_corners(path, corners),)
-
-
-def _meshes(path: str) -> list[tuple[Array, NDArray[np.int64]]]:
-    """Vertices and triangles of each object in a file."""
-    meshes = [mesh for mesh in open_mesh(path, apart=True).dump() if hasattr(mesh, "faces")]
-    return [(np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)) for mesh in meshes]
-
-
-def _corners(path: str, corners: Array) -> Array:
-    from scipy.spatial import ConvexHull, QhullError
-
     try:
-        return np.ascontiguousarray(corners[ConvexHull(corners).vertices])
-    except QhullError as fault:
-        raise ValueError(f"the collision mesh {path} is flat; a mesh that touches needs a volume") from fault
+        if corners is None or len(np.unique(corners, axis=0)) > FEW // 2:
+            return read_hulls(file)
+        return convex([(corners, np.arange(len(corners)).reshape(-1, 3))])
+    except OSError as fault:
+        raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
+    except ValueError as fault:
+        raise ValueError(f"the collision mesh {path} {fault}") from fault

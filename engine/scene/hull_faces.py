@@ -68,8 +68,9 @@ def _edges_of(vertices: bytes) -> NDArray[np.int64]:
 
 
 def _edges(hull: Any) -> NDArray[np.int64]:
-    both = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2)
-    return np.unique(both.astype(np.int64), axis=0)
+    ends = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2).astype(np.int64)
+    one_number = np.unique(ends @ (len(hull.points), 1))  # sorting rows would hold the interpreter's lock for a second
+    return np.stack(np.divmod(one_number, len(hull.points)), 1)
 
 
 def _areas(triangles: Array) -> Array:

@@ -1,18 +1,23 @@
-"""Mesh files, judged before trimesh reads them: what is no mesh, not whole, or would grow without bound is refused."""
+"""Mesh files, judged before trimesh reads them: what is no mesh, not whole, or would grow without bound is refused.
+
+trimesh may take any time and memory: the program has it read in a process of its own, see `engine.scene.mesh_reader`.
+"""
 
 from __future__ import annotations
 
 import io
 import logging
 import os
-import re
+import stat
 import struct
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from engine.scene.binary_stl import FARTHEST, require_finite
 
 KINDS = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "xaml")
 BESIDE = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
@@ -21,17 +26,41 @@ LARGEST = 2**30
 """Bytes of a mesh's file, and of one that it names."""
 GROWTH = 100
 """So many times its size, and a megabyte, an archive may take."""
-FARTHEST = 1e15
-"""No mesh reaches so far, in whatever unit; beyond it products overflow."""
+TRIANGLES, BYTES_OF_TRIANGLE = 100_000, 6
+"""So many triangles a mesh of any size may have, and one more for so many bytes: few formats write them shorter."""
+GREY = "0.3 0.3 0.3 1"
+"""What stands for a texture of COLLADA that is not there."""
 
-_SAMPLER = re.compile(rb"<newparam[^>]*>\s*<sampler2D>\s*<source>([^<]*)</source>.*?</newparam>", re.DOTALL)
-_TEXTURE = re.compile(rb'<texture\s[^>]*?texture="([^"]*)"[^>]*?(?:/>|>.*?</texture>)', re.DOTALL)
 _STL_HEADER, _STL_TRIANGLE = 84, 50
 
 logging.getLogger("trimesh").addHandler(logging.NullHandler())  # which else writes tracebacks to the terminal
 
 
-def open_mesh(path: str | Path, apart: bool = False) -> Any:
+class Budget:
+    """How much has been read of a mesh's file and of those that it names, and what it may take for that.
+
+    `grow` is told of the bytes, with each file that is read.
+    """
+
+    def __init__(self, grow: Callable[[int], None] = lambda _: None):
+        self.bytes, self._grow = 0, grow
+
+    def read(self, count: int) -> None:
+        """So many bytes more are read."""
+        self.bytes += count
+        self._grow(self.bytes)
+
+    def require(self, triangles: int) -> None:
+        """ValueError where a mesh has more triangles than its files can hold."""
+        most = TRIANGLES + self.bytes // BYTES_OF_TRIANGLE
+        if triangles > most:
+            raise ValueError(
+                f"it repeats its parts up to {triangles} triangles, and at most {most} are taken of files of its size; "
+                "repeat fewer of them, or simpler ones"
+            )
+
+
+def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = None) -> Any:
     """The objects of a mesh file and where they stand, as a `trimesh.Scene`; `apart` keeps those of an .obj apart.
 
     Files that it names (materials, textures, buffers) are read from its folder and the one above only, and of a COLLADA
@@ -40,29 +69,49 @@ def open_mesh(path: str | Path, apart: bool = False) -> Any:
     """
     import trimesh
 
-    path = Path(path)
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in KINDS:
-        raise ValueError(f"no mesh is read from files of the kind {kind!r}; take one of {', '.join(KINDS)}")
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it has more than {LARGEST >> 20} MB")
-    content = path.read_bytes()
-    _require_whole(kind, content)
-    if kind == "dae":
+    path, budget = Path(path), budget or Budget()
+    kind, content = path.suffix.lower().lstrip("."), _content(path)
+    budget.read(len(content))
+    _require_whole(kind, content, budget)
+    if kind == "dae" and b"texture" in content:
         content = _without_broken_textures(content)
     # Both names of trimesh's option: it was renamed with version 5.
     options: dict[str, Any] = {"split_object": True, "split_objects": True} if apart and kind == "obj" else {}
     try:
-        resolver: Any = _Beside(path)
+        resolver: Any = _Beside(path, budget)
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False, **options)
+    except MemoryError:
+        raise
     except Exception as fault:  # readers of a dozen formats, with their own faults each
-        reason = "it is damaged" if isinstance(fault, ImportError) else _one_line(fault)  # of what guesses encodings
+        reason = "it is damaged" if isinstance(fault, ImportError) else in_one_line(fault)  # of what guesses encodings
         raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from fault
     _require_finite(scene.geometry.values(), scene.graph)
+    budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
     return scene
 
 
-def _require_whole(kind: str, content: bytes) -> None:
+def require_kind(path: Path) -> None:
+    """ValueError where a file is of no kind of mesh, is none, or is too large; OSError where there is none."""
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in KINDS:
+        raise ValueError(f"no mesh is read from files of the kind {kind!r}; take one of {', '.join(KINDS)}")
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is a folder, a pipe or a device; give a file")
+    if found.st_size > LARGEST:
+        raise ValueError(f"it has more than {LARGEST >> 20} MB")
+
+
+def _content(path: Path) -> bytes:
+    require_kind(path)
+    return path.read_bytes()
+
+
+def _triangles(part: Any) -> int:
+    return len(getattr(part, "faces", ()))
+
+
+def _require_whole(kind: str, content: bytes, budget: Budget) -> None:
     if content.startswith(b"version https://git-lfs"):
         raise ValueError("it is a pointer of Git LFS to the file that is meant; fetch that one: git lfs pull")
     if (
@@ -84,12 +133,12 @@ def _require_whole(kind: str, content: bytes) -> None:
             raise ValueError("its archive is damaged") from fault
         if size > GROWTH * len(content) + 2**20:
             raise ValueError(f"its archive of {len(content)} bytes would grow to {size}")
+        budget.read(size)
 
 
 def _require_finite(parts: Iterable[Any], graph: Any) -> None:
     for part in parts:
-        if not np.all(np.abs(np.asarray(part.vertices, float)) < FARTHEST):
-            raise ValueError("it has vertices that are not finite, or too far away to reckon with")
+        require_finite(np.asarray(part.vertices, float))
         faces = np.asarray(getattr(part, "faces", ()))
         if faces.size and not 0 <= faces.min() <= faces.max() < len(part.vertices):
             raise ValueError(f"it has {len(part.vertices)} vertices, and triangles of others")
@@ -98,7 +147,8 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
             raise ValueError("it has parts whose place is not finite, or too far away to reckon with")
 
 
-def _one_line(fault: Exception) -> str:
+def in_one_line(fault: Exception) -> str:
+    """What a fault says, or its kind where it says nothing, as part of a sentence."""
     text = " ".join(str(fault).split())[:300]
     return "".join(c if c.isprintable() else "?" for c in text) or type(fault).__name__
 
@@ -106,8 +156,9 @@ def _one_line(fault: Exception) -> str:
 class _Beside:
     """What a mesh names, as trimesh asks for it: materials, textures and buffers in its folder or the one above."""
 
-    def __init__(self, path: Path):
-        self._folder = path.absolute().parent
+    def __init__(self, path: Path, budget: Budget):
+        self._folder, self._budget = path.absolute().parent, budget
+        self._known: dict[Path, bytes] = {}
 
     def get(self, name: str) -> bytes:
         """The content of a file. Raises OSError or ValueError where there is none, or one that may not be read."""
@@ -118,7 +169,10 @@ class _Beside:
             raise FileNotFoundError(f"there is no file {name[:100]!r} beside the mesh")
         if path.stat().st_size > LARGEST:
             raise ValueError(f"the file {name[:100]!r} has more than {LARGEST >> 20} MB")
-        return path.read_bytes()
+        if path not in self._known:
+            self._known[path] = path.read_bytes()
+            self._budget.read(len(self._known[path]))
+        return self._known[path]
 
     def __getitem__(self, name: str) -> bytes:
         return self.get(name)
@@ -132,14 +186,36 @@ class _Beside:
 
     def namespaced(self, namespace: str) -> _Beside:
         """The same for names below a folder."""
-        return _Beside(self._folder / namespace / "mesh")
+        return _Beside(self._folder / namespace / "mesh", self._budget)
 
 
 def _without_broken_textures(content: bytes) -> bytes:
     """A COLLADA file with grey for textures that refer to what is not there: its reader would drop the shapes too."""
+    from lxml import etree
 
-    def defined(name: bytes) -> bool:
-        return re.search(rb'sid="' + re.escape(name) + rb'"', content) is not None
+    try:
+        root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
+    except (etree.XMLSyntaxError, ValueError):  # which its reader tells of
+        return content
+    defined = {None, *(element.get("sid") for element in root.iter("{*}*"))}
+    broken = [each for each in root.iter("{*}texture") if each.get("texture", "") not in defined]
+    samplers = [
+        each for each in root.iter("{*}newparam") if (name := _source(each)) is not None and name not in defined
+    ]
+    if not broken and not samplers:
+        return content
+    for texture in broken:
+        color = texture.makeelement(etree.QName(etree.QName(texture).namespace, "color"))
+        color.text, color.tail = GREY, texture.tail
+        if texture.getparent() is not None:
+            texture.getparent().replace(texture, color)
+    for sampler in samplers:
+        if sampler.getparent() is not None:
+            sampler.getparent().remove(sampler)
+    return bytes(etree.tostring(root))
 
-    content = _SAMPLER.sub(lambda match: match[0] if defined(match[1]) else b"", content)
-    return _TEXTURE.sub(lambda match: match[0] if defined(match[1]) else b"<color>0.3 0.3 0.3 1</color>", content)
+
+def _source(parameter: Any) -> str | None:
+    """The name that a parameter of COLLADA refers to as a sampler, or None."""
+    found = parameter.find("{*}sampler2D/{*}source")
+    return None if found is None else (found.text or "")

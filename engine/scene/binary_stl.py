@@ -1,0 +1,43 @@
+"""Binary STL files: a header, and triangles of a fixed size, which NumPy reads as they lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FARTHEST = 1e15
+"""No mesh reaches so far, in whatever unit; beyond it products overflow."""
+_HEADER = 84
+_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+
+
+def count(path: str | Path) -> int:
+    """Triangles of a file that is a whole binary STL, by its length; 0 of any other."""
+    path = Path(path)
+    size = path.stat().st_size
+    if path.suffix.lower() != ".stl" or size < _HEADER or (size - _HEADER) % _TRIANGLE.itemsize:
+        return 0
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    found = int.from_bytes(header[-4:], "little")
+    return found if _HEADER + found * _TRIANGLE.itemsize == size else 0
+
+
+def corners(path: str | Path) -> NDArray[np.float64]:
+    """The corners (3t, 3) of its triangles, one after another. ValueError where one is not finite, or too far away."""
+    with Path(path).open("rb") as file:
+        file.seek(_HEADER, os.SEEK_SET)
+        triangles: Any = np.fromfile(file, _TRIANGLE)
+    found = triangles["corners"].reshape(-1, 3).astype(np.float64)
+    require_finite(found)
+    return np.asarray(found)
+
+
+def require_finite(vertices: NDArray[np.floating]) -> None:
+    """ValueError where a vertex is not finite, or too far away."""
+    if not np.all(np.abs(vertices) < FARTHEST):
+        raise ValueError("it has vertices that are not finite, or too far away to reckon with")

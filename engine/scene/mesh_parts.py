@@ -1,0 +1,195 @@
+"""What becomes of a mesh file: parts with colours, to be drawn, or the corners of convex hulls, which touch.
+
+It is worked out in a process of its own, see `engine.scene.mesh_reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.scene import binary_stl
+from engine.scene.convex_parts import Triangles, convex_parts
+from engine.scene.mesh_files import Budget, open_mesh
+
+Array = NDArray[np.floating]
+PIXELS, PIXELS_OF_BYTE = 1 << 24, 16
+"""So many pixels the textures of any mesh may have, and so many more for each byte that was read."""
+SAMPLED = 2048
+"""Pixels along the longer side of a texture, beyond which colours are taken from the means of neighbours."""
+MANY = 256
+"""Parts, beyond which they are one: whoever draws them has as much to do for each."""
+_PICTURES = ("PNG", "JPEG", "BMP", "GIF", "TGA", "TIFF", "WEBP")
+"""Kinds of pictures that are read; Pillow knows others for which it starts programs."""
+
+
+class MeshPart(NamedTuple):
+    """vertices (v, 3) in m, triangles (t, 3) of them, colors (v, 4) or (t, 4) RGBA in 0…255, or None without."""
+
+    vertices: NDArray[np.float64]
+    triangles: Triangles
+    colors: NDArray[np.uint8] | None
+
+
+def parts(path: str | Path, budget: Budget | None = None) -> list[MeshPart]:
+    """The parts of a mesh file, where they stand in it. Raises as `open_mesh`, also for textures that are too large.
+
+    The unit that a COLLADA file states is applied, the axis it calls "up" is not.
+    """
+    budget = budget or Budget()
+    with _bounded_pictures(budget) as pictures:
+        placed = _placed(open_mesh(path, budget=budget))
+        pictures.judge()
+        found = [part for mesh, pose in placed if (part := _part(mesh, pose, pictures)) is not None]
+    return found if len(found) <= MANY else [_joined(found)]
+
+
+def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
+    """The corners (k, 3) of the convex parts of a mesh file, or of its hull, in its own units.
+
+    Raises ValueError, in words that follow the file's name.
+    """
+    budget = budget or Budget()
+    if count := binary_stl.count(path):
+        budget.read(Path(path).stat().st_size)
+        return convex([(binary_stl.corners(path), np.arange(3 * count).reshape(-1, 3))])
+    with _bounded_pictures(None):
+        try:
+            found = [(mesh, pose) for mesh, pose in _placed(open_mesh(path, True, budget)) if hasattr(mesh, "faces")]
+        except (OSError, ValueError) as fault:
+            raise ValueError(f"cannot be read: {fault}") from fault
+    return convex([(_moved(mesh, pose), np.asarray(mesh.faces, np.int64)) for mesh, pose in found])
+
+
+def convex(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
+    """The corners (k, 3) of the convex parts that meshes, vertices and triangles, consist of, else of their hull."""
+    corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
+    if len(corners) < 4:
+        raise ValueError(f"has {len(corners)} corners; give it a volume")
+    return convex_parts(meshes) or (_corners(corners),)
+
+
+def _corners(corners: Array) -> Array:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.ascontiguousarray(corners[ConvexHull(corners).vertices])
+    except QhullError as fault:
+        raise ValueError("is flat; a mesh that touches needs a volume") from fault
+
+
+def _placed(scene: Any) -> list[tuple[Any, Array]]:
+    """The objects of a scene with the poses (4, 4) of their frames, one for each place where they stand."""
+    return [(scene.geometry[name], pose) for pose, name in map(scene.graph.get, scene.graph.nodes_geometry)]
+
+
+def _moved(mesh: Any, pose: Array) -> NDArray[np.float64]:
+    return np.asarray(mesh.vertices, np.float64) @ pose[:3, :3].T + pose[:3, 3]
+
+
+def _part(mesh: Any, pose: Array, pictures: _Pictures) -> MeshPart | None:
+    import trimesh
+
+    if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
+        return None
+    vertices = _moved(mesh, pose)
+    unit = mesh.metadata.get("units", "meters")
+    if unit != "meters" and "meters" in unit:
+        vertices = vertices * trimesh.units.unit_conversion(unit, "meters")
+    return MeshPart(vertices, np.asarray(mesh.faces, np.int64), _colors(mesh, pictures))
+
+
+def _joined(found: Sequence[MeshPart]) -> MeshPart:
+    """Parts as one, whose triangles have vertices of their own; what has no colour among others is white."""
+    colors = [part.colors for part in found]
+    vertices = np.concatenate([part.vertices[part.triangles].reshape(-1, 3) for part in found])
+    triangles = np.arange(len(vertices)).reshape(-1, 3)
+    if all(each is None for each in colors):
+        return MeshPart(vertices, triangles, None)
+    white = np.full(4, 255, np.uint8)
+    tints = [
+        np.broadcast_to(white, (len(part.triangles), 3, 4)) if tint is None
+        else tint[part.triangles] if len(tint) == len(part.vertices)
+        else np.broadcast_to(tint[:, None], (len(tint), 3, 4))
+        for part, tint in zip(found, colors, strict=True)
+    ]  # fmt: skip
+    return MeshPart(vertices, triangles, np.concatenate(tints).reshape(-1, 4))
+
+
+def _colors(mesh: Any, pictures: _Pictures) -> NDArray[np.uint8] | None:
+    """(v, 4) or (t, 4), or None where the file gives no colour."""
+    visual: Any = mesh.visual
+    if visual.kind == "texture":
+        material = visual.material
+        image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+        if image is not None and visual.uv is not None:
+            return pictures.colors(image, np.asarray(visual.uv, float))
+        return np.tile(np.asarray(material.main_color, np.uint8), (len(mesh.vertices), 1))
+    if visual.kind == "vertex":
+        return np.asarray(visual.vertex_colors, np.uint8)
+    if visual.kind == "face":
+        return np.asarray(visual.face_colors, np.uint8)
+    return None
+
+
+class _Pictures:
+    """The textures of a mesh: each is read once, however many materials name it, and all have a bound of pixels."""
+
+    def __init__(self, budget: Budget, opened: Any):
+        self._budget, self._open, self._count = budget, opened, 0
+        self._known: dict[bytes, Any] = {}
+        self._pixels: dict[int, NDArray[np.uint8]] = {}
+
+    def open(self, file: Any, *_: Any, **__: Any) -> Any:
+        """As `PIL.Image.open`."""
+        content = file.read()
+        if content not in self._known:
+            file.seek(0)
+            image = self._known[content] = self._open(file, formats=_PICTURES)
+            self._count += image.width * image.height
+        return self._known[content]
+
+    def judge(self) -> None:
+        """ValueError where there are more pixels than may be."""
+        most = PIXELS + PIXELS_OF_BYTE * self._budget.bytes
+        if self._count > most:
+            raise ValueError(
+                f"its textures have {self._count / 1e6:.0f} million pixels, and at most {most / 1e6:.0f} million are "
+                "read of files of its size; give smaller pictures"
+            )
+
+    def colors(self, image: Any, uv: Array) -> NDArray[np.uint8]:
+        """(v, 4): the colours of a texture at places (v, 2), as trimesh takes them."""
+        if id(image) not in self._pixels:
+            factor = -(-max(image.size) // SAMPLED)
+            rgba = image if image.mode == "RGB" and factor > 1 else image.convert("RGBA")
+            self._pixels[id(image)] = np.asarray((rgba.reduce(factor) if factor > 1 else rgba).convert("RGBA"))
+            image.close()  # what it was decoded to goes; it stays known, so that no other has its id
+        pixels = self._pixels[id(image)]
+        height, width = pixels.shape[:2]
+        x, y = (uv[:, 0] * (width - 1)) % width, ((1 - uv[:, 1]) * (height - 1)) % height
+        return np.asarray(pixels[y.round().astype(np.int64) % height, x.round().astype(np.int64) % width])
+
+
+@contextmanager
+def _bounded_pictures(budget: Budget | None) -> Iterator[_Pictures]:
+    """What opens pictures for trimesh meanwhile; without a budget none is opened."""
+    import PIL.Image
+
+    opened, most = PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS
+    pictures = _Pictures(budget or Budget(), opened)
+    PIL.Image.MAX_IMAGE_PIXELS = None  # all are counted
+    PIL.Image.open = pictures.open if budget is not None else _closed  # type: ignore[assignment]
+    try:
+        yield pictures
+    finally:
+        PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS = opened, most
+
+
+def _closed(*_: Any, **__: Any) -> Any:
+    raise OSError("pictures touch nothing")

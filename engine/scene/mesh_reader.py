@@ -1,0 +1,208 @@
+"""Mesh files, read in a process of their own that has bounds in time and memory for each of them.
+
+One process reads all of a program's meshes, one after another; it is started with the first, and ends when it is not
+asked for anything for a while. What it may take for a file grows with the file (`engine.scene.mesh_child.bounds`).
+Binary STL files, which are numbers of a known count, are read here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.process import OnePerProcess
+from engine.scene import binary_stl
+from engine.scene.mesh_child import MEMORY_USED, bounds
+from engine.scene.mesh_files import require_kind
+from engine.scene.mesh_parts import MeshPart
+
+_CHILD = """\
+import sys, types
+for name in ("engine", "engine.scene"):  # what these packages import is not needed here
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [sys.argv[1] + name[6:].replace(".", "/")]
+from engine.scene.mesh_child import main
+main()
+"""
+LOOK = 0.02
+"""s between two looks at what it has computed."""
+PATIENCE, SLOWNESS = 60.0, 10.0
+"""s of the clock after which the process is ended for a file, and so many more for each second it may compute."""
+
+
+def read_mesh(path: str | os.PathLike[str]) -> list[MeshPart]:
+    """The parts of a mesh file, with the colours of their materials, where they stand in it, in m.
+
+    The unit that a COLLADA file states is applied, the axis it calls "up" is not. Files that it names (materials,
+    textures, buffers) are read from its folder and the one above only.
+
+    Raises OSError where it cannot be read, and ValueError, in one sentence that does not name it, where it is no mesh,
+    is not whole, holds what is not finite, or takes more time or memory than a file of its size may.
+    """
+    path = Path(path)
+    require_kind(path)
+    if count := binary_stl.count(path):
+        return [MeshPart(binary_stl.corners(path), np.arange(3 * count).reshape(-1, 3), None)]
+    rows = _reader().ask("parts", path)
+    return [MeshPart(vertices, triangles, colors if len(colors) else None) for vertices, triangles, colors in rows]
+
+
+def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
+    """The corners (k, 3) of the convex hulls that stand for the mesh in a file, in its own units.
+
+    Raises OSError where it cannot be read, and ValueError, in words that follow the file's name.
+    """
+    return tuple(corners for (corners,) in _reader().ask("hulls", Path(path)))
+
+
+class _Ended(Exception):
+    """The process ended before it answered; the message says why."""
+
+
+class _Reader:
+    """The process, and the way to it; one thread at a time asks."""
+
+    def __init__(self) -> None:
+        self._asking = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
+        atexit.register(self.end)
+
+    def ask(self, what: str, path: Path) -> list[tuple[np.ndarray, ...]]:
+        """The arrays that a file gives, by rows. Raises OSError, or ValueError in one sentence."""
+        path = path.absolute()
+        path.open("rb").close()
+        size = path.stat().st_size
+        request = json.dumps([what, os.fsencode(path).decode("latin-1")]).encode() + b"\n"
+        of_hulls = "cannot be read: " if what == "hulls" else ""
+        with self._asking:
+            try:
+                answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
+            except _Ended as fault:
+                raise ValueError(f"{of_hulls}{fault}") from None
+            except BaseException:  # Ctrl-C, too: what the process would answer belongs to nobody
+                self.end()
+                raise
+        header, arrays = answer or ({"refusal": "the process that reads meshes ended early"}, [])
+        if header["refusal"] == MEMORY_USED:
+            raise ValueError(of_hulls + _too_much("memory", size))
+        if header["refusal"] is not None:
+            raise ValueError(header["refusal"])
+        columns = [
+            np.split(joined, np.cumsum(lengths)[:-1]) for lengths, joined in zip(arrays[::2], arrays[1::2], strict=True)
+        ]
+        return list(zip(*columns, strict=True))
+
+    def _answer(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+        """What the process answers; None where it had ended before it was asked. Raises _Ended where it ends now."""
+        if self._process is not None and self._process.poll() is not None:
+            self.end()
+        if self._process is None:
+            self._process = _start()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with _Watch(process, PATIENCE + SLOWNESS * bounds(size)[0]) as watch:
+            with suppress(BrokenPipeError):  # it has ended, as is seen below
+                process.stdin.write(request)
+                process.stdin.flush()
+            while (line := process.stdout.readline())[:1].isdigit():
+                watch.most = float(line)
+            if line.endswith(b"\n"):
+                header = json.loads(line)
+                arrays = [_received(process.stdout, dtype, shape) for dtype, shape in header["arrays"]]
+                if header["last"]:
+                    self.end()
+                return header, arrays
+        code, said = process.wait(), process.stderr.read()
+        self.end()
+        if code == 0:
+            return None
+        if -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGKILL", 0)):
+            raise _Ended(_too_much("time", size))
+        reason = said.decode(errors="replace").strip().rpartition("\n")[2] or f"with {code}"
+        raise _Ended(f"the process that reads it ended early ({reason})")
+
+    def end(self) -> None:
+        """End the process now; the next question starts another."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with suppress(OSError):  # what was to be written goes nowhere
+                if stream is not None:
+                    stream.close()
+
+
+class _Watch:
+    """Meanwhile a process is ended that computes until its clock comes to `most`, or for so many seconds of ours."""
+
+    def __init__(self, process: subprocess.Popen[bytes], patience: float):
+        self._process, self._end, self.most = process, time.monotonic() + patience, float("inf")
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watch of the mesh reader", daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(LOOK):
+            if time.monotonic() > self._end or _computed(self._process.pid) > self.most:
+                self._process.kill()
+                return
+
+
+def _computed(pid: int) -> float:
+    """Seconds that another process has computed, by Linux's number for its clock; 0 where that is not known."""
+    if sys.platform != "linux":
+        return 0.0
+    try:
+        return time.clock_gettime(~pid << 3 | 2)
+    except OSError:  # it has ended
+        return 0.0
+
+
+_reader = OnePerProcess(_Reader)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[1])]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )  # fmt: skip
+
+
+def _received(stream: Any, dtype: str, shape: list[int]) -> np.ndarray:
+    array = np.empty(shape, dtype)
+    if array.nbytes and stream.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+        raise _Ended("the process that reads it ended early")
+    return array
+
+
+def _too_much(of_what: str, size: int) -> str:
+    told = f"{size / 2**20:.1f} MB" if size >= 100_000 else f"{size / 1000:.1f} kB"
+    return (
+        f"it takes more {of_what} than a file of {told} may; give a simpler mesh, or one that repeats and nests its "
+        "parts less"
+    )
