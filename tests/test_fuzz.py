@@ -11,7 +11,8 @@ import pytest
 
 FUZZ = Path(__file__).parent / "fuzz"
 INPUTS = 100  # for each reader
-READERS = {"importer", "srdf", "meshes", "heights", "sessions", "recordings", "results"}
+MESHES = {"stl", "obj", "collada", "ply", "off", "gltf"}
+READERS = {"importer", "srdf", *MESHES, "heights", "sessions", "recordings", "results"}
 
 
 def fuzz(*words: str) -> tuple[int, str]:

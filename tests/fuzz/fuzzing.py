@@ -144,7 +144,7 @@ def _loop(
     at_work: mmap.mmap,
 ) -> None:  # fmt: skip
     pools = {suffix: list(seeds) for suffix, seeds in target.seeds(folder).items()}
-    lines, end, done = Lines((str(ROOT / "engine"), str(ROOT / "app"))), time.monotonic() + seconds, 0
+    lines, end, done = Lines((str(ROOT / "engine"), str(ROOT / "app"), *target.watched)), time.monotonic() + seconds, 0
     report = Report()
     for suffix, pool in pools.items():  # what sound files reach is not new
         for data in pool:

@@ -241,7 +241,7 @@ def of_array(data: bytes, chance: Chance) -> bytes:
 
 
 def of_archive(data: bytes, chance: Chance) -> bytes:
-    """An .npz file of which one array is mutated, removed or renamed; now and then as bytes."""
+    """An archive, as .npz and .zae files are, with one member mutated, removed or renamed; now and then as bytes."""
     if chance.randrange(10) == 0:
         return of_bytes(data, chance, (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"\0" * 4, b"\xff" * 4))
     try:
@@ -256,11 +256,14 @@ def of_archive(data: bytes, chance: Chance) -> bytes:
     if way == 0:
         del members[name]
     elif way == 1:
-        members[chance.choice((name + "x", "../" + name, chance.choice(list(members))))] = members.pop(name)
+        other = chance.choice((name + "x", "../" + name, chance.choice(list(members))))
+        members[other] = members.pop(name)
     elif way == 2:
         members[name] = members[chance.choice(list(members))]
     elif name in ("settings.npy", "setups.npy", "setup.npy"):
         members[name] = _text_array(members[name], chance)
+    elif members[name].lstrip()[:1] == b"<":
+        members[name] = of_xml(members[name], chance)
     else:
         members[name] = of_array(members[name], chance)
     made = io.BytesIO()

@@ -7,35 +7,27 @@ import importlib
 import json
 import random
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import meshes
 import mutations
 import numpy as np
+from promises import Broken, Refused, sentence
 
 import engine
 from app.features import session_text
-from app.gl import meshfile
 from app.gl.camera import Camera
 from app.simulation import grounds
 from app.simulation.messages import Settings
 from engine.bench import results
-from engine.scene import hull
 from engine.urdf import load, srdf
 
 ROOT = Path(__file__).parents[2]
 DIALECTS = ROOT / "tests" / "engine" / "dialects"
 _ARRAYS = ("home_rotation", "home_position", "mass", "first_moment", "inertia", "damping", "friction", "link_rotation",
            "link_position", "gravity")  # fmt: skip
-
-
-class Broken(AssertionError):
-    """The product has not kept a promise, though it raised nothing."""
-
-
-class Refused(Exception):
-    """The file was not taken, as it should be."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +39,8 @@ class Target:
     mutate: Callable[[bytes, random.Random], bytes]
     read: Callable[[Path, bytes], None]
     refusals: tuple[type[Exception], ...]
+    watched: tuple[str, ...] = ()
+    """Folders, beside the product's, whose lines are looked at."""
 
 
 def _told(found: Iterable[engine.Diagnostic]) -> None:
@@ -55,11 +49,6 @@ def _told(found: Iterable[engine.Diagnostic]) -> None:
             raise Broken(f"a diagnostic says nothing: {entry}")
         if len(str(entry)) > 3000 or not str(entry).isprintable():
             raise Broken(f"a diagnostic is no sentence: {str(entry)[:300]!r}")
-
-
-def _sentence(text: str) -> None:
-    if not text or len(text) > 3000 or not text.isprintable():
-        raise Broken(f"no sentence: {text[:300]!r}")
 
 
 def _sound(model: engine.Model) -> None:
@@ -132,55 +121,6 @@ def _srdfs(_: Path) -> dict[str, list[bytes]]:
     return {".srdf": [text.encode()]}
 
 
-def _of_mesh(data: bytes, chance: random.Random) -> bytes:
-    if data.lstrip()[:1] == b"<":
-        return mutations.of_xml(data, chance)
-    if data[:2] == b"PK":
-        return mutations.of_archive(data, chance)
-    return mutations.of_bytes(data, chance, _OF_MESHES)
-
-
-_OF_MESHES = (
-    b"\xff" * 4, b"\0" * 4, b"\0\0\xc0\x7f", b"nan", b" -1", b"9999999999", b"/", b"\n", b"1e400", b"mtllib x.mtl\n",
-    b"[", b"{",
-)  # fmt: skip
-
-
-def _mesh(path: Path, data: bytes) -> None:
-    """Touched, which takes a volume, and drawn."""
-    path.write_bytes(data)
-    refused = 0
-    for read in (hull.hulls, meshfile.read):
-        try:
-            found: Any = read(str(path))
-        except ValueError as fault:
-            _sentence(str(fault))
-            refused += 1
-            continue
-        arrays = found if isinstance(found, tuple) else (found.vertices, found.normals)
-        if not all(np.all(np.isfinite(each)) for each in arrays):
-            raise Broken(f"{read.__module__} answers a mesh that is not finite")
-    hull._hulls.cache_clear()
-    if refused == 2:
-        raise Refused
-
-
-def _meshes(_: Path) -> dict[str, list[bytes]]:
-    import trimesh
-
-    seeds: dict[str, list[bytes]] = {}
-    parts = [trimesh.creation.box(extents=[0.1, 0.2, 0.3]), trimesh.creation.icosphere(subdivisions=0, radius=0.1)]
-    parts[1].visual.vertex_colors = [255, 0, 0, 255]
-    for kind in ("stl", "stl_ascii", "obj", "ply", "off", "dae"):
-        made = [part.export(file_type=kind) for part in parts]
-        if all(made):  # COLLADA needs pycollada to be written
-            suffix = f".{kind.partition('_')[0]}"
-            seeds.setdefault(suffix, []).extend(each.encode() if isinstance(each, str) else each for each in made)
-    seeds[".glb"] = [trimesh.Scene(parts).export(file_type="glb")]
-    seeds[".stl"].append(seeds[".stl"][0][:80] + b"\xff\xff\xff\xff" + seeds[".stl"][0][84:])
-    return seeds
-
-
 def _heights(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     ground = grounds.of_file(path, 0.1).ground
@@ -219,7 +159,7 @@ def _session(path: Path, data: bytes) -> None:
             found.append(part())
         except ValueError as fault:
             found.append(None)
-            _sentence(str(fault))
+            sentence(str(fault))
     settings, _, pose, seen, *_ = found
     if settings is not None:
         gains = np.array(settings.gains).ravel()
@@ -303,7 +243,10 @@ TARGETS = {
     for target in (
         Target("importer", _urdfs, mutations.of_xml, _import, (Refused,)),
         Target("srdf", _srdfs, mutations.of_xml, _srdf, (Refused,)),
-        Target("meshes", _meshes, _of_mesh, _mesh, (Refused,)),
+        *(
+            Target(kind, partial(meshes.seeds, kind), meshes.mutated, meshes.read, (Refused,), meshes.READERS)
+            for kind in meshes.KINDS
+        ),
         Target("heights", _arrays, mutations.of_array, _heights, SAID),
         Target("sessions", _sessions, mutations.of_json, _session, SAID),
         Target("recordings", _recordings, mutations.of_archive, _recording, SAID),

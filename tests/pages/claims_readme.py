@@ -151,8 +151,8 @@ def shell() -> Iterable[str]:
     )
     yield "opens the window and plays a run, with its robot; `--robot FILE` where that has moved |"
     yield (
-        "each with its line and its cure; `--fix OUT` writes a repaired copy, in which only the faulty places "
-        "are changed |"
+        "each with its line and its cure, and with collision meshes; `--fix OUT` writes a repaired copy, in which only "
+        "the faulty places are changed |"
     )
     yield "| `main.py generate chain 100` | the URDF of a random chain or tree of any size |"
     yield "| `main.py render ROBOT --out FILE.png` | a picture of a robot at a configuration, drawn offscreen |"
