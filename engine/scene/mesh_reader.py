@@ -90,6 +90,7 @@ class _Reader:
             try:
                 answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
             except _Ended as fault:
+                self.end()
                 raise ValueError(f"{of_hulls}{fault}") from None
             except BaseException:  # Ctrl-C, too: what the process would answer belongs to nobody
                 self.end()

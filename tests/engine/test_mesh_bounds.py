@@ -127,14 +127,14 @@ ATTACKS: dict[str, Callable[[Path], str | bytes]] = {
 
 
 class Use:
-    """What the program and its reader of meshes take from here on, beside the reader's start."""
+    """What this thread and the reader of meshes take from here on, beside the reader's start."""
 
     def __init__(self, folder: Path):
         (folder / "first.dae").write_text(collada(), "utf-8")
         engine.read_mesh(folder / "first.dae")  # so that the process runs, and has imported all
         self._reader = mesh_reader._reader()._process
         Path(f"/proc/{self._reader.pid}/clear_refs").write_text("5")  # its peak of memory is that from here on
-        self._before, self._own, self._room = self._seconds(), time.process_time(), self._memory()
+        self._before, self._own, self._room = self._seconds(), time.thread_time(), self._memory()
         self._ended, self._peak = self._of_ended(), 0
 
     def _seconds(self) -> float:
@@ -153,7 +153,7 @@ class Use:
     @property
     def seconds(self) -> float:
         now = self._seconds() if self._reader.poll() is None else self._of_ended() - self._ended
-        return now - self._before + time.process_time() - self._own
+        return now - self._before + time.thread_time() - self._own
 
     def look(self) -> None:
         """Note the memory that the reader has had so far."""
@@ -293,6 +293,24 @@ def test_after_ctrl_c_the_next_file_is_not_answered_by_the_last(tmp_path: Path, 
             engine.read_mesh(tmp_path / "one.obj")
     (part,) = engine.read_mesh(tmp_path / "two.obj")
     np.testing.assert_allclose(np.ptp(part.vertices, 0), 2)
+
+
+def test_a_process_that_is_killed_while_it_answers_is_told_and_started_again(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "a.obj").write_text(TETRAHEDRON + FACES)
+    received = mesh_reader._received
+
+    def killed(stream: object, *what: object) -> np.ndarray:
+        mesh_reader._reader()._process.kill()
+        mesh_reader._reader()._process.wait()
+        return received(stream, what[0], [1 << 20])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mesh_reader, "_received", killed)
+        with pytest.raises(
+            ValueError, match=r"^the collision mesh .*a\.obj cannot be read: the process .* ended early"
+        ):
+            hulls(str(tmp_path / "a.obj"))
+    assert len(hulls(str(tmp_path / "a.obj"))[0]) == 4
 
 
 SCRIPT = """
