@@ -20,7 +20,7 @@ from engine.kernels.collision import convex, manifold
 from engine.kernels.contact import rounding, search
 from engine.kernels.contact.by_bodies import NEAR
 from engine.scene import Scene, pairs, points, thresholds
-from engine.scene.points import KEPT
+from engine.scene.points import KEPT, WALKED
 
 PAGE = "docs/contact.md"
 claims = page_text.of(PAGE)
@@ -139,6 +139,10 @@ def by_bodies() -> Iterable[str]:
         f"$\\epsilon$ goes with the merit, down to {g(rounding.least_weight(1.0))}, and the last step is taken with "
         f"{e(search._LAST_STEP)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
+    yield f"down to a residual of {e(search._NEAR)} ({e(search._NEAR_SINGLE)} in single precision), and Newton's steps"
+    yield f"give up after {word(search._STALLED)} in a row that gain less than half"
+    yield f"Of a hull with {WALKED} corners or more, distances count less what it would take to get there"
+    yield f"loses that height, over the angle of {g(thresholds.LEAN)} rad/s in a step, of its distance"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"

@@ -279,3 +279,23 @@ def by_the_inertias_of_bodies() -> None:
         Omega[k, k], s[k] = problem.omega[i].reshape(3, 3), problem.s[i]
     dv = solve(R.M + J.T @ Omega @ J, J.T @ s)
     same(R.M @ dv, J.T @ (s - Omega @ J @ dv))
+
+
+@law(
+    PAGE,
+    r"f = I a + u \ddot y + p \qquad \tau = w^T a + d \ddot y + r",
+    r"S^T I S + S^T u + w^T S",
+)
+def mimic_joints() -> None:
+    """Two joints in a row that one coordinate moves, beside what their bodies' own forces are."""
+    I, p, S = R.random.normal(size=(2, 6, 6)), R.random.normal(size=(2, 6)), R.random.normal(size=(2, 6))
+    a, ydd = R.random.normal(size=6), 0.7
+    near = a + S[0] * ydd
+    outer = I[1] @ (near + S[1] * ydd) + p[1]
+    inner = I[0] @ near + p[0] + outer
+    u, w, d, r = I[1] @ S[1], I[1].T @ S[1], S[1] @ I[1] @ S[1], S[1] @ p[1]
+    whole, push = I[0] + I[1], p[0] + p[1]
+    d, r = d + S[0] @ whole @ S[0] + S[0] @ u + w @ S[0], r + S[0] @ push
+    u, w = u + whole @ S[0], w + whole.T @ S[0]
+    same(whole @ a + u * ydd + push, inner)
+    same(w @ a + d * ydd + r, S[0] @ inner + S[1] @ outer)
