@@ -381,26 +381,33 @@ def end_take_back(count, dt, topology, ground):
 
 
 @apart
+def _searched(count, joints, inertia, topology, ground):
+    """Take a search that has begun to its end."""
+    over = False
+    while not over:
+        over = advance(count, joints, inertia, topology, ground.bodies, ground.tree, ground.work)
+
+
+@kernel
 def impulses_by_bodies(count, frictional, joints, dt, forces, topology, ground):
     """Impulses that obey the law into `ground.impulses`, from those of the step before there; returns their residual.
 
     `ground.column` (nv,) is what they change of v_f.
     """
-    found = begin_impulses(count, frictional, joints, dt, forces.inertia[0], topology, ground)
+    inertia = forces.inertia[0]
+    found = begin_impulses(count, frictional, joints, dt, inertia, topology, ground)
     while not found:
-        if advance(count, joints, forces.inertia[0], topology, ground.bodies, ground.tree, ground.work):
-            found = check_impulses(count, joints, dt, forces.inertia[0], topology, ground)
+        _searched(count, joints, inertia, topology, ground)
+        found = check_impulses(count, joints, dt, inertia, topology, ground)
     put_down(count, frictional, joints, ground)
     return ground.tree.search.numbers[LEAST]
 
 
-@apart
+@kernel
 def take_back_by_bodies(count, dt, forces, topology, ground):
     """The displacement that takes overlaps back, into `ground.shift`; returns whether there is any."""
     if not begin_take_back(count, dt, forces.inertia[0], topology, ground):
         return False
-    found = False
-    while not found:
-        found = advance(count, 0, forces.inertia[0], topology, ground.bodies, ground.tree, ground.work)
+    _searched(count, 0, forces.inertia[0], topology, ground)
     end_take_back(count, dt, topology, ground)
     return True
