@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -23,6 +25,10 @@ FREE_TEXT, RATIO_TEXT = 4 << 20, 4
 """The same for arrays of text, which are parsed."""
 Header = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an array."""
+
+
+class TooTight(ValueError):
+    """An archive holds more than one of its size is believed to; `unpack` makes one of the size that it needs."""
 
 
 def header(file: IO[bytes]) -> tuple[Header, int]:
@@ -114,11 +120,28 @@ def write_archive(
         file.truncate()
 
 
+def unpack(path: str | Path, out: str | Path, most: int) -> None:
+    """Write an archive plain, in pieces: as large as its arrays, and so read again, however tightly they were packed.
+
+    Raises OSError where that cannot be, and ValueError where it is damaged or its arrays take more than `most` bytes.
+    """
+    try:
+        with files.regular(path) as opened, zipfile.ZipFile(opened) as archive:
+            if (told := sum(info.file_size for info in archive.infolist())) > most:
+                raise ValueError(f"its arrays take {told / 2**30:.1f} GB, and at most {most / 2**30:.0f} are read")
+            with files.replacing(out) as file, zipfile.ZipFile(file, "w") as plain:
+                for info in archive.infolist():
+                    with archive.open(info) as packed, plain.open(info.filename, "w", force_zip64=True) as target:
+                        shutil.copyfileobj(packed, target, 1 << 20)
+    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error, RuntimeError) as fault:
+        raise ValueError(f"{Path(path).name} cannot be unpacked: {fault}") from None
+
+
 def require_fits(headers: Mapping[str, Header], size: int) -> None:
     """ValueError where arrays take more than an archive of so many bytes may hold, or hold what none may."""
     for what, kinds, most in (("arrays", "biufUS", FREE + RATIO * size), ("text", "US", FREE_TEXT + RATIO_TEXT * size)):
         if (told := total(headers, kinds)) > most:
-            raise ValueError(
+            raise TooTight(
                 f"its {what} would take {told / 1e6:.0f} MB, and of a file of {size / 1e6:.1f} MB at most "
                 f"{most / 1e6:.0f} are unpacked"
             )

@@ -1,4 +1,4 @@
-"""The headless commands: `main.py run | repeat | info | check | bench | compare | generate …`.
+"""The headless commands: `main.py run | repeat | unpack | info | check | bench | compare | generate …`.
 
 With ``--json`` a command prints one object on standard output; everything else goes to standard error.
 Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
@@ -28,6 +28,7 @@ from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
 from engine.model import Model, ModelError, generate
 from engine.repeat_command import add_arguments as add_repeat_arguments
+from engine.repeat_command import add_unpack_arguments
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
@@ -72,6 +73,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
     again = "run a trajectory's file again, and compare every state bit for bit"
     add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
+    plain = "write a run's file as large as what it holds, where it is packed too tightly to be trusted"
+    add_unpack_arguments(commands.add_parser("unpack", help=plain, description=plain))
     faults = "all that is wrong with a URDF, each fault with its line and cure"
     check = commands.add_parser("check", help=faults, description=faults)
     add_check_arguments(check)

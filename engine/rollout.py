@@ -313,7 +313,9 @@ def require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
     if not samples or not fits:
         raise ValueError(UNORDERED)
     if samples > (most := FREE_SAMPLES + size // BYTES):
-        raise ValueError(f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {most}")
+        raise array_files.TooTight(
+            f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {most}"
+        )
 
 
 UNORDERED = "its times are not in order, or not as many as its states"

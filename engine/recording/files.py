@@ -207,6 +207,9 @@ def read_run(path: str | Path) -> SavedRun:
         raise ValueError(_NO_RUN.format(name, "it is no .npz file, or not whole")) from None
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
+    except array_files.TooTight as fault:
+        cure = f"if you know where it comes from, `main.py unpack {name} NEW.npz` writes a larger file, which is read"
+        raise ValueError(f"{name} is packed more tightly than a file is trusted: {fault}; {cure}") from None
     except (EOFError, ValueError, zlib.error, RuntimeError) as fault:  # such as NotImplementedError, RecursionError
         raise ValueError(_NO_RUN.format(name, fault)) from None
     if not isinstance(settings, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 import zipfile
 
@@ -10,6 +11,7 @@ import pytest
 from test_recording_files import opened, recorded, save  # noqa: F401  # recorded is a fixture
 
 import engine
+from engine import cli, repeat_command
 from engine.rollout import save as save_trajectory
 
 
@@ -87,3 +89,31 @@ def test_a_robot_that_rests_for_long_is_written_so_that_it_is_read_again(tmp_pat
         path, model, engine.Trajectory(*(x[:15_000] for x in (run.time, rest, rest, rest))), {"robot": "pendulum"}
     )
     assert path.stat().st_size < 15_000 * 8
+
+
+def test_a_run_that_an_earlier_version_packed_is_read_once_it_is_unpacked(tmp_path, monkeypatch, capsys, taken):
+    """Of a robot that rested for long; reading it as it is could take a machine, and so can no file unasked."""
+    model, samples, settings = engine.load(engine.find_robot("quadruped")), 60_000, {"robot": "quadruped", "dt": 1e-3}
+    q, rest = np.tile(model.neutral(), (samples, 1)), np.zeros((samples, model.nv))
+    run = engine.Trajectory(np.arange(samples) * 1e-3, q, rest, rest)
+    old, plain = tmp_path / "old.npz", tmp_path / "plain.npz"
+    save_trajectory(plain, model, run, settings)
+    arrays = dict(np.load(plain))
+    np.savez_compressed(old, **arrays)
+    assert old.stat().st_size < 1e6
+    with pytest.raises(ValueError, match=r"60000 states.*`main\.py unpack old\.npz NEW\.npz`"):
+        engine.read_run(old)
+    plain.unlink()
+    assert taken(lambda: cli.main(["unpack", str(old), str(plain)])) < 10e6
+    assert cli.main(["unpack", str(old), str(plain), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"run": str(old), "file": str(plain)}
+    found = engine.read_run(plain)
+    assert all(np.array_equal(found.arrays[name], x) for name, x in arrays.items())
+    assert len(engine.recording_of(found, model).runs[0]) == samples
+    (tmp_path / "half.npz").write_bytes(old.read_bytes()[:-1000])
+    for name, told in (("half", "cannot be unpacked: File is not a zip file"), ("none", "No such file"), ("", "")):
+        monkeypatch.setattr(repeat_command, "LARGEST", 2**30 if name else 1_000_000)
+        before = plain.read_bytes()
+        assert cli.main(["unpack", str(tmp_path / f"{name or 'old'}.npz"), str(plain)]) == 2
+        assert (told or "its arrays take 0.0 GB, and at most 0 are read") in capsys.readouterr().err
+        assert plain.read_bytes() == before

@@ -124,6 +124,14 @@ def repeat() -> Iterable[str]:
     yield "run: a file of `run --out`, or of the window."
 
 
+@page_text.of("main.py unpack")
+def unpack() -> Iterable[str]:
+    """Those of `unpack`."""
+    yield from ANYWHERE
+    yield "run: a file that is packed too tightly to be read."
+    yield "out: where it is written as large as what it holds."
+
+
 @page_text.of("main.py compare")
 def comparing() -> Iterable[str]:
     """Those of `compare`."""
