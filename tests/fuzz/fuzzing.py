@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import mmap
@@ -151,6 +152,7 @@ def _loop(
             lines.start()
             _read(target, folder / f"input{suffix}", data, Report(), keep)
             lines.stop()
+    gc.freeze()  # what is imported stays: the collector need not walk through it again and again
     suffixes = list(pools)
     while done < inputs and time.monotonic() < end:
         suffix = chance.choice(suffixes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import signal
 import struct
@@ -84,12 +85,26 @@ def read(path: Path, data: bytes) -> None:
             continue
         if not all(np.all(np.isfinite(x)) for row in rows for x in row):
             raise Broken(f"{what} are not finite")
+        if _seen(what, rows):
+            continue
         if what == "hulls":
             _touch([corners for (corners,) in rows])
         elif rows:
             _draw([(vertices, triangles, colors if len(colors) else None) for vertices, triangles, colors in rows])
     if refused == 2:
         raise Refused
+
+
+_KNOWN: set[bytes] = set()
+
+
+def _seen(what: str, rows: mesh_child.Rows) -> bool:
+    """Whether an input before led to the same arrays, of which nothing else would come."""
+    arrays = [(x.dtype.str, x.shape, x.tobytes()) for row in rows for x in row]
+    key = hashlib.sha1(repr((what, arrays)).encode()).digest()
+    before = key in _KNOWN
+    _KNOWN.add(key)
+    return before
 
 
 def _touch(hulls: list[np.ndarray]) -> None:
