@@ -65,6 +65,8 @@ def name_once(document: Document, root: Element) -> None:
     count: Counter[str] = Counter()
     for element in root.iter(*_TAGS, *(f"{{*}}{tag.partition(':')[2]}" for tag in _TAGS if ":" in tag), *_ATTRIBUTES):
         tag = tag_of(element)
+        if tag not in _TAGS and tag not in _ATTRIBUTES:  # of another prefix
+            continue
         said = [f"gives {_TAGS[tag]}, and is not of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
         said += [f"{attribute} bears on the motion, and is not of URDF" for attribute in given]

@@ -14,7 +14,7 @@ from engine import files
 from engine.model import Diagnostic, Model, ModelError
 from engine.urdf import physical_checks
 from engine.urdf.assembly import assemble
-from engine.urdf.markup import Document
+from engine.urdf.markup import Document, TooMany
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
 from engine.urdf.srdf import read as read_srdf
@@ -87,7 +87,10 @@ def examine(
     """
     document = Document(path, package_dirs, trust_xacro, content)
     with files.nothing_collected():
-        return _examined(document, package_dirs, floating, mimic)
+        try:
+            return _examined(document, package_dirs, floating, mimic)
+        except TooMany:
+            return None, document.all_found()
 
 
 def _examined(

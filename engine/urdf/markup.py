@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,7 @@ NO_LIMIT = "1e10"
 """How a file says that there is no limit where it has to say something."""
 
 MOST = 50_000
-"""So many faults are kept; of the rest of a file that has more, it is said how many they are."""
+"""So many faults are kept; of warnings beyond them it is said how many they are, and an error ends the reading."""
 
 MOST_ATTRIBUTES = 10_000
 """Of an element whose place in the file is looked for."""
@@ -45,6 +45,10 @@ LONGEST = 1000
 """Characters of a name, and of what a diagnostic says; no robot's file needs more."""
 
 Repair = tuple[Edit, ...]
+
+
+class TooMany(Exception):
+    """A file has an error beyond the faults that are kept: it is not read further."""
 
 
 class Document:
@@ -148,15 +152,16 @@ class Document:
         found = sorted(self.found, key=lambda entry: entry.line or 0)
         if self._unlisted:
             severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
-            fault = f"{self._unlisted.total()} more faults, which are not listed"
+            many = "there are more faults" if self._unlisted["error"] else f"{self._unlisted.total()} more faults"
+            fault = f"{many}, which are not listed"
             found.append(Diagnostic(severity, None, "file", fault, "correct those that are, and check again"))
         return found
 
     def error(self, element: Element, fault: str, cure: str) -> None:
-        """A fault with which the robot cannot be simulated, or not rightly."""
+        """A fault with which the robot cannot be simulated, or not rightly. Raises TooMany beyond `MOST` faults."""
         if len(self.found) >= MOST:
             self._unlisted["error"] += 1
-            return
+            raise TooMany
         self.report("error", self.line(element), fault, cure, self._label(element))
 
     def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
@@ -212,13 +217,17 @@ class Document:
     def failed(self) -> bool:
         return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.found)
 
-    def one(self, element: Element, tag: str) -> Element | None:
-        """The child of that tag, the first where there are more, or None."""
+    def children(self, element: Element, tag: str) -> Sequence[Element]:
+        """Those of that tag."""
         if element is not self._parent:  # its children are asked for tag by tag
             self._parent, self._children = element, {}
-            for child in element:
+            for child in element if len(element) else ():
                 self._children.setdefault(child.tag, []).append(child)
-        children = self._children.get(tag, [])
+        return self._children.get(tag, ())
+
+    def one(self, element: Element, tag: str) -> Element | None:
+        """The child of that tag, the first where there are more, or None."""
+        children = self.children(element, tag)
         for child in children[1:]:
             if tag in ("parent", "child"):
                 self.error(child, f"a second <{tag}>", f"keep one <{tag}>: a joint joins two links")

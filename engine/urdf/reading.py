@@ -71,8 +71,8 @@ class _Reader:
         name = self.document.name(element, "name")
         inertial = self.document.one(element, "inertial")
         visuals, collisions = (
-            tuple(shape for entry in element.findall(tag) if (shape := self._shape(entry)))
-            for tag in ("visual", "collision")
+            tuple(shape for entry in entries if (shape := self._shape(entry)))
+            for entries in [self.document.children(element, tag) for tag in ("visual", "collision")]
         )
         mass = self._inertial(inertial) if inertial is not None else None
         if name is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from engine.model import Diagnostic
 from engine.urdf import foreign
-from engine.urdf.markup import Document, Element
+from engine.urdf.markup import Document, Element, TooMany
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
 
@@ -32,7 +33,8 @@ def read(
     document = Document(path, package_dirs, trust_xacro)
     root, pairs = document.root, set[Pair]()
     if root is not None and foreign.is_robot(document, root, "an SRDF"):
-        pairs = _Links(document, root, link_names).pairs(root)
+        with suppress(TooMany):
+            pairs = _Links(document, root, link_names).pairs(root)
     name = Path(path).name
     found = [
         dataclasses.replace(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import engine
+from engine.urdf import markup, srdf
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
@@ -197,3 +198,23 @@ def test_any_file_is_told_in_proportion_and_within_bounds_of_time_and_memory(
         assert len(found) >= len(CASES) // 2
         assert {Path(name).stem: x for name, x in found.items() if x[0] > times or x[1] > growth} == {}
         assert peak / (1024 if sys.platform == "linux" else 1024**2) < megabytes
+
+
+def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markup, "MOST", 3)
+    path = tmp_path / "r.urdf"
+
+    def told(text: str) -> list[str]:
+        path.write_text(text)
+        return [found.fault for found in engine.check(path)]
+
+    unread = robot(*["<joint/>"] * 5)
+    assert told(unread) == ["no name", "no type", "no <parent>", "there are more faults, which are not listed"]
+    with pytest.raises(engine.ModelError, match="has 4 errors"):
+        engine.load(path)
+    warned = visuals('<geometry><box size="1 1 1"/></geometry><material name="m"/>', 5)
+    assert told(warned) == ["the material is not defined"] * 3 + ["2 more faults, which are not listed"]
+    assert len(engine.load(path).visuals) == 5
+    path.write_text(robot(*["<disable_collisions/>"] * 5))
+    _, found = srdf.read(path, ("a", "b"))
+    assert [each.fault for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]
