@@ -36,6 +36,7 @@ from engine.kernels.contact.recursion import (
     keep_twist,
     move,
     rigid_at,
+    row,
     set_out,
     shifted,
 )
@@ -139,33 +140,6 @@ def _momentum(i, part, bodies, tree):
 
 
 @inline
-def _eliminated(k, a, b, c, d, x, y):
-    """a ω + b v = x, c ω + d v = y without v_k; also row k of c, d and y, over d_kk."""
-    up, down, over = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), 1.0 / d[4 * k]
-    z, w = scale(over, (c[3 * k], c[3 * k + 1], c[3 * k + 2])), scale(over, (d[3 * k], d[3 * k + 1], d[3 * k + 2]))
-    q = over * y[k]
-    a, b, c, d = minus_outer(a, up, z), minus_outer(b, up, w), minus_outer(c, down, z), minus_outer(d, down, w)
-    return a, b, c, d, sub(x, scale(q, up)), sub(y, scale(q, down)), z, w, q
-
-
-@inline
-def _solved(a, b, c, d, x, y):
-    """ω and v of a ω + b v = x, c ω + d v = y, by elimination: of stiff contacts an inverse by cofactors keeps too few
-    digits. Rows stay in their places, since the part of the matrix that is symmetric is positive."""
-    a, b, c, d, x, y, z0, w0, q0 = _eliminated(0, a, b, c, d, x, y)
-    a, b, c, d, x, y, z1, w1, q1 = _eliminated(1, a, b, c, d, x, y)
-    a, b, c, d, x, y, z2, _, q2 = _eliminated(2, a, b, c, d, x, y)
-    _, _, _, a, _, x, _, m0, p0 = _eliminated(0, a, a, a, a, x, x)
-    _, _, _, a, _, x, _, m1, p1 = _eliminated(1, a, a, a, a, x, x)
-    e2 = x[2] / a[8]
-    e1 = p1 - m1[2] * e2
-    e = (p0 - m0[1] * e1 - m0[2] * e2, e1, e2)
-    l2 = q2 - dot(z2, e)
-    l1 = q1 - dot(z1, e) - w1[2] * l2
-    return e, (q0 - dot(z0, e) - w0[1] * l1 - w0[2] * l2, l1, l2)
-
-
-@inline
 def _axis_forces(kind, e, a, b, c, d, n, f):
     """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a motion S about, or along, e."""
     if kind == REVOLUTE:
@@ -176,20 +150,61 @@ def _axis_forces(kind, e, a, b, c, d, n, f):
 
 
 @inline
-def _without_axis(forces, row, k, a, b, c, d, n, f, G, t, p):
+def _without_axis(forces, right, added, k, a, b, c, d, n, f, G, t):
     """The inertia and the wrench of a body without its motion about, or along, axis k of its joint.
 
-    Axis by axis, a ball joint's too: of stiff contacts the inverse of its 3 × 3 matrix keeps too few digits.
+    Axis by axis, of a joint with several too: of stiff contacts an inverse of their matrix keeps too few digits.
     """
     x, y, z, w, D, along = forces
-    over = 1.0 / (D + p.added[row])
-    q = over * (p.right[row] - along)
+    over = 1.0 / (D + added)
+    q = over * (right - along)
     z, w = scale(over, z), scale(over, w)
     store3(G, 6 * k, 1, z)
     store3(G, 6 * k + 3, 1, w)
     t[k] = q
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
+
+
+@inline
+def _without_shift(k, right, a, b, c, d, n, f, G, t):
+    """A body without its motion along axis k of the world."""
+    forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
+    return _without_axis(forces, right[k], 0.0, k, a, b, c, d, n, f, G, t)
+
+
+@inline
+def _without_turn(k, right, a, n, G, t):
+    """A body that only turns without its motion about axis k of the world."""
+    x, zero = (a[k], a[3 + k], a[6 + k]), ZERO
+    forces = x, zero, row(a, k), zero, a[4 * k], n[k]
+    a, _, _, _, n, _ = _without_axis(forces, right[k], 0.0, 3 + k, a, ZERO9, ZERO9, ZERO9, n, zero, G, t)
+    return a, n
+
+
+@inline
+def _without_free(moment, force, a, b, c, d, n, f, G, t):
+    """What a body leaves of its free joint's motion, for such a moment and force: no inertia, and these.
+
+    Axes stay in their order, since the part of the matrix that is symmetric is positive.
+    """
+    a, b, c, d, n, f = _without_shift(0, force, a, b, c, d, n, f, G, t)
+    a, b, c, d, n, f = _without_shift(1, force, a, b, c, d, n, f, G, t)
+    a, _, _, _, n, _ = _without_shift(2, force, a, b, c, d, n, f, G, t)
+    a, n = _without_turn(0, moment, a, n, G, t)
+    a, n = _without_turn(1, moment, a, n, G, t)
+    _without_turn(2, moment, a, n, G, t)
+    return ZERO9, ZERO9, ZERO9, ZERO9, moment, force
+
+
+@inline
+def _free_twist(G, t):
+    """The twist of a body with a free joint, the last axis first; whatever moves the body before it."""
+    y = t[4] - G[26] * t[5]
+    omega = t[3] - G[19] * y - G[20] * t[5], y, t[5]
+    v = t[2] - dot(load3(G, 12, 1), omega)
+    w = t[1] - dot(load3(G, 6, 1), omega) - G[11] * v
+    return omega, (t[0] - dot(load3(G, 0, 1), omega) - G[4] * w - G[5] * v, w, v)
 
 
 @kernel
@@ -224,18 +239,16 @@ def _inward(part, share, eps, topology, bodies, tree, p):
                     x, y, z, w, D, along = forces
                     mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
             if not stays:
-                a, b, c, d, n, f = _without_axis(forces, start, 0, a, b, c, d, n, f, G, t, p)
+                a, b, c, d, n, f = _without_axis(forces, p.right[start], p.added[start], 0, a, b, c, d, n, f, G, t)
         elif kind == FREE:
             R = load9(bodies.rotation[i], 0, 1)
-            nt, ft = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
-            turning, shifting = _solved(a, b, c, d, sub(nt, n), sub(ft, f))
-            store3(t, 0, 1, turning)
-            store3(t, 3, 1, shifting)
-            a, b, c, d, n, f = ZERO9, ZERO9, ZERO9, ZERO9, nt, ft
+            moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
+            a, b, c, d, n, f = _without_free(moment, force, a, b, c, d, n, f, G, t)
         else:
             for k in range(3):
                 forces = _axis_forces(REVOLUTE, column(bodies.rotation[i], k), a, b, c, d, n, f)
-                a, b, c, d, n, f = _without_axis(forces, start + k, k, a, b, c, d, n, f, G, t, p)
+                right, added = p.right[start + k], p.added[start + k]
+                a, b, c, d, n, f = _without_axis(forces, right, added, k, a, b, c, d, n, f, G, t)
         a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
         if parent != WORLD:
             r, hands = load3(bodies.arm[i], 0, 1), tree.flow[i, TO_PARENT]
@@ -272,7 +285,7 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
         else:
             velocity = add(velocity, along)
     elif kind == FREE:
-        R, a, b = load9(bodies.rotation[i], 0, 1), load3(t, 0, 1), load3(t, 3, 1)
+        R, (a, b) = load9(bodies.rotation[i], 0, 1), _free_twist(G, t)
         store3(out, start, 1, mul_t(R, sub(a, omega)))
         store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
         omega, velocity = a, b

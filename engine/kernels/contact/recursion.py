@@ -61,7 +61,7 @@ class Tree(NamedTuple):
     """What the passes work in, for n bodies.
 
     Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
-    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 18), six numbers of an axis. `t` (n, 6)
+    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 36), six numbers of an axis. `t` (n, 6)
     and the `twist` (n, 6) are those of the last right-hand side, `sums` (n, 42) what children hand to bodies where the
     tree branches. `moved` (n, 6) are the twists that impulses give the bodies, `step` (n, 6) those that Newton's last
     step adds.
@@ -91,7 +91,7 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()]) -> Tree:
             flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
             flow[above, GATHERS] = 1
             begun.add(above)
-    widths = (18, 27, 18, 6, 6, _SUMS, 6, 6)
+    widths = (18, 27, 36, 6, 6, _SUMS, 6, 6)
     U, inverse, G, t, twist, sums, moved, step = (np.zeros((n, width)) for width in widths)
     return Tree(flow, U, inverse, G, t, twist, sums, moved, step, mimic)
 
@@ -100,6 +100,12 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()]) -> Tree:
 def column(rotation, k):
     """Axis k of a body."""
     return rotation[k], rotation[3 + k], rotation[6 + k]
+
+
+@inline
+def row(A, k):
+    """Row k of a 3 × 3 matrix."""
+    return A[3 * k], A[3 * k + 1], A[3 * k + 2]
 
 
 @inline
