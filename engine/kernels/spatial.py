@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from engine.compile import inline
 
+ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
 
 @inline
 def load3(row, at, L):
@@ -186,6 +189,32 @@ def minus(a, b):
         a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5], a[6] - b[6], a[7] - b[7],
         a[8] - b[8],
     )  # fmt: skip
+
+
+@inline
+def cross_right(A, r):
+    """−A [r], for a 3 × 3 matrix: its rows turned by r ×."""
+    x, y, z = r
+    return (
+        y * A[2] - z * A[1], z * A[0] - x * A[2], x * A[1] - y * A[0],
+        y * A[5] - z * A[4], z * A[3] - x * A[5], x * A[4] - y * A[3],
+        y * A[8] - z * A[7], z * A[6] - x * A[8], x * A[7] - y * A[6],
+    )  # fmt: skip
+
+
+@inline
+def at_place(r, omega):
+    """The blocks of what a 3 × 3 matrix asks of the velocity of a place r away: Eᵀ Ω E, E = [−[r] 1]."""
+    turned = cross_matrix(r, omega)
+    return cross_right(turned, r), turned, cross_right(omega, r), omega
+
+
+@inline
+def shifted(r, a, b, c, d):
+    """The blocks [a b; c d] of a place that lies r away: Tᵀ [a b; c d] T, T the shift of twists to it."""
+    turned = cross_matrix(r, d)
+    corner = plus(plus(a, cross_right(b, r)), cross_matrix(r, plus(c, cross_right(d, r))))
+    return corner, plus(b, turned), plus(c, cross_right(d, r)), d
 
 
 @inline

@@ -12,8 +12,7 @@ from numpy.linalg import inv, norm, solve
 
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
-from engine.kernels.contact import cone
-from engine.kernels.contact import newton as by_bodies
+from engine.kernels.contact import cone, matrix
 from engine.kernels.contact.problem import work as room
 
 PAGE = "docs/contact.md"
@@ -270,7 +269,7 @@ def by_the_inertias_of_bodies() -> None:
         k = slice(3 * i, 3 * i + 3)
         problem.mu[i], problem.r[i] = mu, 3 / np.trace(R.G[k, k])
         problem.impulse[i], problem.u[i] = impulse[k], u[k]
-        by_bodies._contact_step(i, 1.0, eps, problem)
+        matrix._contact_step(i, 1.0, eps, problem)
         z = impulse[k] - problem.r[i] * u[k]
         A = np.stack([(_onto_the_disk(z + d, mu) - _onto_the_disk(z - d, mu)) / 2e-6 for d in 1e-6 * np.eye(3)], 1)
         damped = inv((1 + eps) * np.eye(3) - A)

@@ -154,9 +154,11 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
         return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
     free_velocity(given, v, forces, rows, topology, loads[0], ground)
     stop_turning(given, v, rotations, rows.dt, ground)
-    frictional, moved, joints = rows_by_bodies(count, q, rows, topology, ground)
-    warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
-    left = impulses_by_bodies(moved, frictional, joints, rows.dt, forces, topology, ground)
+    frictional, moved, joints = rows_by_bodies(count, q, forces.inertia[0], rows, topology, ground)
+    left = np.inf
+    if moved >= 0:
+        warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+        left = impulses_by_bodies(moved, frictional, joints, rows.dt, forces, topology, ground)
     if ground.by != "bodies" and left > TOLERANCE:
         _passes(dynamics, ground)
         _factors(forces, dynamics, ground)

@@ -86,7 +86,7 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        by: By = room.by(model, found) if contact else "bodies, then rows"
+        by: By = room.by(model) if contact else "bodies, then rows"
         mimic = bool(contact and mimics(model))
         return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, mimic, by)
 

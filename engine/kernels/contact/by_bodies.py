@@ -1,4 +1,4 @@
-"""One step's velocity under contacts of a robot without mimic joints, by the recursion over its bodies.
+"""One step's velocity under contacts of a robot, by the recursion over its bodies.
 
 v_f = v + dt M̃⁻¹(τ − bias) and all that impulses do come from one articulated-body factorisation;
 `kernels.contact.newton` solves for the impulses. What overlaps is taken back in position by a second problem of the
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from engine.compile import apart, inline, kernel
 from engine.kernels.contact import mimics
-from engine.kernels.contact.newton import respond, velocity_at
+from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, across, join
+from engine.kernels.contact.held import leave_out
+from engine.kernels.contact.newton import relative_mobilities, respond, velocity_at
 from engine.kernels.contact.problem import (
     ATTEMPT,
     ENOUGH,
@@ -23,8 +25,6 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.contact.recursion import (
     GATHERS,
-    ZERO6,
-    ZERO9,
     accelerations,
     axis_of,
     carried,
@@ -46,12 +46,12 @@ from engine.kernels.contact.rounding import (
     shut,
 )
 from engine.kernels.contact.search import COLD, OVERLAP, WARM, advance, begin
-from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
+from engine.kernels.contact.touching import bodies_of, friction_of, restitution_of
 from engine.kernels.joint_rows import bounds, is_row
-from engine.kernels.spatial import add, cross, dot, load3, load6, load9, mul, mul_t, store3, store6, store9, sub
+from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
 from engine.kernels.world import ZERO, joint_twist
-from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
-from engine.scene.thresholds import BACK, HALVINGS, HELD, IMPACT, REACH
+from engine.model import FREE, WORLD
+from engine.scene.thresholds import BACK, HALVINGS, IMPACT, REACH
 from engine.step_settings import FRICTION
 
 MOST_TRIES = 3
@@ -72,55 +72,36 @@ def free_velocity(given, v, forces, rows, topology, gravity, ground):
 
 
 @inline
-def _moves(body, n, x, topology, ground):
-    """Whether any joint moves a body's place x along n."""
-    i, moves = body, False
-    while i != WORLD and not moves:
-        kind, R = topology[i, 1], load9(ground.bodies.rotation[i], 0, 1)
-        arm = sub(x, load3(ground.bodies.position[i], 0, 1))
-        turn, shift = mul_t(R, cross(arm, n)), mul_t(R, n)
-        if kind == REVOLUTE:
-            moves = abs(turn[2]) > HELD
-        elif kind == PRISMATIC:
-            moves = abs(shift[2]) > HELD
-        else:
-            most = max(abs(turn[0]), max(abs(turn[1]), abs(turn[2])))
-            moves = kind == FREE or most > HELD
-        i = topology[i, 0]
-    return moves
-
-
-@inline
-def _leave_out(count, topology, ground):
-    """Bring the contacts that no joint moves along their normal behind the others; returns how many are left."""
-    touching, i = ground.contacts, 0
-    while i < count:
-        body, x = bodies_of(touching.shape[i], ground)[0], load3(touching.at[i], 0, 1)
-        if _moves(body, load3(touching.frame[i], 0, 1), x, topology, ground):
-            i += 1
-        else:
-            count -= 1
-            for later in range(i, count):
-                exchange(touching, later, later + 1)
-    return count
+def _velocity_before(body, n, x, bodies):
+    """The velocity of a body's place x along n as the step begins."""
+    arm = sub(x, load3(bodies.position[body], 0, 1))
+    return dot(n, add(load3(bodies.twist[body], 3, 1), cross(load3(bodies.twist[body], 0, 1), arm)))
 
 
 @inline
 def _contacts(count, topology, ground):
-    """The contacts as the problem has them; `ground.before` gets their velocity before the step along the normal."""
-    touching, p, bodies = ground.contacts, ground.tree.problem, ground.bodies
+    """The contacts as the problem has them; `ground.before` gets their velocity before the step along the normal.
+
+    Returns whether there is room for all pairs of bodies.
+    """
+    touching, p, bodies, has_room = ground.contacts, ground.tree.problem, ground.bodies, True
     for i in range(topology.shape[0]):
         p.head[i] = -1
+    if len(ground.tree.tree.pairs) > 0:
+        ground.tree.tree.pairs.counts[TOUCH], ground.tree.tree.pairs.counts[UNKNOWNS] = 0, 0
     for i in range(count - 1, -1, -1):
-        body = bodies_of(touching.shape[i], ground)[0]
-        x, frame = load3(touching.at[i], 0, 1), load9(touching.frame[i], 0, 1)
-        arm = sub(x, load3(bodies.position[body], 0, 1))
-        omega, velocity = load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1)
-        ground.before[i] = dot(load3(touching.frame[i], 0, 1), add(velocity, cross(omega, arm)))
-        p.following[i], p.head[body] = p.head[body], i
+        body, other = bodies_of(touching.shape[i], ground)
+        x, n = load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
+        ground.before[i] = _velocity_before(body, n, x, bodies)
+        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+            ground.before[i] -= _velocity_before(other, n, x, bodies)
+            has_room = join(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
+        else:
+            p.following[i], p.head[body] = p.head[body], i
         p.mu[i] = friction_of(touching.shape[i], ground)
-        store3(p.arm[i], 0, 1, arm)
-        store9(p.frame[i], 0, 1, frame)
+        store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
+        store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
+    return has_room
 
 
 @inline
@@ -179,6 +160,9 @@ def _mobilities(joints, topology, ground):
             for k in range(3):
                 p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
         keep_twist(i, omega, velocity, tree)
+        if len(tree.pairs) > 0:
+            store3(tree.step[i], 0, 1, omega)
+            store3(tree.step[i], 3, 1, velocity)
         if tree.flow[i, GATHERS] == 1:
             store6(sums, 0, 1, E)
             store9(sums, 6, 1, F)
@@ -194,6 +178,21 @@ def _mobilities(joints, topology, ground):
             k = p.following[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
+
+
+@inline
+def _between(count, inertia, topology, ground):
+    """The same of contacts between bodies, after `_mobilities`."""
+    p, pairs, twists = ground.tree.problem, ground.tree.tree.pairs, ground.tree.tree.step
+    for j in range(pairs.counts[TOUCH]):
+        k = pairs.contact[j]
+        while k >= 0:
+            u = across(j, k, twists, p, pairs)
+            p.along[k] = u[0]
+            store3(p.free[k], 0, 1, u)
+            k = p.following[k]
+    if pairs.counts[TOUCH] > 0:
+        relative_mobilities(count, inertia, topology, ground.bodies, ground.tree)
 
 
 @inline
@@ -260,13 +259,17 @@ def _take_up(count, frictional, joints, ground):
 
 
 @inline
-def rows_by_bodies(count, q, rows, topology, ground):
+def rows_by_bodies(count, q, inertia, rows, topology, ground):
     """The contacts and joint rows of a problem, after `free_velocity`; answers how many contacts, with friction and in
-    all, and how many joint rows there are."""
-    moved = _leave_out(count, topology, ground)
-    _contacts(moved, topology, ground)
+    all, and how many joint rows there are. So many contacts as −1: more pairs of bodies touch than there is room for.
+    """
+    moved = leave_out(count, topology, ground)
+    if not _contacts(moved, topology, ground):
+        return 0, -1, 0
     joints = _joints(q, rows, ground)
     _mobilities(joints, topology, ground)
+    if len(ground.tree.tree.pairs) > 0:
+        _between(moved, inertia, topology, ground)
     frictional = 0
     for i in range(moved):
         if ground.tree.problem.mu[i] > 0.0:

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
+from engine.kernels.contact.body_pairs import eliminate
 from engine.kernels.spatial import add, cross, dot, less_rank_one, load3, minus_outer, plus, scale, store3
+from engine.kernels.world import ZERO
 from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
 from engine.model.layout import pack
 
@@ -28,8 +30,7 @@ OWN, STAYS = 0, 1
 """`Mimics.role` of a joint: its coordinate is eliminated with it, or stays with the body before."""
 JOINS, ENDS = 1, 2
 """`Mimics.waits`: of a body to which a coordinate was handed, which joins its joint's or ends there; else 0."""
-_U, _W, _D, HANDED, _T = 0, 6, 12, 13, 14
-_R = HANDED
+_U, _W, _D, _R, _T = 0, 6, 12, 13, 14
 _WIDTH = 15
 
 
@@ -105,6 +106,13 @@ def begin(rows):
 
 
 @inline
+def begin_again(rows):
+    """No r of any coordinate."""
+    for i in range(rows.shape[0]):
+        rows[i, _R] = 0.0
+
+
+@inline
 def axis(i, e, tree):
     """S of a joint with one axis e."""
     return scale(tree.mimics.factor[i], e) if len(tree.mimics) > 0 else e
@@ -159,6 +167,15 @@ def pushed(i, n, f, rows):
 
 
 @inline
+def pushed_more(i, n, f, rows):
+    """A wrench that body i gets besides, with what the coordinate that ends there adds, whose t gets its share."""
+    held = rows[i]
+    t = -held[_D] * held[_R]
+    held[_T] += t
+    return add(n, scale(t, load3(held, _U, 1))), add(f, scale(t, load3(held, _U + 3, 1)))
+
+
+@inline
 def without(i, a, b, c, d, rows):
     """The inertia [a b; c d] of body i without the motion of the coordinate that ends there."""
     held = rows[i]
@@ -174,15 +191,24 @@ def without_symmetric(i, A, B, C, rows):
 
 
 @inline
+def settle_pairs(i, tree):
+    """Take the coordinate that ends in body i out of what pairs of bodies hand on, after `settle`."""
+    held, y = tree.mimics.newton[i], tree.mimics.row[i]
+    x, z = load3(held, _U, 1), load3(held, _W, 1)
+    eliminate(
+        i, REVOLUTE, ZERO, x, load3(held, _U + 3, 1), z, load3(held, _W + 3, 1), held[_D], held[_T], y, tree.pairs
+    )  # fmt: skip
+
+
+@inline
 def has_own(i, tree):
     """Whether the coordinate of body i's joint is eliminated with it."""
     return tree.mimics.role[i] == OWN if len(tree.mimics) > 0 else True
 
 
 @inline
-def gathered(i, parent, along, mimics):
+def gathered(i, parent, along, rows, mimics):
     """r of body i's joint, of `along` = Sᵀ p, with what was handed to the body; what stays goes on."""
-    rows = mimics.mass
     if mimics.waits[i] == JOINS:
         along += rows[i, _R]
         rows[i, _R] = 0.0

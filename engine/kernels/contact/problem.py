@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import Mimics
 from engine.kernels.contact.recursion import Tree, tree
 from engine.kernels.contact.rounding import LEAST_VELOCITY
@@ -36,8 +37,9 @@ class Search(NamedTuple):
 class Problem(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities, of which the leading ones count.
 
-    The contacts of body b are `head[b]`, `following` that, and so on until −1. Of each the place relative to the body's
-    origin `arm` (C, 3) and `frame` (C, 9), the rows n, t₁, t₂, in the world; `mu`, `offset` c, `along` the normal
+    The contacts of body b with what stands still are `head[b]`, `following` that, and so on until −1; those with other
+    bodies are of `Tree.pairs`. Of each the place relative to the origin of its body, of the first of two, `arm` (C, 3)
+    and `frame` (C, 9), the rows n, t₁, t₂, in the world; `mu`, `offset` c, `along` the normal
     velocity of v_f, `r` = 1/size, (C,) each; in the frame, (C, 3) each, the velocity without impulses `free`, the
     impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
     rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
@@ -88,8 +90,11 @@ class Work(NamedTuple):
     search: Search
 
 
-def work(parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tuple[()] = ()) -> Work:
-    """Room for robots whose bodies have these parents, with so many velocities and contacts, and mimic joints."""
+def work(
+    parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tuple[()] = (),
+    pairs: BodyPairs | tuple[()] = (),
+) -> Work:  # fmt: skip
+    """Room for robots whose bodies have these parents, with so many velocities and contacts, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r")}
@@ -100,7 +105,7 @@ def work(parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tupl
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent, mimic), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
+    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
 
 
 @inline

@@ -19,10 +19,15 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.kernels.contact import mimics
+from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
 from engine.kernels.spatial import (
+    ZERO6,
+    ZERO9,
     add,
     cross,
+    cross_matrix,
+    cross_right,
     dot,
     full,
     inertia_shifted,
@@ -52,8 +57,6 @@ TO_PARENT, GATHERS = 0, 1
 """Columns of `Tree.flow`: how a body hands its share to its parent, and whether shares wait for it in `sums`."""
 NEXT, FIRST, FURTHER = 1, 2, 3
 """It hands it to the body before it; into `sums`, as the first of its parent's children; on top of what is there."""
-ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _SUMS = 42
 
 
@@ -77,10 +80,11 @@ class Tree(NamedTuple):
     moved: NDArray[np.floating]
     step: NDArray[np.floating]
     mimics: Mimics | tuple[()]
+    pairs: BodyPairs | tuple[()]
 
 
-def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()]) -> Tree:
-    """Room for the recursion over bodies with these parents, which come before them, and mimic joints."""
+def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs | tuple[()]) -> Tree:
+    """Room for the recursion over bodies with these parents, which come before them, mimic joints and pairs."""
     n = len(parent)
     flow, begun = np.zeros((n, 2), np.int64), set()
     for i in range(n - 1, -1, -1):
@@ -93,7 +97,7 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()]) -> Tree:
             begun.add(above)
     widths = (18, 27, 36, 6, 6, _SUMS, 6, 6)
     U, inverse, G, t, twist, sums, moved, step = (np.zeros((n, width)) for width in widths)
-    return Tree(flow, U, inverse, G, t, twist, sums, moved, step, mimic)
+    return Tree(flow, U, inverse, G, t, twist, sums, moved, step, mimic, pairs)
 
 
 @inline
@@ -121,43 +125,6 @@ def has_one_axis(kind):
 
 
 @inline
-def cross_left(r, A):
-    """[r] A, for a 3 × 3 matrix."""
-    x, y, z = r
-    return (
-        y * A[6] - z * A[3], y * A[7] - z * A[4], y * A[8] - z * A[5],
-        z * A[0] - x * A[6], z * A[1] - x * A[7], z * A[2] - x * A[8],
-        x * A[3] - y * A[0], x * A[4] - y * A[1], x * A[5] - y * A[2],
-    )  # fmt: skip
-
-
-@inline
-def cross_right(A, r):
-    """−A [r], for a 3 × 3 matrix: its rows turned by r ×."""
-    x, y, z = r
-    return (
-        y * A[2] - z * A[1], z * A[0] - x * A[2], x * A[1] - y * A[0],
-        y * A[5] - z * A[4], z * A[3] - x * A[5], x * A[4] - y * A[3],
-        y * A[8] - z * A[7], z * A[6] - x * A[8], x * A[7] - y * A[6],
-    )  # fmt: skip
-
-
-@inline
-def at_place(r, omega):
-    """The blocks of what a 3 × 3 matrix asks of the velocity of a place r away: Eᵀ Ω E, E = [−[r] 1]."""
-    turned = cross_left(r, omega)
-    return cross_right(turned, r), turned, cross_right(omega, r), omega
-
-
-@inline
-def shifted(r, a, b, c, d):
-    """The blocks [a b; c d] of a place that lies r away: Tᵀ [a b; c d] T, T the shift of twists to it."""
-    turned = cross_left(r, d)
-    corner = plus(plus(a, cross_right(b, r)), cross_left(r, plus(c, cross_right(d, r))))
-    return corner, plus(b, turned), plus(c, cross_right(d, r)), d
-
-
-@inline
 def rigid_at(rigid):
     """[A B; Bᵀ C] of a rigid body."""
     m, h = rigid[MASS], load3(rigid, FIRST_MOMENT, 1)
@@ -181,6 +148,25 @@ def _keep_shares(sums, hands, shares):
         n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
     store3(sums, 0, 1, n)
     store3(sums, 3, 1, f)
+
+
+@inline
+def _handed(parent, hands, r, A, B, C, n, f, tree):
+    """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
+    if parent == WORLD:
+        return ZERO6, ZERO9, ZERO6, ZERO, ZERO
+    A, B, C = inertia_shifted(r, A, B, C)
+    n = add(n, cross(r, f))
+    if hands == NEXT:
+        return A, B, C, n, f
+    above = tree.sums[parent]
+    _keep_shares(above, hands, (n, f))
+    if hands == FURTHER:
+        A, B, C = plus(A, load6(above, 6, 1)), plus(B, load9(above, 12, 1)), plus(C, load6(above, 21, 1))
+    store6(above, 6, 1, A)
+    store9(above, 12, 1, B)
+    store6(above, 21, 1, C)
+    return ZERO6, ZERO9, ZERO6, ZERO, ZERO
 
 
 @kernel
@@ -245,26 +231,12 @@ def factorise(tau, added, topology, bodies, tree):
             n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
             A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
             B = minus(B, matmul(S, X))
-        A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO
-        if parent != WORLD:
-            r, hands = load3(bodies.arm[i], 0, 1), tree.flow[i, TO_PARENT]
-            A, B, C = inertia_shifted(r, A, B, C)
-            n = add(n, cross(r, f))
-            if hands == NEXT:
-                A0, B0, C0, n0, f0 = A, B, C, n, f
-            else:
-                above = tree.sums[parent]
-                _keep_shares(above, hands, (n, f))
-                if hands == FURTHER:
-                    A, B, C = plus(A, load6(above, 6, 1)), plus(B, load9(above, 12, 1)), plus(C, load6(above, 21, 1))
-                store6(above, 6, 1, A)
-                store9(above, 12, 1, B)
-                store6(above, 21, 1, C)
+        hands = tree.flow[i, TO_PARENT]
+        A0, B0, C0, n0, f0 = _handed(parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
-        for i in range(topology.shape[0] + 1):  # `gather` begins with none
-            tree.mimics.mass[i, mimics.HANDED] = 0.0
+        mimics.begin_again(tree.mimics.mass)  # `gather` begins with none
 
 
 @inline
@@ -363,7 +335,7 @@ def gather(i, n, f, tau, topology, bodies, tree):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
         if len(tree.mimics) > 0:
-            along = mimics.gathered(i, topology[i, 0], along, tree.mimics)
+            along = mimics.gathered(i, topology[i, 0], along, tree.mimics.mass, tree.mimics)
         if mimics.has_own(i, tree):
             w = D[0] * (tau[start] - along)
             t[0] = w
@@ -398,7 +370,7 @@ def hand_over(i, n, f, topology, bodies, tree):
 def shifted_mobility(r, E, F, H):
     """The mobility [E F; Fᵀ H] as it is a place r away: T Y Tᵀ."""
     turned = minus(F, cross_right(full(E), r))
-    corner = minus(minus(full(H), cross_left(r, turned)), cross_right(transpose(F), r))
+    corner = minus(minus(full(H), cross_matrix(r, turned)), cross_right(transpose(F), r))
     return E, turned, upper(corner)
 
 

@@ -13,6 +13,7 @@ from engine.kernels.collision.near_points import Near
 from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
+from engine.kernels.contact.body_pairs import BodyPairs, body_pairs
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
@@ -97,15 +98,21 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
         np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
-        work(model.parent, nv, C, mimics.mimics(model)), mimics.topology(model), by, (),
+        work(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs)), mimics.topology(model), by, (),
     )  # fmt: skip
 
 
-def by(model: Model, pairs: Pairs) -> By:
-    """What the impulses of robots in a scene are found by: links that touch each other, and mimic joints that `mimics`
-    does not fit, want rows."""
-    meet = bool(np.any(pairs.body[pairs.other] != WORLD))
-    return "rows" if meet or not mimics.fit(model) else "bodies, then rows"
+def _body_pairs(model: Model, pairs: Pairs) -> BodyPairs | tuple[()]:
+    """Room for the pairs of moving bodies that may touch."""
+    if not pairs.capacity:
+        return ()
+    bodies = np.stack([pairs.body[pairs.one], pairs.body[pairs.other]], 1)
+    return body_pairs(len(model.parent), model.nv, len(np.unique(bodies[bodies[:, 1] != WORLD], axis=0)))
+
+
+def by(model: Model) -> By:
+    """What the impulses of robots in a scene are found by: mimic joints that `mimics` does not fit want rows."""
+    return "bodies, then rows" if mimics.fit(model) else "rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
@@ -145,6 +152,7 @@ def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
     ground = Ground(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
-        work(np.array([-1]), 1, 1, mimics.example() if mimic else ()), table, by, rows,
+        work(np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()), table, by,
+        rows,
     )  # fmt: skip
     return Touch(ground, matrix, matrix, whole[None], whole[None], cube)

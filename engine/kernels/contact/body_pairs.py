@@ -1,0 +1,381 @@
+"""Contacts between two moving bodies in the recursion: a pair of bodies is six unknowns, however many its contacts.
+
+A pair's contacts act by one wrench F on its first body and −F on its second, about one place. ρ is the first body's
+twist there less the second's, and with K = Σ Eᵀ Ω E and s of the contacts F = s − K ρ. Newton's matrix H without the
+pairs is that of `newton`; Woodbury's formula brings them in:
+
+    (1 + K Z) F = s − K ρ₀,    Z = J H⁻¹ Jᵀ,    ρ₀ = J H⁻¹ r
+
+where J takes velocities to all ρ. Z and ρ₀ come from the recursion's way in: beside the inertia and the wrench, a body
+hands on, for each pair on whose path it is, how they go with F, and how ρ goes with its own acceleration
+
+    f = I a + p + u F,    ρ = wᵀ a + Z F + ρ₀
+    without an axis S:   u − x α/D,  w − z β/D,  Z − β α/D,  ρ₀ + β q     x = I S, z = Iᵀ S, α = Sᵀ u, β = Sᵀ w
+
+Where both sides of a pair meet, theirs are added. With F the wrenches go in once more, by the axes' columns x of the
+first time (`matrix`). A pair with one contact asks for a force at its place alone, three unknowns, and one of which no
+contact gives way for none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline, kernel
+from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load9, plus, scale, store3, store9, sub, upper
+from engine.kernels.world import ZERO
+from engine.model import REVOLUTE, WORLD
+
+MOST_PAIRS = 100
+"""Pairs of bodies that touch at a time and are solved so."""
+TOUCH, UNKNOWNS = 0, 1
+"""`BodyPairs.counts`: pairs that touch, and unknowns of the step under way."""
+ALL = 6
+_NOWHERE, _NONE = -2, -ALL
+
+
+class BodyPairs(NamedTuple):
+    """Room for P pairs of n bodies that touch, of which the leading ones count, and what their unknowns are solved in.
+
+    Of a pair its two bodies in `body` (P, 2), and its place seen from both, `arm` (P, 6); the first of its `contact`s
+    (P,), whose `following` are the others; `first` (P,), 0, or 3 where only forces are asked for; `begin` (P,), where
+    its unknowns would begin were all six; K by blocks in `stiff` (P, 36), `s` (P, 6). Side 2 j of pair j is its first
+    body, 2 j + 1 its second: `u` and `w` (2 P, 36) stand at the body `at` (2 P,), whose sides are `head` (n + 1,),
+    `next_side` (2 P,) that, and so on until −1; the last is the world. Of the unknowns `alpha`, `beta`, `rho` and
+    `wrench` (6 P,) each, `Z` and the `system` (6 P, 6 P). `push` (n, 6) is the wrench of all pairs on a body; `column`
+    (n, 36) and `over` (n, 6) are x and 1/D of its joint's axes. A coordinate that moves several joints has α and β in
+    `stays` (nv, 2, 6 P).
+    """
+
+    counts: NDArray[np.int64]
+    body: NDArray[np.int64]
+    arm: NDArray[np.floating]
+    contact: NDArray[np.int64]
+    first: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    stiff: NDArray[np.floating]
+    s: NDArray[np.floating]
+    u: NDArray[np.floating]
+    w: NDArray[np.floating]
+    at: NDArray[np.int64]
+    head: NDArray[np.int64]
+    next_side: NDArray[np.int64]
+    alpha: NDArray[np.floating]
+    beta: NDArray[np.floating]
+    rho: NDArray[np.floating]
+    wrench: NDArray[np.floating]
+    Z: NDArray[np.floating]
+    system: NDArray[np.floating]
+    push: NDArray[np.floating]
+    column: NDArray[np.floating]
+    over: NDArray[np.floating]
+    stays: NDArray[np.floating]
+
+
+def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
+    """Room for at most so many pairs of so many bodies."""
+    n, P = bodies, min(max(pairs, 1), MOST_PAIRS)
+    M = ALL * P
+    counts, body, at, head = (np.zeros(shape, np.int64) for shape in (2, (P, 2), 2 * P, n + 1))
+    contact, first, begin, following = (np.zeros(size, np.int64) for size in (P, P, P, 2 * P))
+    alpha, beta, rho, wrench = np.zeros((4, M))
+    return BodyPairs(
+        counts, body, np.zeros((P, 6)), contact, first, begin, np.zeros((P, 36)), np.zeros((P, 6)),
+        np.zeros((2 * P, 36)), np.zeros((2 * P, 36)), at, head, following, alpha, beta, rho, wrench, np.zeros((M, M)),
+        np.zeros((M, M)), np.zeros((n, 6)), np.zeros((n, 36)), np.zeros((n, 6)), np.zeros((nv, 2, M)),
+    )  # fmt: skip
+
+
+@inline
+def join(i, a, b, x, bodies, p, pairs):
+    """Contact i, at a place x, of bodies a and b, into their pair; returns whether there is room for it."""
+    j, count = 0, pairs.counts[TOUCH]
+    while j < count and (pairs.body[j, 0] != a or pairs.body[j, 1] != b):
+        j += 1
+    if j == pairs.body.shape[0]:
+        return False
+    if j == count:
+        pairs.counts[TOUCH], pairs.body[j, 0], pairs.body[j, 1], pairs.first[j] = count + 1, a, b, 3
+        store3(pairs.arm[j], 0, 1, sub(x, load3(bodies.position[a], 0, 1)))
+        store3(pairs.arm[j], 3, 1, sub(x, load3(bodies.position[b], 0, 1)))
+        p.following[i] = -1
+    else:
+        pairs.first[j], p.following[i] = 0, pairs.contact[j]
+    pairs.contact[j] = i
+    return True
+
+
+@inline
+def across(j, k, twists, p, pairs):
+    """The velocity of contact k of pair j in its frame, the first body's less the second's, by the twists of bodies."""
+    a, b, arm = twists[pairs.body[j, 0]], twists[pairs.body[j, 1]], load3(p.arm[k], 0, 1)
+    other = add(sub(arm, load3(pairs.arm[j], 0, 1)), load3(pairs.arm[j], 3, 1))
+    one = add(load3(a, 3, 1), cross(load3(a, 0, 1), arm))
+    u, F = sub(one, add(load3(b, 3, 1), cross(load3(b, 0, 1), other))), p.frame[k]
+    return dot(load3(F, 0, 1), u), dot(load3(F, 3, 1), u), dot(load3(F, 6, 1), u)
+
+
+@inline
+def no_pushes(pairs):
+    """No wrenches on bodies."""
+    for i in range(pairs.push.shape[0]):
+        store3(pairs.push[i], 0, 1, ZERO)
+        store3(pairs.push[i], 3, 1, ZERO)
+
+
+@inline
+def push(j, n, f, pairs):
+    """A wrench about the place of pair j on its first body, and against it on the second."""
+    a, b = pairs.push[pairs.body[j, 0]], pairs.push[pairs.body[j, 1]]
+    r, q = load3(pairs.arm[j], 0, 1), load3(pairs.arm[j], 3, 1)
+    store3(a, 0, 1, add(load3(a, 0, 1), add(n, cross(r, f))))
+    store3(a, 3, 1, add(load3(a, 3, 1), f))
+    store3(b, 0, 1, sub(load3(b, 0, 1), add(n, cross(q, f))))
+    store3(b, 3, 1, sub(load3(b, 3, 1), f))
+
+
+@inline
+def touch(tree):
+    """Whether any bodies touch each other."""
+    return len(tree.pairs) > 0 and tree.pairs.counts[TOUCH] > 0
+
+
+@inline
+def pushed(i, n, f, tree):
+    """The wrench of body i with those of pairs."""
+    if touch(tree):
+        n, f = sub(n, load3(tree.pairs.push[i], 0, 1)), sub(f, load3(tree.pairs.push[i], 3, 1))
+    return n, f
+
+
+@inline
+def have_unknowns(tree):
+    """Whether any pair has unknowns now."""
+    return len(tree.pairs) > 0 and tree.pairs.counts[UNKNOWNS] > 0
+
+
+@inline
+def _begin_side(side, body, arm, sign, pairs):
+    """What a pair's unit wrenches do to a body, and its twist to ρ, `sign` 1 of the first body, −1 of the second."""
+    u, w = pairs.u[side], pairs.w[side]
+    for c in range(3):
+        e = (sign if c == 0 else 0.0), (sign if c == 1 else 0.0), (sign if c == 2 else 0.0)
+        turned = cross(arm, e)
+        store3(w, 6 * c, 1, e)
+        store3(w, 6 * c + 3, 1, ZERO)
+        store3(w, 18 + 6 * c, 1, turned)
+        store3(w, 21 + 6 * c, 1, e)
+    for k in range(36):
+        u[k] = -w[k]
+    pairs.at[side], pairs.next_side[side], pairs.head[body] = body, pairs.head[body], side
+
+
+@inline
+def begin(pairs):
+    """No wrenches on bodies, no unknowns, and no sides at any body."""
+    no_pushes(pairs)
+    pairs.counts[UNKNOWNS] = 0
+    for i in range(pairs.head.size):
+        pairs.head[i] = -1
+
+
+@inline
+def begin_stiffness(j, pairs):
+    """Nothing of pair j that gives way."""
+    pairs.begin[j] = _NONE
+    for k in range(36):
+        pairs.stiff[j, k] = 0.0
+
+
+@inline
+def begin_unknowns(j, moment, force, pairs):
+    """The unknowns of pair j, and its s about its place."""
+    arm, before, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
+    pairs.begin[j], pairs.counts[UNKNOWNS] = before - first, before + ALL - first
+    store3(pairs.s[j], 0, 1, moment)
+    store3(pairs.s[j], 3, 1, force)
+    _begin_side(2 * j, pairs.body[j, 0], load3(arm, 0, 1), 1.0, pairs)
+    _begin_side(2 * j + 1, pairs.body[j, 1], load3(arm, 3, 1), -1.0, pairs)
+
+
+@kernel
+def begin_sums(tree):
+    """Z, ρ₀ and what stays of mimicked coordinates, none of it yet."""
+    pairs = tree.pairs
+    M = pairs.counts[UNKNOWNS]
+    for k in range(M):
+        pairs.rho[k] = 0.0
+        for c in range(M):
+            pairs.Z[k, c] = 0.0
+    if len(tree.mimics) > 0:
+        for i in range(tree.mimics.waits.size):
+            if tree.mimics.waits[i] != 0:
+                for k in range(M):
+                    pairs.stays[tree.mimics.row[i], 0, k] = 0.0
+                    pairs.stays[tree.mimics.row[i], 1, k] = 0.0
+
+
+@inline
+def keep_column(i, k, x, y, over, pairs):
+    """The column (x, y) and 1/D of axis k of body i's joint."""
+    store3(pairs.column[i], 6 * k, 1, x)
+    store3(pairs.column[i], 6 * k + 3, 1, y)
+    pairs.over[i, k] = over
+
+
+@kernel
+def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
+    """Take an axis of body i, which turns or shifts along e, out of what pairs hand on; (x, y) is I S, (z, w) Sᵀ I/D.
+
+    `row` is the velocity that other joints of the coordinate have left α and β of, or −1.
+    """
+    at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
+    while side >= 0:
+        before, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
+        for c in range(pairs.first[side // 2], ALL):
+            a, b = dot(e, load3(u, 6 * c + at, 1)), dot(e, load3(v, 6 * c + at, 1))
+            if row >= 0:
+                a, b = a + pairs.stays[row, 0, before + c], b + pairs.stays[row, 1, before + c]
+            pairs.alpha[before + c], pairs.beta[before + c] = a, b
+            store3(u, 6 * c, 1, sub(load3(u, 6 * c, 1), scale(over * a, x)))
+            store3(u, 6 * c + 3, 1, sub(load3(u, 6 * c + 3, 1), scale(over * a, y)))
+            store3(v, 6 * c, 1, sub(load3(v, 6 * c, 1), scale(b, z)))
+            store3(v, 6 * c + 3, 1, sub(load3(v, 6 * c + 3, 1), scale(b, w)))
+        side = pairs.next_side[side]
+    side = pairs.head[i]
+    while side >= 0:
+        before = pairs.begin[side // 2]
+        for c in range(pairs.first[side // 2], ALL):
+            b, other = pairs.beta[before + c], pairs.head[i]
+            pairs.rho[before + c] += b * q
+            while other >= 0:
+                start = pairs.begin[other // 2]
+                for d in range(pairs.first[other // 2], ALL):
+                    pairs.Z[before + c, start + d] -= over * b * pairs.alpha[start + d]
+                other = pairs.next_side[other]
+        side = pairs.next_side[side]
+
+
+@kernel
+def stay(i, kind, e, row, pairs):
+    """A coordinate that moves body i along e stays: α and β of it, for when it is eliminated."""
+    at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
+    while side >= 0:
+        before = pairs.begin[side // 2]
+        for c in range(pairs.first[side // 2], ALL):
+            pairs.stays[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at, 1))
+            pairs.stays[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at, 1))
+        side = pairs.next_side[side]
+
+
+@kernel
+def hand_on(i, parent, arm, pairs):
+    """What pairs have at body i goes to its parent, and comes to what the other side has there."""
+    side, to = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
+    while side >= 0:
+        after, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
+        u, w, meets = pairs.u[side], pairs.w[side], pairs.at[other] == to
+        for c in range(pairs.first[side // 2], ALL):
+            n, f = add(load3(u, 6 * c, 1), cross(arm, load3(u, 6 * c + 3, 1))), load3(u, 6 * c + 3, 1)
+            m, g = add(load3(w, 6 * c, 1), cross(arm, load3(w, 6 * c + 3, 1))), load3(w, 6 * c + 3, 1)
+            if meets:
+                n, f = add(n, load3(pairs.u[other], 6 * c, 1)), add(f, load3(pairs.u[other], 6 * c + 3, 1))
+                m, g = add(m, load3(pairs.w[other], 6 * c, 1)), add(g, load3(pairs.w[other], 6 * c + 3, 1))
+            for_u, for_w = pairs.u[other if meets else side], pairs.w[other if meets else side]
+            store3(for_u, 6 * c, 1, n)
+            store3(for_u, 6 * c + 3, 1, f)
+            store3(for_w, 6 * c, 1, m)
+            store3(for_w, 6 * c + 3, 1, g)
+        if meets:
+            pairs.at[side] = _NOWHERE
+        else:
+            pairs.at[side], pairs.next_side[side], pairs.head[to] = to, pairs.head[to], side
+        side = after
+
+
+@inline
+def _block(M, row, col):
+    """Nine numbers of a matrix, by rows."""
+    return (
+        M[row, col], M[row, col + 1], M[row, col + 2], M[row + 1, col], M[row + 1, col + 1], M[row + 1, col + 2],
+        M[row + 2, col], M[row + 2, col + 1], M[row + 2, col + 2],
+    )  # fmt: skip
+
+
+@inline
+def mobility(j, pairs):
+    """The blocks [E F; Fᵀ H] of what Z says of pair j by itself."""
+    before, E, F = pairs.begin[j], ZERO6, ZERO9
+    if pairs.first[j] == 0:
+        E, F = upper(_block(pairs.Z, before, before)), _block(pairs.Z, before, before + 3)
+    return E, F, upper(_block(pairs.Z, before + 3, before + 3))
+
+
+@inline
+def add_stiffness(K, a, b, c, d):
+    """K with [a b; c d] on top."""
+    store9(K, 0, 1, plus(load9(K, 0, 1), a))
+    store9(K, 9, 1, plus(load9(K, 9, 1), b))
+    store9(K, 18, 1, plus(load9(K, 18, 1), c))
+    store9(K, 27, 1, plus(load9(K, 27, 1), d))
+
+
+@inline
+def _place_in(k, c):
+    """Where number (k, c) of K stands."""
+    return 9 * (2 * (k // 3) + c // 3) + 3 * (k % 3) + c % 3
+
+
+@kernel
+def solve(pairs):
+    """F of all pairs with unknowns, by elimination with partial pivoting; their wrenches alone into `push`."""
+    M, A, x = pairs.counts[UNKNOWNS], pairs.system, pairs.wrench
+    for j in range(pairs.counts[TOUCH]):
+        before, first, K = pairs.begin[j], pairs.first[j], pairs.stiff[j]
+        if before != _NONE:
+            for k in range(first, ALL):
+                row = before + k
+                for c in range(M):
+                    A[row, c] = 0.0
+                A[row, row], x[row] = 1.0, pairs.s[j, k]
+                for c in range(first, ALL):
+                    stiff = K[_place_in(k, c)]
+                    x[row] -= stiff * pairs.rho[before + c]
+                    for d in range(M):
+                        A[row, d] += stiff * pairs.Z[before + c, d]
+    _eliminate_all(M, A, x)
+    no_pushes(pairs)
+    for j in range(pairs.counts[TOUCH]):
+        before, first = pairs.begin[j], pairs.first[j]
+        if before != _NONE:
+            n = ZERO
+            if first == 0:
+                n = load3(x, before, 1)
+            push(j, n, load3(x, before + 3, 1), pairs)
+
+
+@inline
+def _eliminate_all(M, A, x):
+    """x ← A⁻¹ x, for the leading M of both."""
+    for k in range(M):
+        best = k
+        for i in range(k + 1, M):
+            best = i if abs(A[i, k]) > abs(A[best, k]) else best
+        if best != k:
+            for c in range(k, M):
+                A[k, c], A[best, c] = A[best, c], A[k, c]
+            x[k], x[best] = x[best], x[k]
+        over = 1.0 / A[k, k]
+        for i in range(k + 1, M):
+            share = A[i, k] * over
+            if share != 0.0:
+                for c in range(k + 1, M):
+                    A[i, c] -= share * A[k, c]
+                x[i] -= share * x[k]
+    for k in range(M - 1, -1, -1):
+        for c in range(k + 1, M):
+            x[k] -= A[k, c] * x[c]
+        x[k] /= A[k, k]

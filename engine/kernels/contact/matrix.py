@@ -1,0 +1,319 @@
+"""Newton's matrix, eliminated from the tips inwards: the articulated-body recursion with the inertias of contacts.
+
+Axis by axis, also of joints with several: of stiff contacts an inverse of their matrix keeps too few digits. What
+contacts between bodies add is of `body_pairs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline, kernel
+from engine.kernels.contact import body_pairs, mimics
+from engine.kernels.contact.mimics import ENDS, JOINS, STAYS
+from engine.kernels.contact.recursion import (
+    FURTHER,
+    GATHERS,
+    NEXT,
+    TO_PARENT,
+    axis_of,
+    column,
+    hand_over,
+    has_one_axis,
+    rigid_at,
+    row,
+)
+from engine.kernels.spatial import (
+    ZERO9,
+    add,
+    at_place,
+    cross,
+    dot,
+    full,
+    load3,
+    load6,
+    load9,
+    matmul,
+    minus_outer,
+    momentum,
+    mul,
+    mul_t,
+    plus,
+    scale,
+    shifted,
+    store3,
+    store9,
+    sub,
+    transpose,
+)
+from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS, ZERO
+from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@inline
+def _contact_step(i, share, eps, p):
+    """Ω and s of a contact, in its frame."""
+    mu, r = p.mu[i], share * p.r[i]
+    x, u, s, omega = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), p.s[i], p.omega[i]
+    z = sub(x, scale(r, u))
+    t, weight = np.sqrt(z[1] * z[1] + z[2] * z[2]), 1.0 / (1.0 + eps)
+    if z[0] <= 0.0:
+        store3(s, 0, 1, scale(-weight, x))
+        store9(omega, 0, 1, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    elif mu > 0.0 and t <= mu * z[0]:
+        stiff = r / eps
+        store3(s, 0, 1, scale(-stiff, u))
+        store9(omega, 0, 1, (stiff, 0.0, 0.0, 0.0, stiff, 0.0, 0.0, 0.0, stiff))
+    else:
+        # In (n, along the slip, across it) A = [[1, 0, 0], [μ, 0, 0], [0, 0, κ]], κ = μ z_n/|z_t|.
+        a, b = (z[1] / t, z[2] / t) if t > 0.0 else (1.0, 0.0)
+        disk, normal = mu * z[0], r / eps
+        curve = disk / t if t > 0.0 else 0.0
+        d1, d2, s0 = disk * a - x[1], disk * b - x[2], -normal * u[0]
+        along, across = weight * (a * d1 + b * d2 + mu * s0), (a * d2 - b * d1) / (1.0 + eps - curve)
+        store3(s, 0, 1, (s0, a * along - b * across, b * along + a * across))
+        push, turn = mu * normal, curve * r / (1.0 + eps - curve)
+        store9(
+            omega, 0, 1,
+            (normal, 0.0, 0.0, a * push, turn * b * b, -turn * a * b, b * push, -turn * a * b, turn * a * a),
+        )  # fmt: skip
+
+
+@inline
+def _with_contacts(i, share, eps, p, a, b, c, d, n, f):
+    """The inertia [a b; c d] and the wrench of body i with those of its contacts."""
+    k = p.head[i]
+    while k >= 0:
+        if share > 0.0:
+            _contact_step(k, share, eps, p)
+        F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
+        w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k], 0, 1), F)))
+        a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
+        push = mul_t(F, add(load3(p.s[k], 0, 1), load3(p.impulse[k], 0, 1)))
+        n, f = sub(n, cross(r, push)), sub(f, push)
+        k = p.following[k]
+    return a, b, c, d, n, f
+
+
+@inline
+def _momentum(i, part, bodies, tree):
+    """What the motion of body i takes, `part` of the last step on, which is added to it."""
+    omega = add(load3(tree.moved[i], 0, 1), scale(part, load3(tree.step[i], 0, 1)))
+    velocity = add(load3(tree.moved[i], 3, 1), scale(part, load3(tree.step[i], 3, 1)))
+    store3(tree.moved[i], 0, 1, omega)
+    store3(tree.moved[i], 3, 1, velocity)
+    rigid = bodies.rigid[i]
+    return momentum(rigid[MASS], load3(rigid, FIRST_MOMENT, 1), full(load6(rigid, INERTIA, 1)), omega, velocity)
+
+
+@inline
+def _axis_forces(kind, e, a, b, c, d, n, f):
+    """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a motion S about, or along, e."""
+    if kind == REVOLUTE:
+        x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
+        return x, y, z, w, dot(e, x), dot(e, n)
+    x, y, z, w = mul(b, e), mul(d, e), mul_t(c, e), mul_t(d, e)
+    return x, y, z, w, dot(e, y), dot(e, f)
+
+
+@inline
+def _without_axis(i, k, kind, e, forces, right, added, row, a, b, c, d, n, f, tree):
+    """The inertia and the wrench of body i without its motion about, or along, axis k of its joint, which is e."""
+    G, (x, y, z, w, D, along) = tree.G[i], forces
+    over = 1.0 / (D + added)
+    q = over * (right - along)
+    z, w = scale(over, z), scale(over, w)
+    store3(G, 6 * k, 1, z)
+    store3(G, 6 * k + 3, 1, w)
+    tree.t[i, k] = q
+    if body_pairs.have_unknowns(tree):
+        body_pairs.keep_column(i, k, x, y, over, tree.pairs)
+        body_pairs.eliminate(i, kind, e, x, y, z, w, over, q, row, tree.pairs)
+    a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
+    return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
+
+
+@inline
+def _without_shift(i, k, e, right, a, b, c, d, n, f, tree):
+    """Body i without its motion along axis k of the world, e."""
+    forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
+    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, -1, a, b, c, d, n, f, tree)
+
+
+@inline
+def _without_turn(i, k, e, right, a, n, tree):
+    """Body i, which turns alone, without its motion about axis k of the world, e."""
+    forces, none = ((a[k], a[3 + k], a[6 + k]), ZERO, row(a, k), ZERO, a[4 * k], n[k]), ZERO9
+    a, _, _, _, n, _ = _without_axis(
+        i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, -1, a, none, none, none, n, ZERO, tree
+    )  # fmt: skip
+    return a, n
+
+
+@inline
+def _without_free(i, moment, force, a, b, c, d, n, f, tree):
+    """What body i leaves of its free joint's motion, for such a moment and force: no inertia, and these.
+
+    Axes stay in their order, since the part of the matrix that is symmetric is positive.
+    """
+    a, b, c, d, n, f = _without_shift(i, 0, X, force, a, b, c, d, n, f, tree)
+    a, b, c, d, n, f = _without_shift(i, 1, Y, force, a, b, c, d, n, f, tree)
+    a, _, _, _, n, _ = _without_shift(i, 2, Z, force, a, b, c, d, n, f, tree)
+    a, n = _without_turn(i, 0, X, moment, a, n, tree)
+    a, n = _without_turn(i, 1, Y, moment, a, n, tree)
+    _without_turn(i, 2, Z, moment, a, n, tree)
+    return ZERO9, ZERO9, ZERO9, ZERO9, moment, force
+
+
+@inline
+def _handed(parent, hands, r, a, b, c, d, n, f, tree):
+    """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
+    if parent == WORLD:
+        return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+    a, b, c, d = shifted(r, a, b, c, d)
+    n = add(n, cross(r, f))
+    if hands == NEXT:
+        return a, b, c, d, n, f
+    above = tree.sums[parent]
+    if hands == FURTHER:
+        n, f = add(n, load3(above, 0, 1)), add(f, load3(above, 3, 1))
+        a, b = plus(a, load9(above, 6, 1)), plus(b, load9(above, 15, 1))
+        c, d = plus(c, load9(above, 24, 1)), plus(d, load9(above, 33, 1))
+    store3(above, 0, 1, n)
+    store3(above, 3, 1, f)
+    store9(above, 6, 1, a)
+    store9(above, 15, 1, b)
+    store9(above, 24, 1, c)
+    store9(above, 33, 1, d)
+    return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+
+
+@kernel
+def inward(part, share, eps, topology, bodies, tree, p):
+    """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
+    a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # what the body before this one hands over
+    if len(tree.mimics) > 0:
+        mimics.begin(tree.mimics.newton)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
+        A, B, C = rigid_at(bodies.rigid[i])
+        a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
+        n, f = _momentum(i, part, bodies, tree)
+        n, f = body_pairs.pushed(i, add(n, n0), add(f, f0), tree)
+        a, b, c, d, n, f = _with_contacts(i, share, eps, p, a, b, c, d, n, f)
+        if tree.flow[i, GATHERS] == 1:
+            n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
+            a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
+            c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
+        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+            mimics.settle(i, p.right, p.added, tree.mimics.newton, tree.mimics)
+            a, b, c, d = mimics.without(i, a, b, c, d, tree.mimics.newton)
+            n, f = mimics.pushed(i, n, f, tree.mimics.newton)
+            if body_pairs.have_unknowns(tree):
+                mimics.settle_pairs(i, tree)
+        if has_one_axis(kind):
+            e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
+            forces = _axis_forces(kind, e, a, b, c, d, n, f)
+            if len(tree.mimics) > 0:
+                stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
+                met = start if tree.mimics.waits[i] == JOINS else -1
+                x, y, z, w, D, along = forces
+                forces = mimics.joined(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
+                if stays:
+                    x, y, z, w, D, along = forces
+                    mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+                    if body_pairs.have_unknowns(tree):
+                        body_pairs.stay(i, kind, e, start, tree.pairs)
+            if not stays:
+                right, added = p.right[start], p.added[start]
+                a, b, c, d, n, f = _without_axis(i, 0, kind, e, forces, right, added, met, a, b, c, d, n, f, tree)
+        elif kind == FREE:
+            R = load9(bodies.rotation[i], 0, 1)
+            moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
+            a, b, c, d, n, f = _without_free(i, moment, force, a, b, c, d, n, f, tree)
+        else:
+            for k in range(3):
+                e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
+                forces = _axis_forces(REVOLUTE, e, a, b, c, d, n, f)
+                a, b, c, d, n, f = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree)
+        if body_pairs.have_unknowns(tree) and kind != FREE:
+            body_pairs.hand_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
+        hands = tree.flow[i, TO_PARENT]
+        a0, b0, c0, d0, n0, f0 = _handed(parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
+    if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
+        mimics.settle(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
+        if body_pairs.have_unknowns(tree):
+            mimics.settle_pairs(topology.shape[0], tree)
+
+
+@inline
+def _axis_again(i, k, along, n, f, tree):
+    """t of axis k of body i's joint with such a force more along it, and a wrench of the body without the axis."""
+    column = tree.pairs.column[i]
+    q = -tree.pairs.over[i, k] * along
+    tree.t[i, k] += q
+    return add(n, scale(q, load3(column, 6 * k, 1))), add(f, scale(q, load3(column, 6 * k + 3, 1)))
+
+
+@kernel
+def add_pushes(topology, bodies, tree):
+    """t with the wrenches `push` on bodies besides, after `inward`: by them alone, since impulses are much greater."""
+    n, f = ZERO, ZERO
+    if len(tree.mimics) > 0:
+        mimics.begin_again(tree.mimics.newton)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        kind, R = topology[i, 1], bodies.rotation[i]
+        n, f = body_pairs.pushed(i, n, f, tree)
+        if tree.flow[i, GATHERS] == 1:
+            n, f = add(n, load3(tree.sums[i], 0, 1)), add(f, load3(tree.sums[i], 3, 1))
+        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+            n, f = mimics.pushed_more(i, n, f, tree.mimics.newton)
+        if has_one_axis(kind):
+            along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
+            if len(tree.mimics) > 0:
+                along = mimics.gathered(i, topology[i, 0], along, tree.mimics.newton, tree.mimics)
+            if mimics.has_own(i, tree):
+                n, f = _axis_again(i, 0, along, n, f, tree)
+        elif kind == FREE:
+            for k in range(3):
+                n, f = _axis_again(i, k, f[k], n, f, tree)
+            for k in range(3):
+                n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
+            n, f = ZERO, ZERO
+        else:
+            for k in range(3):
+                n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
+        n, f = hand_over(i, n, f, topology, bodies, tree)
+    if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
+        mimics.pushed_more(topology.shape[0], n, f, tree.mimics.newton)
+
+
+@kernel
+def begin_pairs(share, eps, whole, tree, p):
+    """K and s of pairs, and the wrenches of their impulses; the unknowns of those that give way, or of the `whole`."""
+    pairs = tree.pairs
+    body_pairs.begin(pairs)
+    for j in range(pairs.counts[body_pairs.TOUCH]):
+        gives, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
+        k, place = pairs.contact[j], load3(pairs.arm[j], 0, 1)
+        body_pairs.begin_stiffness(j, pairs)
+        while k >= 0:
+            if share > 0.0:
+                _contact_step(k, share, eps, p)
+            F, r, omega = load9(p.frame[k], 0, 1), sub(load3(p.arm[k], 0, 1), place), load9(p.omega[k], 0, 1)
+            push, s = mul_t(F, load3(p.impulse[k], 0, 1)), mul_t(F, load3(p.s[k], 0, 1))
+            n, f = add(n, cross(r, push)), add(f, push)
+            moment, force = add(moment, cross(r, s)), add(force, s)
+            if omega[0] != 0.0:
+                gives = True
+                a, b, c, d = at_place(r, matmul(transpose(F), matmul(omega, F)))
+                body_pairs.add_stiffness(pairs.stiff[j], a, b, c, d)
+            k = p.following[k]
+        if gives:
+            body_pairs.begin_unknowns(j, moment, force, pairs)
+        else:
+            n, f = add(n, moment), add(f, force)
+        body_pairs.push(j, n, f, pairs)
+    body_pairs.begin_sums(tree)
