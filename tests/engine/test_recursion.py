@@ -256,16 +256,23 @@ def test_mobilities_are_those_of_the_inverse_mass_matrix(model, chance):
             assert own == pytest.approx(inverse[start, start], rel=1e-9)
 
 
+@pytest.mark.parametrize("pairs", [0, 4])
 @every_robot
-def test_rows_have_their_mobility_and_their_velocity(model, chance):
-    robot = _robot(model, chance)
+def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
+    robot = _robot(model, chance, pairs=pairs)
     p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
     ground = room.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, tree=robot.work)
     ground.free[:] = chance.normal(size=model.nv)
     recursion.factorise(np.zeros(model.nv), robot.d, robot.topology, robot.bodies, robot.work.tree)
     by_bodies._mobilities(R, robot.topology, ground)
+    between = np.zeros(C, bool)
+    if robot.work.tree.pairs:
+        by_bodies._between(C, robot.d, robot.topology, ground)
+        between[:] = ~np.isin(np.arange(C), _of_one_body(robot))
+        assert between.sum() >= pairs
     G = robot.J @ np.linalg.solve(robot.M, robot.J.T)
     r = np.array([3 / np.trace(G[k : k + 3, k : k + 3]) for k in range(0, 3 * C, 3)])
+    np.testing.assert_allclose(p.r[between], r[between], rtol=1e-7)
     if model.has_mimic:  # about those: they are scales alone
         assert np.all((p.r / r > 0.3) & (p.r / r < 3))
         assert np.all(p.g[:R] > 0)
@@ -274,6 +281,16 @@ def test_rows_have_their_mobility_and_their_velocity(model, chance):
         np.testing.assert_allclose(p.g[:R], [_own_mobility(model, robot, j) for j in robot.rows], rtol=1e-9)
     _same(p.free, (robot.J @ ground.free).reshape(-1, 3), 1e-10)
     np.testing.assert_array_equal(p.along, p.free[:, 0])
+
+
+def _of_one_body(robot: Robot) -> list[int]:
+    """The contacts of bodies with what stands still."""
+    p, found = robot.work.problem, []
+    for k in p.head.tolist():
+        while k >= 0:
+            found.append(k)
+            k = int(p.following[k])
+    return found
 
 
 def _own_mobility(model: engine.Model, robot: Robot, j: int) -> float:
