@@ -12,7 +12,7 @@ from numpy.linalg import inv, norm, solve
 
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
-from engine.kernels.contact import cone, matrix
+from engine.kernels.contact import body_pairs, cone, matrix
 from engine.kernels.contact.problem import work as room
 
 PAGE = "docs/contact.md"
@@ -298,3 +298,21 @@ def mimic_joints() -> None:
     u, w = u + whole @ S[0], w + whole.T @ S[0]
     same(whole @ a + u * ydd + push, inner)
     same(w @ a + d * ydd + r, S[0] @ inner + S[1] @ outer)
+
+
+@law(
+    PAGE,
+    r"(1 + K Z) F = s - K \rho_0 \qquad Z = J H^{-1} J^T \qquad \rho_0 = J H^{-1} r",
+    r"F = s - K \rho",
+)
+def pairs_of_bodies() -> None:
+    pairs, random = body_pairs.body_pairs(2, NV, 1), R.random
+    H, r, (J, K, s) = R.M, R.free, (random.normal(size=size) for size in ((6, NV), (6, 6), 6))
+    pairs.counts[:], pairs.body[0], pairs.first[0], pairs.begin[0] = (1, 6), (0, 1), 0, 0
+    pairs.stiff[0], pairs.s[0] = K.reshape(2, 3, 2, 3).swapaxes(1, 2).ravel(), s
+    pairs.Z[:], pairs.rho[:] = J @ inv(H) @ J.T, J @ solve(H, r)
+    body_pairs.solve(pairs)
+    F, dv = pairs.wrench, solve(H + J.T @ K @ J, r + J.T @ s)
+    same(H @ dv, r + J.T @ F)
+    same(F, s - K @ J @ dv)
+    same(pairs.push, [F, -F])
