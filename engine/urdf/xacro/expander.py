@@ -24,7 +24,7 @@ from engine.urdf.mesh_paths import Resources, is_package
 from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
 
-LARGEST = 64_000_000
+LARGEST = 32_000_000
 """Bytes of the longest URDF that is handed on."""
 EVENTS = {
     "open", "os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.glob/2", "pathlib.Path.glob", "import",
@@ -265,7 +265,7 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> 
     try:
         text = _expanded(Path(path), [*given], trusted == "yes", source)
         if len(text) > LARGEST:
-            raise Refused(f"a robot of more than {LARGEST >> 20} MB of text")
+            raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
     except BaseException as fault:  # whatever the file brings about, the parent is told
         answer, text = _answer(fault, source), b""
     output.write(json.dumps(answer).encode() + b"\n" + text)
