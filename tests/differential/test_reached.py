@@ -10,7 +10,7 @@ import pytest
 from tests.differential import reached
 from tests.differential.as_python import as_python
 from tests.differential.cases import Case, case
-from tests.differential.corners import CORNERS, FAULTS, corner
+from tests.differential.corners import CORNERS, ON_THE_CPU, corner
 from tests.differential.differences import differences, served
 from tests.differential.test_steps import hold
 
@@ -39,9 +39,8 @@ def test_corners_on_the_gpu(name: str, tmp_path: Path):
             hold(found, tmp_path, "cuda")
 
 
-@pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.xfail(strict=True, reason="what the kernels are known to do otherwise, see corners.FAULTS")
-def test_known_faults(name: str):
+@pytest.mark.parametrize("name", ON_THE_CPU)
+def test_corners_that_the_cpu_alone_is_held_to(name: str):
     assert differences(corner(name, 0), "cpu", "float64") == []
 
 
