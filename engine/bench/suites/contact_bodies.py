@@ -51,9 +51,14 @@ def urdf(*parts: str) -> str:
 
 def _loaded(*parts: str) -> Model:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bodies.urdf"
-        path.write_text(urdf(*parts), "utf-8")
-        return load(path)
+        return _loaded_in(folder, *parts)
+
+
+def _loaded_in(folder: str, *parts: str) -> Model:
+    """The robot of a file in a folder, whose meshes lie beside it."""
+    path = Path(folder) / "bodies.urdf"
+    path.write_text(urdf(*parts), "utf-8")
+    return load(path)
 
 
 def _simulated(model: Model, scene: Scene, q: Array, **options: Any) -> Simulation:
@@ -113,9 +118,9 @@ def pinch(seconds: float = HELD, mu: float = 0.5) -> dict[str, Any]:
 def wedge(seconds: float = 2.0, mu: float = 0.8) -> dict[str, Any]:
     """A wedge of 20° that falls between two walls and jams there, from eight places: residuals, and what moves last."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "wedge.obj"
-        path.write_text(_prism(0.02, 0.1), "utf-8")
-        model, rng = _loaded(link("a", f'<mesh filename="{path}"/>'), joint("a")), np.random.default_rng(7)
+        (Path(folder) / "wedge.obj").write_text(_prism(0.02, 0.1), "utf-8")
+        model = _loaded_in(folder, link("a", '<mesh filename="wedge.obj"/>'), joint("a"))
+        rng = np.random.default_rng(7)
         q = np.tile(_placed(model, a=(0, 0, 0.25)), (8, 1))
         q[:, :2] += rng.uniform(-0.01, 0.01, (8, 2))
         scene = Scene(ground=None, obstacles=(_wall(-1), _wall(1)), friction=mu)
