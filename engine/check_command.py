@@ -65,7 +65,7 @@ def _of_meshes(model: Model) -> list[Diagnostic]:
     """What is wrong with collision meshes: an error where `run` refuses the robot, which stands on them."""
     meshes: dict[str, list[int]] = {}
     for shape in model.collisions:
-        if shape.mesh is not None and Path(shape.mesh).is_absolute():  # else it is told to be missing
+        if shape.mesh is not None and Path(shape.mesh).is_absolute():  # else it is reported as missing
             meshes.setdefault(shape.mesh, []).append(shape.link)
     found = []
     for mesh, links in meshes.items():

@@ -47,7 +47,7 @@ PATIENCE = 10
 def refuse_endless(path: str | os.PathLike[str]) -> None:
     """Raises ValueError where a path leads to a pipe or a device, whose end may never come; OSError as `Path.exists`.
 
-    A path that leads to nothing is for who opens it to tell.
+    A path that leads to nothing is reported by whoever opens it.
     """
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
@@ -73,7 +73,7 @@ def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
 
 
 def read_json(path: str | os.PathLike[str], **how: Any) -> Any:
-    """The value in a file of JSON; `how` is told to `json.loads`. Raises OSError and what that raises."""
+    """The value in a file of JSON; `how` is passed to `json.loads`. Raises OSError and what that raises."""
     text = content(path).decode()
     with nothing_collected():
         return json.loads(text, **how)
@@ -314,7 +314,7 @@ def environment() -> dict[str, str]:
 
 
 def kept(path: Path) -> bytes:
-    """What a file of the cache holds. Raises OSError; where others could have written it that is told, once."""
+    """What a file of the cache holds. Raises OSError; where others could have written it, that is reported once."""
     try:
         return ownership.own_content(path)
     except ownership.NotOurs as error:
@@ -328,7 +328,7 @@ def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
     Folders that are not there are made, and those that others can look into closed, but what the environment names
     and links lead to: all kinds of things may lie there. Raises OSError, before anything is written where others can
-    write there, which is told.
+    write there, which is reported.
     """
     make_own(path.parent)
     with _whole(path, mode) as (file, _):
@@ -342,7 +342,7 @@ def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 def make_own(folder: Path) -> None:
-    """Make a folder of the cache, if it is not there. Raises OSError; where others can write there that is told."""
+    """Make a folder of the cache, if it is not there. Raises OSError; where others can write there, that is reported."""
     try:
         ownership.make_own_folder(folder)
     except ownership.NotOurs as error:
