@@ -314,7 +314,7 @@ def environment() -> dict[str, str]:
 
 
 def kept(path: Path) -> bytes:
-    """What a file of the cache holds. Raises OSError; where others could have written it, that is reported once."""
+    """What a file of the cache holds. Raises OSError; one that others could have written is reported, once."""
     try:
         return ownership.own_content(path)
     except ownership.NotOurs as error:
@@ -342,7 +342,7 @@ def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 def make_own(folder: Path) -> None:
-    """Make a folder of the cache, if it is not there. Raises OSError; where others can write there, that is reported."""
+    """Make a folder of the cache, if it is not there. Raises OSError; one that others can write to is reported."""
     try:
         ownership.make_own_folder(folder)
     except ownership.NotOurs as error:

@@ -7,8 +7,8 @@ beside the inertia and the wrench, a body then hands on the column u, the row w,
     through a joint with ẏ S:   u + I S,   w + Iᵀ S,   d + Sᵀ I S + Sᵀ u + wᵀ S,   r + Sᵀ p
 
 It ends with the joint below which the others hang, or in the body where they meet, which may be the world, before that
-body's own joint: I − u wᵀ/d, p + u (τ − r)/d. S is the joint's axis times its multiplier. Models in which two such coordinates are on their way at a time, or one
-passes a joint that is not its own, are none of this text's (`fit`).
+body's own joint: I − u wᵀ/d, p + u (τ − r)/d. S is the joint's axis times its multiplier. Models in which two such
+coordinates are on their way at a time, or one passes a joint that is not its own, are none of this text's (`fit`).
 """
 
 from __future__ import annotations
