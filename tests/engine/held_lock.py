@@ -1,0 +1,54 @@
+"""How long a thread keeps Python's lock while another wants it, and how much of that is the machine's."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+HELD = 0.1
+"""Seconds that a reader may keep the lock."""
+
+
+@contextmanager
+def watched(look: Callable[[], None] = lambda: None) -> Iterator[list[float]]:
+    """The most seconds of the program's computing while one of its threads, which sleeps shortly, was not let run.
+
+    Calls `look` now and then. Collections of garbage pass by what the tests before have left.
+    """
+    found, end = [0.0], threading.Event()
+
+    def watch() -> None:
+        before = time.process_time()
+        while not end.wait(0.001):
+            now = time.process_time()
+            found[0] = max(found[0], now - before)
+            look()
+            before = time.process_time()
+
+    watcher = threading.Thread(target=watch)
+    gc.collect()
+    gc.freeze()
+    watcher.start()
+    try:
+        yield found
+    finally:
+        end.set()
+        watcher.join()
+        gc.unfreeze()
+
+
+def allowed(held: float) -> float:
+    """`HELD`, and if `held` is more, what plain Python, which keeps the lock for 5 ms, is measured at just now.
+
+    On a busy machine a thread waits for its turn on a core as well, which no reader can change.
+    """
+    if held < HELD:
+        return HELD
+    with watched() as longest:
+        until = time.thread_time() + 0.5
+        while time.thread_time() < until:
+            pass
+    return HELD + longest[0]
