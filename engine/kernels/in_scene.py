@@ -132,12 +132,12 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     count = touches(q, v, rows, known, loads, ground)
     lap(watched, phases, COLLISION)
     free_velocity(False, v, forces, rows, ground.topology, gravity, ground)
-    stop_turning(False, v, robot.rotations, rows.dt, ground)
+    stop_turning(v, robot.rotations, rows.dt, ground)
     frictional, contacts, joints = rows_by_bodies(count, q, forces.inertia[0], rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return begin_impulses(contacts, frictional, joints, rows.dt, inertia, ground.topology, ground)
+    return begin_impulses(contacts, frictional, joints, rows.dt, False, inertia, ground.topology, ground)
 
 
 @kernel
@@ -159,7 +159,7 @@ def _end(found, robot, watched, phases):
     topology, state, ended = robot.touch.ground.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
-        if found or check_impulses(contacts, joints, dt, inertia, topology, ground):
+        if found or check_impulses(contacts, joints, dt, False, inertia, topology, ground):
             put_down(contacts, frictional, joints, ground)
             remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.tree.search.numbers[LEAST] if contacts > 0 else 0.0, contacts, touch, 0)

@@ -141,6 +141,23 @@ def test_a_ball_springs_back_as_high_as_its_restitution_says(body, restitution):
     assert max(heights) == pytest.approx(restitution**2 * before, abs=0.01 * before)
 
 
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+def test_a_ball_that_springs_back_wholly_keeps_its_height_for_a_minute(body, integrator, dt):
+    scene = engine.Scene(restitution=1.0)
+    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 1.1, dt=dt, integrator=integrator)
+    heights = []
+    for _ in range(round(60 / dt)):
+        simulation.step()
+        heights.append(simulation.q[0, 2] - 0.1)
+    before, here, after = np.array(heights[:-2]), np.array(heights[1:-1]), np.array(heights[2:])
+    peaks = here[(here > before) & (here >= after)]
+    assert len(peaks) in (66, 67)
+    assert np.all(peaks < 1.0)
+    assert np.all(np.diff(peaks) < dt * dt * G)  # of the highest state that a step ends at
+    assert peaks.min() > 0.99
+
+
 def thrown(rng, model: Model, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """Boxes turned at random with their lowest corner on the ground, and random twists."""
     q, half = np.tile(model.neutral(), (batch, 1)), np.array([0.15, 0.1, 0.05])
@@ -196,15 +213,16 @@ def quadruped() -> Model:
 
 def standing(model: Model, batch: int = 1, **options) -> engine.Simulation:
     """The quadruped on its feet, held by gains."""
-    kp, kd = engine.holding_gains(model)
+    kp, kd = engine.holding_gains(model, integrator=options.get("integrator", "implicit"))
     q = engine.put_down(model, engine.Scene(), model.neutral())
     options = {"dt": 2e-3, "integrator": "implicit", "algorithm": "abia", "scene": engine.Scene()} | options
     return engine.Simulation(model, batch, q=q, kp=kp, kd=kd, **options)
 
 
-def test_a_quadruped_stands_still():
-    simulation = standing(quadruped())
-    simulation.step(1500)
+@pytest.mark.parametrize(("integrator", "dt"), [("implicit", 2e-3), ("semi-implicit", 1e-3), ("rk4", 1e-3)])
+def test_a_quadruped_stands_still(integrator, dt):
+    simulation = standing(quadruped(), integrator=integrator, dt=dt)
+    simulation.step(round(4 / dt))
     start = simulation.q.copy()
     for _ in range(50):
         simulation.step(50)

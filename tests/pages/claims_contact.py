@@ -80,9 +80,12 @@ def restitution_and_gaps() -> Iterable[str]:
         "it is left out"
     )
     yield "With the integrator `implicit`, joint damping and gains are taken at the end of the step"
-    yield "With `rk4`, $v_f$ is the velocity that the four stages reach without contact"
+    integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
+    assert integrators.index("if _touching_step(True") < integrators.index(
+        "    _rk4_stages(robots"
+    )
+    yield "With `rk4`, a step in which something touches is the semi-implicit one, and so of first order."
     yield "their $h (k_d + h k_p)$ stands on the diagonal of $M$, also in $G$"
-    yield "a step with contact is of first order"
     yield "A ball of radius 0.1 m that rolls at 1 m/s turns by 0.01 rad in a millisecond"
     yield "it comes into the ground with 10 mm/s"
 

@@ -30,22 +30,20 @@ from engine.scene.touches import TOLERANCE
 
 
 @inline
-def _free_velocity(given, v, forces, rows, dynamics, loads, ground):
-    """M̃ and its factors, from the poses and velocities that stand in w; and v_f, unless it is `given`."""
+def _free_velocity(v, forces, rows, dynamics, loads, ground):
+    """M̃ and its factors, and v_f, from the poses and velocities that stand in w."""
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     gravity, wrenches = loads
     dense, free, dt = ground.rows.dense, ground.free, rows.dt
-    if not given:
-        jsiia.bias(ground.tree_v, topology, constants, w, lanes, gravity, wrenches)
+    jsiia.bias(ground.tree_v, topology, constants, w, lanes, gravity, wrenches)
     _factors(forces, dynamics, ground)
-    if not given:
-        for j in range(free.size):
-            free[j] = forces.force[0, j]
-        for i in range(ground.rows.coupling_index.size):
-            free[ground.rows.coupling_index[i]] -= ground.rows.coupling_factor[i] * ground.tree_v[0, i]
-        ltdl.solve(dense.M, ground.rows.above, free)
-        for j in range(free.size):
-            free[j] = v[j] + dt * free[j]
+    for j in range(free.size):
+        free[j] = forces.force[0, j]
+    for i in range(ground.rows.coupling_index.size):
+        free[ground.rows.coupling_index[i]] -= ground.rows.coupling_factor[i] * ground.tree_v[0, i]
+    ltdl.solve(dense.M, ground.rows.above, free)
+    for j in range(free.size):
+        free[j] = v[j] + dt * free[j]
 
 
 @inline
@@ -140,29 +138,30 @@ def _passes(dynamics, ground):
 
 
 @apart
-def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
+def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
     """v⁺ into `ground.free`, under the `count` contacts that `touches` found; and into `ground.shift`, where they
-    overlap, by what to displace the coordinates: answers whether they do. v_f is computed, or `given` in `ground.free`.
+    overlap, by what to displace the coordinates: returns whether they do.
 
-    q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and written.
+    `exact`: where nothing touches, steps keep the energy, see `kernels.contact.by_bodies`. q (nq,) and v (nv,) are
+    those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
     ground, topology = touch.ground, touch.ground.topology
     if ground.by == "rows":
         _passes(dynamics, ground)
-        _free_velocity(given, v, forces, rows, dynamics, loads, ground)
-        stop_turning(given, v, rotations, rows.dt, ground)
-        return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
-    free_velocity(given, v, forces, rows, topology, loads[0], ground)
-    stop_turning(given, v, rotations, rows.dt, ground)
+        _free_velocity(v, forces, rows, dynamics, loads, ground)
+        stop_turning(v, rotations, rows.dt, ground)
+        return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
+    free_velocity(v, forces, rows, topology, loads[0], ground)
+    stop_turning(v, rotations, rows.dt, ground)
     frictional, moved, joints = rows_by_bodies(count, q, forces.inertia[0], rows, topology, ground)
     left = np.inf
     if moved >= 0:
         warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
-        left = impulses_by_bodies(moved, frictional, joints, rows.dt, forces, topology, ground)
+        left = impulses_by_bodies(moved, frictional, joints, rows.dt, exact, forces, topology, ground)
     if ground.by != "bodies" and left > TOLERANCE:
         _passes(dynamics, ground)
         _factors(forces, dynamics, ground)
-        return _dense_velocity(count, q, v, rows, dynamics, touch, robot)
+        return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
     remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
     report(left, moved, touch, robot)
     for j in range(v.size):
@@ -171,7 +170,7 @@ def contact_velocity(given, count, q, v, forces, rows, rotations, dynamics, load
 
 
 @apart
-def _dense_velocity(count, q, v, rows, dynamics, touch, robot):
+def _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot):
     """`contact_velocity` by the Delassus matrix, from v_f in `ground.free` and the factors of M̃."""
     ground = touch.ground
     frictional, count = contact_rows(count, v, dynamics.topology, ground)
@@ -186,7 +185,7 @@ def _dense_velocity(count, q, v, rows, dynamics, touch, robot):
     warm(count, frictional, n, touch, robot)
     share, left, has_matrix = 1.0, 0.0, False
     for attempt in range(HALVINGS + 2):
-        springs = right_side(count, frictional, n, share, rows.dt, ground)
+        springs = right_side(count, frictional, n, share, rows.dt, exact, ground)
         left = _left_as_before(frictional, count - frictional + joints, ground)
         if left > TOLERANCE:
             if not has_matrix:

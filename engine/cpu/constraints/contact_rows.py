@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
+from engine.kernels.contact.by_bodies import springing
 from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.spatial import cross, load3, load9, mul_t, scale, sub
@@ -186,8 +187,11 @@ def hold_across(frictional, G):
 
 
 @inline
-def right_side(count, frictional, n, share, dt, ground):
-    """b = J v_f + c, c for the gaps and for `share` of the restitution; answers whether any contact springs back."""
+def right_side(count, frictional, n, share, dt, exact, ground):
+    """b = J v_f + c, c for the gaps and for `share` of the restitution; returns whether any contact springs back.
+
+    `exact` is said in `kernels.contact.by_bodies`.
+    """
     touching, b, springs = ground.contacts, ground.rows.system.b, False
     for k in range(n):
         ground.rows.offset[k] = 0.0
@@ -199,7 +203,7 @@ def right_side(count, frictional, n, share, dt, ground):
         e = share * restitution_of(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
-            c = min(c, e * before)
+            c = min(c, -springing(e * before, b[k] - before) if exact else e * before)
         ground.rows.offset[k] = c
         b[k] += c
     return springs

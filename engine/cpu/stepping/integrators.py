@@ -114,11 +114,21 @@ def _part(touch, robot):
 
 
 @inline
-def _contact_step(count, given, robot, robots, rows, rotations, scratch, dynamics, loads, touch):
-    """v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane."""
-    q, v = robots.q[0], robots.v[0]
-    overlap = contact_velocity(given, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
+def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+    """Where anything touches: v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane.
+
+    Returns whether anything does. `exact`: where nothing does, steps keep the energy.
+    """
+    q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
+    count = touches(q, v, rows, dynamics, loads, touch.ground)
+    time = lap(phases, COLLISION, time)
+    if count == 0:
+        _part(touch, robot)
+        return False
+    overlap = contact_velocity(exact, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
     move_on(overlap, q, v, rows, rotations, touch.ground)
+    lap(phases, CONTACT, time)
+    return True
 
 
 @inline
@@ -129,15 +139,10 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     """
     q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
     joint_forces(robots, q, v, rows, forces, integrator == "implicit")
-    if len(touch) > 0:
-        time = now() if phases.size else 0
-        count = touches(q[0], v[0], rows, dynamics, loads, touch.ground)
-        time = lap(phases, COLLISION, time)
-        if count > 0:
-            _contact_step(count, False, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
-            lap(phases, CONTACT, time)
-            return
-        _part(touch, robot)
+    if len(touch) > 0 and _touching_step(
+        False, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases
+    ):
+        return
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
@@ -198,22 +203,15 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
 def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
-    Friction and limits, where there are any, then correct the velocity at the step's end. Where anything touches, that
-    velocity takes the coordinates from where the step began: the step is of first order there.
+    Friction and limits, where there are any, then correct the velocity at the step's end. Where anything touches, the
+    step is semi-implicit Euler's: the stages know of no contact, and would fall through it.
     """
     q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
-    _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     if len(touch) > 0:
-        time = now() if phases.size else 0
-        count = touches(q[0], v[0], rows, dynamics, loads, touch.ground)
-        time = lap(phases, COLLISION, time)
-        if count > 0:
-            for j in range(v.shape[1]):
-                touch.ground.free[j] = v[0, j] + dt / 6.0 * stages.v_sum[0, j]
-            _contact_step(count, True, robot, robots, rows, rotations, scratch, dynamics, loads, touch)
-            lap(phases, CONTACT, time)
+        joint_forces(robots, q, v, rows, forces, False)
+        if _touching_step(True, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
             return
-        _part(touch, robot)
+    _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(q.shape[1]):
             stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]

@@ -409,6 +409,8 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room
     return found;
 }
 
+constexpr bool EXACT_FLIGHT = INTEGRATOR == integrator::RK4;  // see kernels/contact/by_bodies.py
+
 // b = J v_f + c of all rows, c for the gaps and for `share` of the restitution; answers whether any contact springs back.
 template <typename Real, class Room>
 __device__ __forceinline__ bool right_side(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows, Real share,
@@ -424,7 +426,11 @@ __device__ __forceinline__ bool right_side(const Surroundings<Real>& scene, cons
         Real c = open_gap<Real>(room, i) / dt;
         if constexpr (HAS_RESTITUTION) {
             const Real e = share * scene.of_shape(shape_of(room, i), shape::RESTITUTION), before = room(Room::BEFORE + i);
-            if (e > 0 && before < -Real(IMPACT) && room(room.contact(i) + contact::GAP) + dt * base <= 0) springs = true, c = fmin(c, e * before);
+            if (e > 0 && before < -Real(IMPACT) && room(room.contact(i) + contact::GAP) + dt * base <= 0) {
+                springs = true;
+                const Real slows = EXACT_FLIGHT ? fmin(base - before, Real(0)) : Real(0);
+                c = fmin(c, -slows - sqrt(e * before * e * before + slows * slows));
+            }
         }
         room(Room::B + k) = base + c;
         if constexpr (HAS_RESTITUTION) room(Room::OFFSET + k) = c;

@@ -24,14 +24,9 @@ template <class Room> struct LessForces {
     }
 };
 
-// x turned by ω for dt.
-template <typename Real> __device__ __forceinline__ Vector<Real> turned(Vector<Real> omega, Real dt, Vector<Real> x) {
-    return mul(rotation_from_quaternion(quaternion_step(Quaternion<Real>{0, 0, 0, 1}, omega, dt)), x);
-}
-
-// The factors of M̃, and v_f in FREE_V, unless it is `given` there, without the turning of the frames of free joints.
+// The factors of M̃, and v_f in FREE_V, without the turning of the frames of free joints.
 template <typename Real, class Joints, class Robot, class Room>
-__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room, bool given,
+__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room,
                                                const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
@@ -66,10 +61,8 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     }
     if constexpr (FILLS) clear(room, Room::FACTOR);
     for (int k = 0; k < NV; ++k) room(Room::FACTOR + ROW_START[k]) = 0;
-    if (!given) {
-        bias<Real>(at, joints, robot);
-        forces<Real>(at, LessForces<Room>{room}, robot);
-    }
+    bias<Real>(at, joints, robot);
+    forces<Real>(at, LessForces<Room>{room}, robot);
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) {
         enter(room, Room::FACTOR, i, c, j, F);
     });
@@ -78,19 +71,16 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         if (follows(i)) continue;
         for (int k = v_start(i); k < v_start(i) + (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++k) {
             if (kind(i) != FREE) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
-            if (!given) room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
+            room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
         }
     }
     factor_and_solve<Real>(room, Room::FACTOR);
-    if (!given) {
-        for (int k = 0; k < NV; ++k) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
-    }
+    for (int k = 0; k < NV; ++k) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
         if (kind(i) != FREE) continue;
         const int k = v_start(i), f = Room::FREE_V + k;
-        if (given) room.store(f + 3, turned(room.vector(f), dt, room.vector(f + 3)));
-        else room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V + k), at.vector(V + k + 3)));
+        room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V + k), at.vector(V + k + 3)));
     }
 }
 
@@ -235,8 +225,6 @@ template <typename Real, int PITCH> struct Touching {
     LimbMemory<Real> memory;
 #endif
 
-    // Where v_f is handed over that is given.
-    __device__ __forceinline__ Real& free_velocity(int k) const { return found.all(Places<CONTACTS>::FREE_V + k); }
     // How many contacts may act within the step.
     template <class Joints, class Robot>
     __device__ __forceinline__ int find(const Joints& joints, const Robot& own_robot) const {
@@ -254,22 +242,22 @@ template <typename Real, int PITCH> struct Touching {
 
     // A step under `count` contacts, in the room for as many. Answers whether v⁺ is sound.
     template <class Joints, class Robot>
-    __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool given, bool tells) {
+    __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool tells) {
         if constexpr (FEW > 0) {
-            if (count <= FEW) return step_in(found.few, joints, own_robot, count, given, tells);
+            if (count <= FEW) return step_in(found.few, joints, own_robot, count, tells);
             for (int slot = group.rank; slot < contact::NUMBERS * FEW; slot += LANES) found.all(slot) = found.few(slot);
             for (int slot = group.rank; LANE_A_BODY && slot < PLACED_NUMBERS * WHOLE_WARP; slot += LANES)
                 found.all(found.all.W + slot) = found.few(found.few.W + slot);
             group.sync();
         }
-        if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, given, tells);
+        if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, tells);
         return false;
     }
 
-    // A step under `count` contacts; v_f is `given` in FREE_V, or computed. Answers whether v⁺ is sound; with FREEZES the state
+    // A step under `count` contacts. Answers whether v⁺ is sound; with FREEZES the state
     // stays as it was where it is not. `tells`: who asks for the contacts will find these.
     template <class Room, class Joints, class Robot>
-    __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count, bool given,
+    __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count,
                                             bool tells) {
         using Own = typename Room::Together;
         Group group = this->group;
@@ -279,7 +267,7 @@ template <typename Real, int PITCH> struct Touching {
             else return Team(LANES > 1 ? group.lanes : __activemask());
         }();
         const Real dt = joints.dt;
-        begin_contacts<Real>(joints, own_robot, room, given, group);
+        begin_contacts<Real>(joints, own_robot, room, group);
         for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) = 0;
         RowsOf rows = {count, frictional_first(scene, room, count), 0};
         contact_rows(joints, own_robot, scene, room, rows, number, group);

@@ -159,29 +159,29 @@ struct TouchesNothing {
     static constexpr bool ANY = false;
 };
 
-// A step under contacts, if there are any: whether there were, and whether the velocity is sound. v_f is `given`, or to be
-// computed; `tells`: who asks for the contacts will find these.
+// A step under contacts, if there are any: whether there were, and whether the velocity is sound. `tells`: who asks for the
+// contacts will find these.
 struct Touched {
     bool any, sound;
 };
 template <class Touch, class Joints, class Robot>
 __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
-                                                 bool given, bool tells) {
+                                                 bool tells) {
     const int count = touch.find(joints, robot);
     watch.lap(phase::COLLISION);
     if (count == 0) {
         touch.part();
         return {false, true};
     }
-    const bool sound = touch.step(joints, robot, count, given, tells);
+    const bool sound = touch.step(joints, robot, count, tells);
     watch.lap(phase::CONTACT);
     return {true, sound};
 }
 
 // The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints
 // then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it. Where anything
-// touches, that velocity takes the coordinates from where the step began: the step is of first order there. With
-// FREEZES it answers whether the velocity is sound, and else leaves the state as it was.
+// touches, the step is semi-implicit Euler's: the stages know of no contact. With FREEZES it answers whether the velocity is
+// sound, and else leaves the state as it was.
 template <typename Real, int PITCH, class Robot, class Touch>
 __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
                                          const Watch& watch, const Feasible<Real, PITCH>& feasible, Touch& touch,
@@ -189,18 +189,17 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
     const auto& at = step.at;
     const Real dt = step.dt;
     const Joints<Real, PITCH, Role::STAGE> stage = {step, at, step.table, dt, step.rate};
+    if constexpr (Touch::ANY) {
+        kinematics<Real>(at, step);
+        const Touched found = touching_step(touch, step, robot, watch, tells);
+        if (found.any) return found.sound;
+    }
     for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k), at(Q_SUM + k) = 0;
     for (int k = 0; k < NV; ++k) at(V_STAGE + k) = at(V + k), at(V_SUM + k) = 0;
 #pragma unroll 1
     for (int number = 0; number < 4; ++number) {
         solve<Real>(stage, robot, watch, feasible);
         add_stage<Real>(stage, number == 0 || number == 3 ? 1 : 2, number < 2 ? dt / 2 : dt);
-    }
-    if constexpr (Touch::ANY) {
-        for (int k = 0; k < NV; ++k) touch.free_velocity(k) = at(V + k) + dt / 6 * at(V_SUM + k);
-        kinematics<Real>(at, step);
-        const Touched found = touching_step(touch, step, robot, watch, true, tells);
-        if (found.any) return found.sound;
     }
     for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k) + dt / 6 * at(Q_SUM + k);
     for (int k = 0; k < NV; ++k) {
@@ -337,7 +336,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         } else {
             if constexpr (Touch::ANY) {
                 if (number == 0) {
-                    const Touched found = touching_step(touch, joints, own_robot, watch, false, tells);
+                    const Touched found = touching_step(touch, joints, own_robot, watch, tells);
                     touched = found.any, sound = found.sound;
                 }
             }

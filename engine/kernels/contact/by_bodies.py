@@ -7,6 +7,8 @@ same kind, at rest, without friction or joints, and with the gaps' share β as v
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.compile import apart, inline, kernel
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, across, join
@@ -61,14 +63,13 @@ NEAR = 0.1
 
 
 @kernel
-def free_velocity(given, v, forces, rows, topology, gravity, ground):
-    """The factors of M̃, and v_f into `ground.free`, unless it is `given` there."""
+def free_velocity(v, forces, rows, topology, gravity, ground):
+    """The factors of M̃, and v_f into `ground.free`."""
     tree = ground.tree.tree
     factorise(forces.force[0], forces.inertia[0], topology, ground.bodies, tree)
-    if not given:
-        accelerations(gravity, topology, ground.bodies, tree, ground.column)
-        for j in range(v.size):
-            ground.free[j] = v[j] + rows.dt * ground.column[j]
+    accelerations(gravity, topology, ground.bodies, tree, ground.column)
+    for j in range(v.size):
+        ground.free[j] = v[j] + rows.dt * ground.column[j]
 
 
 @inline
@@ -196,8 +197,19 @@ def _between(count, inertia, topology, ground):
 
 
 @inline
-def _offsets(count, share, dt, ground):
-    """What contacts ask beside v_f: their gaps', and `share` of the restitution; answers whether any springs back."""
+def springing(back, fall):
+    """The velocity with which a contact springs back that would do so with −`back` if its weight did not change it by
+    `fall` within the step, so that moving away for the whole step takes or gives no energy: u² − 2 fall u = back²."""
+    slows = min(fall, 0.0)
+    return slows + np.sqrt(back * back + slows * slows)
+
+
+@inline
+def _offsets(count, share, dt, exact, ground):
+    """What contacts ask beside v_f: their gaps', and `share` of the restitution; returns whether any springs back.
+
+    `exact`: where nothing touches, steps keep the energy, see `springing`. Semi-implicit ones make up for that.
+    """
     touching, p, springs = ground.contacts, ground.tree.problem, False
     for i in range(count):
         gap, before = touching.gap[i], ground.before[i]
@@ -205,7 +217,7 @@ def _offsets(count, share, dt, ground):
         e = share * restitution_of(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
             springs = True
-            c = min(c, e * before)
+            c = min(c, -springing(e * before, p.along[i] - before) if exact else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c
     return springs
 
@@ -278,11 +290,11 @@ def rows_by_bodies(count, q, inertia, rows, topology, ground):
 
 
 @inline
-def _ask(count, joints, share, dt, topology, ground):
+def _ask(count, joints, share, dt, exact, topology, ground):
     """What contacts ask, with a share of the restitution, and u of the impulses as they are; returns the residual."""
     work, numbers, counts = ground.tree, ground.tree.search.numbers, ground.tree.search.counts
     numbers[SHARE], counts[TRIES] = share, 0
-    counts[SPRINGS] = 1 if _offsets(count, share, dt, ground) else 0
+    counts[SPRINGS] = 1 if _offsets(count, share, dt, exact, ground) else 0
     respond(count, joints, topology, ground.bodies, work, ground.column)
     return residual(count, joints, work.problem, 0.0, greatest_velocity(count, joints, work.problem))
 
@@ -309,24 +321,24 @@ def _is_lawful(count, joints, ground):
 
 
 @kernel
-def begin_impulses(count, frictional, joints, dt, inertia, topology, ground):
+def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground):
     """Begin with the impulses of the step before: returns whether they obey the law; where not, a search begins."""
     search = ground.tree.search
     search.counts[ATTEMPT] = 0
     _take_up(count, frictional, joints, ground)
-    left, share = _ask(count, joints, 1.0, dt, topology, ground), 1.0
+    left, share = _ask(count, joints, 1.0, dt, exact, topology, ground), 1.0
     while left <= fine(left) * promised(left):
         if _is_lawful(count, joints, ground):
             search.numbers[LEAST] = left
             return True
         share = search.numbers[SHARE]
-        left = _ask(count, joints, share, dt, topology, ground)
+        left = _ask(count, joints, share, dt, exact, topology, ground)
     _search(count, joints, left, inertia, topology, ground)
     return False
 
 
 @kernel
-def check_impulses(count, joints, dt, inertia, topology, ground):
+def check_impulses(count, joints, dt, exact, inertia, topology, ground):
     """After a search: returns whether its impulses are those of the step, or another one begins."""
     work, search, p = ground.tree, ground.tree.search, ground.tree.problem
     most = search.numbers[MOST]
@@ -340,7 +352,7 @@ def check_impulses(count, joints, dt, inertia, topology, ground):
         return False
     lawful = _is_lawful(count, joints, ground)
     while not lawful:
-        left = _ask(count, joints, search.numbers[SHARE], dt, topology, ground)
+        left = _ask(count, joints, search.numbers[SHARE], dt, exact, topology, ground)
         if left > fine(left) * promised(left):
             _search(count, joints, left, inertia, topology, ground)
             return False
@@ -392,16 +404,16 @@ def _searched(count, joints, inertia, topology, ground):
 
 
 @kernel
-def impulses_by_bodies(count, frictional, joints, dt, forces, topology, ground):
+def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, ground):
     """Impulses that obey the law into `ground.impulses`, from those of the step before there; returns their residual.
 
     `ground.column` (nv,) is what they change of v_f.
     """
     inertia = forces.inertia[0]
-    found = begin_impulses(count, frictional, joints, dt, inertia, topology, ground)
+    found = begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground)
     while not found:
         _searched(count, joints, inertia, topology, ground)
-        found = check_impulses(count, joints, dt, inertia, topology, ground)
+        found = check_impulses(count, joints, dt, exact, inertia, topology, ground)
     put_down(count, frictional, joints, ground)
     return ground.tree.search.numbers[LEAST]
 

@@ -9,7 +9,7 @@ from engine.kernels.collision.ground import ground_contacts
 from engine.kernels.collision.shape_contacts import shape_contacts
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.contact.touching import bodies_of, frictional_first
-from engine.kernels.coordinates import expand, exponential, unit_product
+from engine.kernels.coordinates import expand
 from engine.kernels.moving import advance
 from engine.kernels.spatial import (
     add,
@@ -17,9 +17,7 @@ from engine.kernels.spatial import (
     dot,
     load3,
     load9,
-    mul,
     mul_t,
-    rotation_from_quaternion,
     scale,
     store3,
     sub,
@@ -46,23 +44,13 @@ def touches(q, v, rows, dynamics, loads, ground):
 
 
 @inline
-def stop_turning(given, v, rotations, dt, ground):
+def stop_turning(v, rotations, dt, ground):
     """Take the turning of the frames of free joints out of v_f."""
     free, starts = ground.free, rotations.free
     for f in range(starts.shape[0]):
         c = starts[f, 1]
-        if given:
-            store3(free, c + 3, 1, turned((free[c], free[c + 1], free[c + 2]), dt, load3(free, c + 3, 1)))
-        else:
-            turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
-            store3(free, c + 3, 1, add(load3(free, c + 3, 1), scale(dt, turning)))
-
-
-@inline
-def turned(omega, dt, x):
-    """x turned by ω for dt."""
-    y = unit_product((0.0, 0.0, 0.0, 1.0), exponential(omega, dt))
-    return mul(rotation_from_quaternion(y[0], y[1], y[2], y[3]), x)
+        turning = cross(load3(v, c, 1), load3(v, c + 3, 1))
+        store3(free, c + 3, 1, add(load3(free, c + 3, 1), scale(dt, turning)))
 
 
 @inline
